@@ -1,0 +1,23 @@
+# Compile options every target of the project shares, as one interface target.
+
+set(ROCEMU_SANITIZE "" CACHE STRING
+    "Sanitizers for the NIC and its tests: empty, 'address,undefined' or 'thread'")
+option(ROCEMU_WERROR "Treat warnings as errors" ON)
+
+add_library(rocemu_options INTERFACE)
+target_include_directories(rocemu_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(rocemu_options INTERFACE -Wall -Wextra -Wshadow -Wcast-align
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
+if(ROCEMU_WERROR)
+  target_compile_options(rocemu_options INTERFACE -Werror)
+endif()
+target_compile_definitions(rocemu_options INTERFACE ROCEMU_VERSION="${PROJECT_VERSION}")
+
+# What is loaded into somebody else's program (verbs_shim) is never built with a
+# sanitizer: the program itself is not. Everything else links this as well.
+add_library(rocemu_sanitizers INTERFACE)
+if(ROCEMU_SANITIZE)
+  target_compile_options(rocemu_sanitizers INTERFACE
+    -fsanitize=${ROCEMU_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(rocemu_sanitizers INTERFACE -fsanitize=${ROCEMU_SANITIZE})
+endif()

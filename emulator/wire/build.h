@@ -1,0 +1,52 @@
+// Frames from header values. Two ways: whole frames for tests, tools and MADs (build_frame), and a
+// per-path template that the transport copies and patches for every packet (HeaderTemplate).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/wire/packet.h"
+
+namespace rocemu::wire {
+
+// What stands before the BTH, made once for each path. Copying it and patching lengths and the IPv4
+// checksum is all that a packet costs.
+class HeaderTemplate {
+ public:
+  static constexpr size_t kMaxBytes = kEthernetBytes + kVlanTagBytes + kIpv6Bytes + kUdpBytes;
+
+  HeaderTemplate() = default;
+  HeaderTemplate(const Ethernet& ethernet, const Ip& ip, const Udp& udp);
+
+  size_t size_bytes() const { return size_; }
+  size_t l3_offset_bytes() const { return l3_offset_; }
+
+  // Writes the headers to `frame` for a datagram with `after_udp_bytes` bytes from the BTH through
+  // the ICRC. Precondition: `frame` holds size_bytes() + after_udp_bytes.
+  void write(std::byte* frame, size_t after_udp_bytes) const;
+
+ private:
+  std::array<std::byte, kMaxBytes> bytes_{};
+  uint8_t size_ = 0;
+  uint8_t l3_offset_ = 0;
+  bool ipv4_ = false;
+  uint32_t checksum_base_ = 0;  // IPv4: sum of the header's words, total length and checksum zero
+};
+
+// Bytes of the BTH and the extended headers that an opcode carries. 0 for an unknown opcode.
+size_t transport_header_bytes(uint8_t opcode);
+
+// Writes the BTH and the extended headers that its opcode carries to `to`; returns how many bytes.
+// Precondition: room for transport_header_bytes(bth.opcode), a known opcode.
+size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHeaders& ext);
+
+// A whole frame, ICRC included; pad bytes are added as bth.pad_bytes says. UDP and IPv4 checksums:
+// UDP as given, IPv4 computed.
+std::vector<std::byte> build_frame(const Ethernet& ethernet, const Ip& ip, const Udp& udp,
+                                   const Bth& bth, const ExtendedHeaders& ext,
+                                   std::span<const std::byte> payload);
+
+}  // namespace rocemu::wire

@@ -1,0 +1,68 @@
+// BTH opcodes and what each of them carries (IBTA vol 1, table 35 and 9.2.1).
+#pragma once
+
+#include <cstdint>
+
+namespace rocemu::wire {
+
+// The upper three bits of a BTH opcode.
+enum class Transport : uint8_t {
+  rc = 0x00,
+  uc = 0x20,
+  rd = 0x40,
+  ud = 0x60,
+  cnp = 0x80,
+  xrc = 0xa0,
+};
+
+// The lower five bits of a BTH opcode.
+enum class Operation : uint8_t {
+  send_first = 0x00,
+  send_middle = 0x01,
+  send_last = 0x02,
+  send_last_imm = 0x03,
+  send_only = 0x04,
+  send_only_imm = 0x05,
+  write_first = 0x06,
+  write_middle = 0x07,
+  write_last = 0x08,
+  write_last_imm = 0x09,
+  write_only = 0x0a,
+  write_only_imm = 0x0b,
+  read_request = 0x0c,
+  read_response_first = 0x0d,
+  read_response_middle = 0x0e,
+  read_response_last = 0x0f,
+  read_response_only = 0x10,
+  acknowledge = 0x11,
+  atomic_acknowledge = 0x12,
+  compare_swap = 0x13,
+  fetch_add = 0x14,
+  send_last_invalidate = 0x16,
+  send_only_invalidate = 0x17,
+};
+
+inline constexpr uint8_t kCnpOpcode = 0x81;
+
+constexpr uint8_t bth_opcode(Transport transport, Operation operation) {
+  return static_cast<uint8_t>(transport) | static_cast<uint8_t>(operation);
+}
+
+// Which headers follow the BTH, and what the payload may be.
+struct OpcodeTraits {
+  bool known = false;
+  bool reth = false;
+  bool aeth = false;
+  bool atomic_eth = false;
+  bool atomic_ack_eth = false;
+  bool deth = false;
+  bool xrceth = false;
+  bool imm = false;
+  bool ieth = false;
+  bool payload = false;  // false: the payload has to be empty
+};
+
+// Traits of a whole BTH opcode byte; `known` is false for reserved ones.
+const OpcodeTraits& traits_of(uint8_t opcode);
+
+}  // namespace rocemu::wire

@@ -1,0 +1,49 @@
+// A frame parsed once into values that cannot be malformed, and the way back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "emulator/wire/headers.h"
+#include "emulator/wire/opcode.h"
+
+namespace rocemu::wire {
+
+// A parsed RoCEv2 frame. Refers to the frame's bytes, owns nothing.
+struct Packet {
+  Ethernet ethernet;
+  Ip ip;
+  Udp udp;
+  Bth bth;
+  ExtendedHeaders ext;
+  std::span<const std::byte> payload;  // without pad bytes and ICRC
+  std::span<const std::byte> l3;       // from the IP header through the ICRC
+
+  Transport transport() const { return static_cast<Transport>(bth.opcode & 0xe0); }
+  Operation operation() const { return static_cast<Operation>(bth.opcode & 0x1f); }
+  const OpcodeTraits& traits() const { return traits_of(bth.opcode); }
+};
+
+enum class ParseError : uint8_t {
+  none,
+  truncated,        // shorter than its headers say
+  not_ip,           // EtherType other than IPv4 and IPv6
+  bad_ip_header,    // version, header length, total length, options
+  fragment,         // an IP fragment
+  bad_ip_checksum,  // IPv4 header checksum
+  not_roce,         // not UDP to 4791
+  bad_udp_length,
+  bad_version,      // BTH TVer
+  unknown_opcode,
+  bad_payload,      // payload where there may be none, or pad bytes longer than the payload
+};
+
+std::string_view to_string(ParseError error);
+
+// Parses one Ethernet frame into `packet`. On an error `packet` is unspecified. Trailing Ethernet
+// padding after the IP datagram is ignored. The ICRC is not looked at: see icrc.h.
+ParseError parse_frame(std::span<const std::byte> frame, Packet& packet);
+
+}  // namespace rocemu::wire
