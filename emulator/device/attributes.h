@@ -1,0 +1,56 @@
+// What the device says of itself and what it lets a program have. Numbers with verbs' meaning; the
+// limits are what create calls check, and they come from the configuration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/wire/types.h"
+
+namespace rocemu::device {
+
+struct DeviceLimits {
+  uint32_t max_qp = 65536;
+  uint32_t max_qp_wr = 32768;
+  uint32_t max_sge = 32;
+  uint32_t max_cq = 65536;
+  uint32_t max_cqe = 4194304;
+  uint32_t max_mr = 1048576;
+  uint32_t max_pd = 65536;
+  uint32_t max_contexts = 1024;
+  uint32_t max_channels = 65536;
+  uint32_t max_qp_rd_atom = 128;
+  uint32_t max_inline_data = 1024;
+  uint64_t max_mr_size = 1ull << 47;
+  uint32_t max_msg_size = 1u << 30;
+  uint32_t num_comp_vectors = 4;
+};
+
+struct GidEntry {
+  wire::Gid gid;
+};
+
+struct PortConfig {
+  wire::MacAddress mac{};
+  std::string netdev_name;  // what sysfs calls the interface behind the port
+  uint32_t mtu_bytes = 4096;
+  std::vector<GidEntry> gids;
+};
+
+struct HcaConfig {
+  std::string name;  // rocemu0
+  uint32_t index = 0;
+  uint64_t node_guid = 0;  // host order
+  DeviceLimits limits;
+  PortConfig port;
+};
+
+// Fixed identity, documented in docs/architecture.md.
+inline constexpr uint32_t kVendorId = 0xca3e;      // in no registry: "rocemu" has no OUI
+inline constexpr uint32_t kVendorPartId = 0x0001;
+
+// The default device N: MAC 02:52:4f:43:45:NN, 10.77.0.(N+1), link-local and ULA IPv6 addresses.
+HcaConfig default_config(uint32_t index);
+
+}  // namespace rocemu::device

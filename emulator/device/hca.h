@@ -1,0 +1,142 @@
+// The HCA model: one device with one port. Owns what programs make, checks what they ask, and joins it
+// to the transport.
+//
+// The engine thread alone calls it, except for `config()`, which never changes. Every call answers at
+// once; errors are positive errno values as the man page of the verb names them. Handles are numbers
+// of one context; a context cannot name another's objects.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "emulator/device/attributes.h"
+#include "emulator/device/qp_attributes.h"
+#include "emulator/device/queues.h"
+#include "emulator/dma/address_space.h"
+#include "emulator/transport/endpoint.h"
+
+namespace rocemu::device {
+
+template <class T>
+using Result = tl::expected<T, int>;  // int: a positive errno
+
+using ContextId = uint32_t;
+using Handle = uint32_t;
+
+// Who has an address: the answer decides the frames' destination.
+class AddressResolver {
+ public:
+  virtual ~AddressResolver() = default;
+  // False when nobody has `gid`.
+  virtual bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept = 0;
+};
+
+struct MrSpec {
+  Handle pd = 0;
+  uint32_t access = 0;  // ibv_access_flags
+  uint64_t address = 0;
+  uint64_t length_bytes = 0;
+  uint64_t iova = 0;
+};
+
+struct MrKeys {
+  Handle mr = 0;
+  wire::LKey lkey{};
+  wire::RKey rkey{};
+};
+
+struct CqSpec {
+  uint32_t cqe = 0;
+  Handle channel = 0;  // 0: none
+  uint32_t comp_vector = 0;
+  uint64_t user_pointer = 0;
+};
+
+struct QpSpec {
+  Handle pd = 0;
+  Handle send_cq = 0;
+  Handle receive_cq = 0;
+  uint32_t type = 0;  // ibv_qp_type
+  uint32_t max_send_wr = 0;
+  uint32_t max_recv_wr = 0;
+  uint32_t max_send_sge = 0;
+  uint32_t max_recv_sge = 0;
+  uint32_t max_inline_data = 0;
+  uint64_t user_pointer = 0;
+};
+
+struct CreatedQp {
+  Handle qp = 0;
+  wire::Qpn qpn{};
+};
+
+// How many events about a destroyed object were ever written.
+struct EventCounts {
+  uint32_t completion = 0;
+  uint32_t async = 0;
+};
+
+struct ObjectCounts {
+  uint32_t contexts = 0;
+  uint32_t pds = 0;
+  uint32_t mrs = 0;
+  uint32_t cqs = 0;
+  uint32_t qps = 0;
+  uint32_t channels = 0;
+};
+
+// Checks that need the configuration alone, so that the control plane can refuse before it makes
+// queue memory. 0 or an errno.
+int check_cq(const DeviceLimits& limits, const CqSpec& spec);
+int check_qp(const DeviceLimits& limits, const QpSpec& spec);
+
+class Hca {
+ public:
+  Hca(const HcaConfig& config, const transport::TransportLimits& limits, AddressResolver& resolver);
+  ~Hca();
+  Hca(const Hca&) = delete;
+  Hca& operator=(const Hca&) = delete;
+
+  const HcaConfig& config() const;
+
+  // A context takes over the program's memory and its async event pipe.
+  Result<ContextId> open_context(std::unique_ptr<dma::AddressSpace> memory,
+                                 std::unique_ptr<EventChannel> async_events);
+  // Destroys the context and all its objects. Unknown ids are ignored.
+  void close_context(ContextId context);
+
+  Result<Handle> alloc_pd(ContextId context);
+  int dealloc_pd(ContextId context, Handle pd);
+  Result<MrKeys> reg_mr(ContextId context, const MrSpec& spec);
+  int dereg_mr(ContextId context, Handle mr);
+  Result<Handle> create_channel(ContextId context, std::unique_ptr<EventChannel> channel);
+  int destroy_channel(ContextId context, Handle channel);
+  Result<Handle> create_cq(ContextId context, const CqSpec& spec,
+                           std::unique_ptr<CompletionRing> ring);
+  Result<EventCounts> destroy_cq(ContextId context, Handle cq);
+  Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
+                              std::unique_ptr<WorkQueues> queues);
+  // The state after the change.
+  Result<transport::QpState> modify_qp(transport::TimeNs now, ContextId context, Handle qp,
+                                       uint32_t attr_mask, const QpAttr& attr);
+  Result<QpAttr> query_qp(ContextId context, Handle qp) const;
+  Result<EventCounts> destroy_qp(ContextId context, Handle qp);
+
+  // The data path: frames, doorbells, timers.
+  transport::Endpoint& endpoint();
+  // To be called after every call into endpoint() and before the engine sleeps: makes completions
+  // visible and sends the events that programs wait for. True when an event could not be written and
+  // the call has to be repeated soon.
+  bool publish_completions();
+
+  ObjectCounts counts() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rocemu::device

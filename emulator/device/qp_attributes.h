@@ -1,0 +1,84 @@
+// A QP's attributes with the meaning of struct ibv_qp_attr, and which of them each state change takes
+// (IBTA vol 1, 11.2.5.2; ibv_modify_qp(3)).
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/transport/attributes.h"
+#include "emulator/wire/types.h"
+
+namespace rocemu::device {
+
+struct AhAttr {
+  wire::Gid dgid{};
+  uint32_t flow_label = 0;
+  uint8_t sgid_index = 0;
+  uint8_t hop_limit = 0;
+  uint8_t traffic_class = 0;
+  bool is_global = false;
+  uint16_t dlid = 0;
+  uint8_t sl = 0;
+  uint8_t src_path_bits = 0;
+  uint8_t static_rate = 0;
+  uint8_t port_num = 0;
+};
+
+struct QpAttr {
+  uint32_t qp_state = 0;
+  uint32_t cur_qp_state = 0;
+  uint32_t path_mtu = 0;
+  uint32_t path_mig_state = 0;
+  uint32_t qkey = 0;
+  uint32_t rq_psn = 0;
+  uint32_t sq_psn = 0;
+  uint32_t dest_qp_num = 0;
+  uint32_t qp_access_flags = 0;
+  AhAttr ah{};
+  AhAttr alt_ah{};
+  uint16_t pkey_index = 0;
+  uint16_t alt_pkey_index = 0;
+  bool en_sqd_async_notify = false;
+  bool sq_draining = false;
+  uint8_t max_rd_atomic = 0;
+  uint8_t max_dest_rd_atomic = 0;
+  uint8_t min_rnr_timer = 0;
+  uint8_t port_num = 0;
+  uint8_t timeout = 0;
+  uint8_t retry_cnt = 0;
+  uint8_t rnr_retry = 0;
+  uint8_t alt_port_num = 0;
+  uint8_t alt_timeout = 0;
+  uint32_t rate_limit = 0;
+};
+
+// The bits of enum ibv_qp_attr_mask.
+enum QpAttrMask : uint32_t {
+  kState = 1u << 0,
+  kCurState = 1u << 1,
+  kEnSqdAsyncNotify = 1u << 2,
+  kAccessFlags = 1u << 3,
+  kPkeyIndex = 1u << 4,
+  kPort = 1u << 5,
+  kQkey = 1u << 6,
+  kAv = 1u << 7,
+  kPathMtu = 1u << 8,
+  kTimeout = 1u << 9,
+  kRetryCount = 1u << 10,
+  kRnrRetry = 1u << 11,
+  kRqPsn = 1u << 12,
+  kMaxQpRdAtomic = 1u << 13,
+  kAltPath = 1u << 14,
+  kMinRnrTimer = 1u << 15,
+  kSqPsn = 1u << 16,
+  kMaxDestRdAtomic = 1u << 17,
+  kPathMigState = 1u << 18,
+  kCap = 1u << 19,
+  kDestQpn = 1u << 20,
+  kRateLimit = 1u << 25,
+};
+
+// Checks a state change of an RC QP: 0, or EINVAL when there is no such change, an attribute it
+// needs is missing, or one is given that it does not take.
+int check_rc_transition(transport::QpState from, transport::QpState to, uint32_t attr_mask);
+
+}  // namespace rocemu::device

@@ -1,0 +1,43 @@
+// The sides of queues and channels that lie outside the device model: shared memory and pipes in the
+// daemon, vectors in tests. Made by whoever creates an object, owned by the object afterwards.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/transport/environment.h"
+
+namespace rocemu::device {
+
+// Both work queues of one QP.
+class WorkQueues {
+ public:
+  virtual ~WorkQueues() = default;
+  virtual transport::SendQueue& send() noexcept = 0;
+  virtual transport::ReceiveQueue& receive() noexcept = 0;
+  // Tells the program's side the state, so that a post to a QP in ERROR rings.
+  virtual void show_state(transport::QpState state) noexcept = 0;
+  // Both queues are emptied: the QP went to RESET.
+  virtual void reset() noexcept = 0;
+};
+
+// The ring of one CQ.
+class CompletionRing {
+ public:
+  virtual ~CompletionRing() = default;
+  // False when the ring is full: the completion is lost and the CQ is in error.
+  virtual bool push(const transport::Completion& completion) noexcept = 0;
+  // Makes what was pushed visible to the program. True when the program had asked for an event about
+  // it; it then has to ask again.
+  virtual bool publish() noexcept = 0;
+};
+
+// Where events for the program go: a completion channel or the async event pipe of a context.
+// The write never blocks; false when there was no room (the caller tries again later).
+class EventChannel {
+ public:
+  virtual ~EventChannel() = default;
+  virtual bool completion_event(uint64_t cq_user_pointer) noexcept = 0;
+  virtual bool async_event(uint64_t element, uint32_t event_type) noexcept = 0;
+};
+
+}  // namespace rocemu::device

@@ -1,0 +1,96 @@
+// One port's transport: its QPs, their timers, and the turn they take at sending. Sans-IO: time and
+// frames come in as parameters, frames and completions leave through the interfaces of environment.h.
+//
+// Not thread safe: one engine thread owns it. Completions are pushed before the call that caused them
+// returns, and never before the data they announce has been moved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "emulator/transport/attributes.h"
+#include "emulator/transport/counters.h"
+#include "emulator/transport/environment.h"
+#include "emulator/transport/settlement.h"
+#include "emulator/transport/timer_queue.h"
+#include "emulator/wire/packet.h"
+
+namespace rocemu::transport {
+
+class RcQp;
+
+class Endpoint {
+ public:
+  // `max_qps` bounds the QP table. `memory` and `events` outlive the endpoint.
+  Endpoint(Memory& memory, EventSink& events, const TransportLimits& limits, uint32_t max_qps);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  // Makes an RC QP in state RESET. Empty when the table is full.
+  std::optional<wire::Qpn> create_rc(const QpResources& resources);
+  // The QP is gone without a completion for what was outstanding.
+  void destroy(wire::Qpn qpn);
+
+  // Moves a QP to `state`; the transition has been checked by the device. `attributes` holds all
+  // attributes as they are after the change. To ERROR: everything outstanding is flushed.
+  void modify(TimeNs now, wire::Qpn qpn, QpState state, const QpAttributes& attributes);
+  // The state now: ERROR may have come without a modify.
+  QpState state(wire::Qpn qpn) const;
+  // True while the send queue in state SQD still waits for answers.
+  bool draining(wire::Qpn qpn) const;
+
+  // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or not
+  // whole is counted and dropped. The bytes must stay valid for the length of the call.
+  void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
+  // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
+  void on_doorbell(TimeNs now, wire::Qpn qpn);
+  void on_timeout(TimeNs now);
+  // Builds and sends at most `max_frames`; returns how many were sent.
+  unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
+
+  bool wants_transmit() const { return !active_.empty(); }
+  // When on_timeout has to be called at the latest; kNever when nothing waits.
+  TimeNs next_deadline() const { return timers_.next_deadline(); }
+
+  const Counters& counters() const { return counters_; }
+  const TransportLimits& limits() const { return limits_; }
+  uint32_t qp_count() const { return qp_count_; }
+
+ private:
+  friend class RcQp;
+  RcQp* find(wire::Qpn qpn) const;
+  void on_packet(TimeNs now, const wire::Packet& packet);
+  void activate(RcQp& qp);
+  void reschedule(RcQp& qp);
+  void settle(TimeNs now);
+  unsigned finish_burst(TimeNs now, FrameSink& sink);
+
+  Memory& memory_;
+  EventSink& events_;
+  TransportLimits limits_;
+  Counters counters_;
+  Settlement settlement_;
+  TimerQueue timers_;
+
+  // A QPN is a slot of this table and, above it, a generation, so that a late packet for a destroyed
+  // QP does not reach its successor.
+  std::vector<std::unique_ptr<RcQp>> slots_;
+  std::vector<uint8_t> generations_;
+  std::deque<uint32_t> free_slots_;
+  uint32_t max_qps_;
+  uint32_t slot_bits_;
+  uint32_t qp_count_ = 0;
+
+  std::deque<RcQp*> active_;  // QPs that may have something to send, in the order of their turns
+  struct PendingFrame;
+  std::vector<PendingFrame> burst_;
+  std::vector<uint32_t> failed_tags_;
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,133 @@
+// Work requests and completions as the transport sees them: copies, already out of a program's reach.
+// Statuses and completion opcodes have the numbers of ibv_wc_status and ibv_wc_opcode, so that they
+// cross the ABI unchanged.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+using TimeNs = uint64_t;  // of a monotonic clock that the caller keeps
+inline constexpr TimeNs kNever = ~TimeNs{0};
+
+struct Sge {
+  uint64_t address = 0;
+  uint32_t length_bytes = 0;
+  wire::LKey lkey{};
+};
+
+// A scatter/gather list. Up to four elements are kept in place, longer ones on the heap.
+class SgeList {
+ public:
+  void assign(std::span<const Sge> sges) {
+    size_ = static_cast<uint32_t>(sges.size());
+    if (size_ > kInPlace && size_ > heap_capacity_) {
+      heap_ = std::make_unique<Sge[]>(size_);
+      heap_capacity_ = size_;
+    }
+    std::copy(sges.begin(), sges.end(), size_ > kInPlace ? heap_.get() : in_place_);
+  }
+  std::span<const Sge> view() const { return {size_ > kInPlace ? heap_.get() : in_place_, size_}; }
+
+ private:
+  static constexpr uint32_t kInPlace = 4;
+  Sge in_place_[kInPlace];
+  std::unique_ptr<Sge[]> heap_;
+  uint32_t size_ = 0;
+  uint32_t heap_capacity_ = 0;
+};
+
+enum class WorkOpcode : uint8_t {
+  send,
+  send_imm,
+  write,
+  write_imm,
+  read,
+  compare_swap,
+  fetch_add,
+};
+
+constexpr bool is_send(WorkOpcode op) { return op == WorkOpcode::send || op == WorkOpcode::send_imm; }
+constexpr bool is_write(WorkOpcode op) {
+  return op == WorkOpcode::write || op == WorkOpcode::write_imm;
+}
+constexpr bool is_atomic(WorkOpcode op) {
+  return op == WorkOpcode::compare_swap || op == WorkOpcode::fetch_add;
+}
+// Requests that are answered by data: they count against max_rd_atomic, and a fence waits for them.
+constexpr bool is_read_or_atomic(WorkOpcode op) { return op == WorkOpcode::read || is_atomic(op); }
+
+enum class WcStatus : uint8_t {
+  success = 0,
+  local_length_error = 1,
+  local_qp_operation_error = 2,
+  local_protection_error = 4,
+  flush_error = 5,
+  bad_response_error = 7,
+  local_access_error = 8,
+  remote_invalid_request_error = 9,
+  remote_access_error = 10,
+  remote_operation_error = 11,
+  retry_exceeded_error = 12,
+  rnr_retry_exceeded_error = 13,
+  general_error = 21,
+};
+
+enum class WcOpcode : uint8_t {
+  send = 0,
+  rdma_write = 1,
+  rdma_read = 2,
+  compare_swap = 3,
+  fetch_add = 4,
+  receive = 128,
+  receive_rdma_with_imm = 129,
+};
+
+// One send work request.
+struct SendWork {
+  uint64_t wr_id = 0;
+  WorkOpcode opcode = WorkOpcode::send;
+  bool signaled = false;
+  bool solicited = false;
+  bool fence = false;
+  // Not `success`: the request is malformed (unknown opcode, too many SGEs, too long) and completes
+  // with this status when its turn comes, without a packet.
+  WcStatus fault = WcStatus::success;
+  uint32_t immediate = 0;  // network order
+  uint64_t remote_address = 0;
+  wire::RKey rkey{};
+  uint64_t compare_add = 0;
+  uint64_t swap = 0;
+  uint32_t length_bytes = 0;  // of the whole message
+  // Payload that lies in queue memory; null when the payload is in `sges`. Valid until the request
+  // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
+  const std::byte* inline_payload = nullptr;
+  SgeList sges;
+};
+
+// One receive work request.
+struct ReceiveWork {
+  uint64_t wr_id = 0;
+  WcStatus fault = WcStatus::success;
+  uint32_t length_bytes = 0;  // of all SGEs together
+  SgeList sges;
+};
+
+struct Completion {
+  uint64_t wr_id = 0;
+  wire::Qpn qpn{};
+  WcStatus status = WcStatus::success;
+  WcOpcode opcode = WcOpcode::send;
+  bool has_immediate = false;
+  bool solicited = false;  // wakes a CQ that was armed for solicited completions only
+  uint32_t immediate = 0;  // network order
+  uint32_t byte_length = 0;
+};
+
+}  // namespace rocemu::transport
