@@ -74,8 +74,8 @@ inline constexpr uint16_t kDefaultPkey = 0xffff;
 template <>
 struct std::hash<rocemu::wire::Gid> {
   size_t operator()(const rocemu::wire::Gid& gid) const noexcept {
-    size_t hash = 0xcbf29ce484222325u;
-    for (uint8_t byte : gid.bytes) hash = (hash ^ byte) * 0x100000001b3u;
-    return hash;
+    size_t value = 0xcbf29ce484222325u;
+    for (uint8_t byte : gid.bytes) value = (value ^ byte) * 0x100000001b3u;
+    return value;
   }
 };
