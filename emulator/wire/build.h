@@ -25,7 +25,8 @@ class HeaderTemplate {
   size_t l3_offset_bytes() const { return l3_offset_; }
 
   // Writes the headers to `frame` for a datagram with `after_udp_bytes` bytes from the BTH through
-  // the ICRC. Precondition: `frame` holds size_bytes() + after_udp_bytes.
+  // the ICRC. Preconditions: `frame` holds size_bytes() + after_udp_bytes; the datagram fits into
+  // 65535 bytes; this was not made by the default constructor.
   void write(std::byte* frame, size_t after_udp_bytes) const;
 
  private:
@@ -40,11 +41,13 @@ class HeaderTemplate {
 size_t transport_header_bytes(uint8_t opcode);
 
 // Writes the BTH and the extended headers that its opcode carries to `to`; returns how many bytes.
-// Precondition: room for transport_header_bytes(bth.opcode), a known opcode.
+// Precondition: room for transport_header_bytes(bth.opcode). An unknown opcode gets a BTH alone,
+// kBthBytes. Only as many bits of a value are written as its field has.
 size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHeaders& ext);
 
-// A whole frame, ICRC included; pad bytes are added as bth.pad_bytes says. UDP and IPv4 checksums:
-// UDP as given, IPv4 computed.
+// A whole frame, ICRC included; bth.pad_bytes pad bytes, zero, are added. UDP and IPv4 checksums:
+// UDP as given, IPv4 computed. Precondition: the datagram fits into 65535 bytes. Values that
+// parse_frame would refuse (an unknown opcode, a wrong pad) are built as they are.
 std::vector<std::byte> build_frame(const Ethernet& ethernet, const Ip& ip, const Udp& udp,
                                    const Bth& bth, const ExtendedHeaders& ext,
                                    std::span<const std::byte> payload);

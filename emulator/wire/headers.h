@@ -1,5 +1,5 @@
 // The headers of a RoCEv2 frame as validated values (IBTA vol 1 chapter 9, annex A17).
-// Each is a plain value in host order; parse.h makes them from bytes, build.h bytes from them.
+// Each is a plain value in host order; packet.h makes them from bytes, build.h bytes from them.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@ inline constexpr size_t kDethBytes = 8;
 inline constexpr size_t kXrcEthBytes = 4;
 inline constexpr size_t kImmBytes = 4;
 inline constexpr size_t kIethBytes = 4;
+inline constexpr size_t kCnpReservedBytes = 16;  // what a CNP has for a payload
 inline constexpr size_t kIcrcBytes = 4;
 inline constexpr size_t kMaxMtuBytes = 4096;
 
@@ -37,10 +38,10 @@ struct Ethernet {
 struct Ip {
   Gid source{};
   Gid destination{};
-  uint8_t traffic_class = 0;   // TOS for IPv4: DSCP and ECN
-  uint8_t hop_limit = 64;      // TTL for IPv4
-  uint32_t flow_label = 0;     // IPv6 only, 20 bits
-  uint16_t identification = 0; // IPv4 only
+  uint8_t traffic_class = 0;         // TOS for IPv4: DSCP and ECN
+  uint8_t hop_limit = 64;            // TTL for IPv4
+  uint32_t flow_label = 0;           // IPv6 only, 20 bits
+  uint16_t identification = 0;       // IPv4 only
   uint16_t flags_fragment = 0x4000;  // IPv4 only: flags and fragment offset; DF by default
 };
 

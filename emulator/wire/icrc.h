@@ -1,5 +1,5 @@
-// The invariant CRC of RoCEv2 (IBTA annex A17.3.3): CRC-32 over 8 bytes of ones, then the packet from
-// the IP header to the last pad byte, with the fields that routers change taken as ones.
+// The invariant CRC of RoCEv2 (IBTA annex A17.3.3): CRC-32 over 8 bytes of ones, then the packet
+// from the IP header to the last pad byte, with the fields that routers change taken as ones.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,7 @@
-// BTH opcodes and what each of them carries (IBTA vol 1, table 35 and 9.2.1).
+// BTH opcodes and what each of them carries (IBTA vol 1, table 35 and 9.2.1; XRC: annex A14; CNP:
+// annex A17.9). The headers follow the BTH in this order: XRCETH, DETH, RETH, AtomicETH, AETH,
+// AtomicAckETH, ImmDt, IETH. Reliable datagrams (RD) do not exist in RoCE: their opcodes are
+// unknown.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +62,8 @@ struct OpcodeTraits {
   bool xrceth = false;
   bool imm = false;
   bool ieth = false;
-  bool payload = false;  // false: the payload has to be empty
+  bool payload = false;      // false: the payload has to be empty; true for CNP's reserved bytes
+  uint8_t header_bytes = 0;  // the BTH and all of these
 };
 
 // Traits of a whole BTH opcode byte; `known` is false for reserved ones.

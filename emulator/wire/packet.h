@@ -35,15 +35,21 @@ enum class ParseError : uint8_t {
   bad_ip_checksum,  // IPv4 header checksum
   not_roce,         // not UDP to 4791
   bad_udp_length,
-  bad_version,      // BTH TVer
+  bad_version,  // BTH TVer
   unknown_opcode,
-  bad_payload,      // payload where there may be none, or pad bytes longer than the payload
+  bad_payload,  // payload where there may be none, pad bytes longer than the payload, not whole
+                // words with its pad, longer than the largest MTU, not 16 bytes in a CNP
 };
 
 std::string_view to_string(ParseError error);
 
-// Parses one Ethernet frame into `packet`. On an error `packet` is unspecified. Trailing Ethernet
-// padding after the IP datagram is ignored. The ICRC is not looked at: see icrc.h.
+// Parses one Ethernet frame into `packet`. On an error `packet` is unspecified; otherwise it refers
+// to `frame`, and extended headers that its opcode does not carry are zero.
+// One 802.1Q tag is understood. Trailing Ethernet padding after the IP datagram is ignored. IPv4
+// options and IPv6 extension headers are refused, and so is an IPv6 frame with an IPv4-mapped
+// address: none may appear on a wire (RFC 6890), and as a GID it would pass for an IPv4 peer.
+// A UDP checksum is accepted unverified, whether 0 or not: the ICRC covers what it covers. The ICRC
+// is not looked at: see icrc.h.
 ParseError parse_frame(std::span<const std::byte> frame, Packet& packet);
 
 }  // namespace rocemu::wire

@@ -1,0 +1,75 @@
+#include "emulator/wire/icrc.h"
+
+#include <isa-l/crc.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+
+#include "emulator/wire/byte_order.h"
+#include "emulator/wire/headers.h"
+
+namespace rocemu::wire {
+namespace {
+
+constexpr std::byte kOnes{0xff};
+constexpr size_t kLrhBytes = 8;  // stands as ones where InfiniBand has its local route header
+constexpr size_t kMaxMaskedBytes = kLrhBytes + kIpv6Bytes + kUdpBytes + kBthBytes;
+
+void mask_ipv4(std::byte* header) {
+  header[1] = kOnes;  // TOS
+  header[8] = kOnes;  // TTL
+  header[10] = header[11] = kOnes;
+}
+
+void mask_ipv6(std::byte* header) {
+  header[0] |= std::byte{0x0f};  // version stays; traffic class and flow label are ones
+  header[1] = header[2] = header[3] = kOnes;
+  header[7] = kOnes;  // hop limit
+}
+
+// crc32_gzip_refl inverts its argument and its result, as zlib's crc32 does: a CRC goes on where
+// the last call stopped when that call's result is handed in.
+uint32_t crc32(uint32_t crc, std::span<const std::byte> bytes) {
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+uint32_t compute_icrc(std::span<const std::byte> l3_without_icrc) {
+  assert(l3_without_icrc.size() >= kIpv4Bytes + kUdpBytes + kBthBytes);
+  const bool ipv4 = load_u8(l3_without_icrc.data()) >> 4 == 4;
+  const size_t ip_bytes = ipv4 ? kIpv4Bytes : kIpv6Bytes;
+  const size_t headers_bytes = ip_bytes + kUdpBytes + kBthBytes;
+  assert(l3_without_icrc.size() >= headers_bytes);
+
+  std::array<std::byte, kMaxMaskedBytes> masked;
+  std::fill_n(masked.begin(), kLrhBytes, kOnes);
+  std::byte* const ip = masked.data() + kLrhBytes;
+  std::memcpy(ip, l3_without_icrc.data(), headers_bytes);
+  if (ipv4)
+    mask_ipv4(ip);
+  else
+    mask_ipv6(ip);
+  std::byte* const udp = ip + ip_bytes;
+  udp[6] = udp[7] = kOnes;     // checksum
+  udp[kUdpBytes + 4] = kOnes;  // FECN, BECN and the reserved bits beside them
+
+  const uint32_t crc = crc32(0, std::span(masked).first(kLrhBytes + headers_bytes));
+  return crc32(crc, l3_without_icrc.subspan(headers_bytes));
+}
+
+bool icrc_matches(std::span<const std::byte> l3) {
+  assert(l3.size() >= kIcrcBytes);
+  const size_t covered_bytes = l3.size() - kIcrcBytes;
+  return compute_icrc(l3.first(covered_bytes)) == load_le32(l3.data() + covered_bytes);
+}
+
+void store_icrc(std::span<std::byte> l3) {
+  assert(l3.size() >= kIcrcBytes);
+  const size_t covered_bytes = l3.size() - kIcrcBytes;
+  store_le32(l3.data() + covered_bytes, compute_icrc(l3.first(covered_bytes)));
+}
+
+}  // namespace rocemu::wire

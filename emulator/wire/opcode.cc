@@ -1,0 +1,109 @@
+#include "emulator/wire/opcode.h"
+
+#include <array>
+#include <cstddef>
+
+#include "emulator/wire/headers.h"
+
+namespace rocemu::wire {
+namespace {
+
+constexpr bool carried_by(Transport transport, Operation operation) {
+  switch (transport) {
+    case Transport::rc:
+    case Transport::xrc:
+      return true;
+    case Transport::uc:
+      return operation <= Operation::write_only_imm;
+    case Transport::ud:
+      return operation == Operation::send_only || operation == Operation::send_only_imm;
+    case Transport::rd:   // reliable datagrams: not for RoCE
+    case Transport::cnp:  // one opcode, which is no Operation
+      return false;
+  }
+  return false;
+}
+
+// What the operation itself brings, the same over every transport.
+constexpr OpcodeTraits traits_of_operation(Operation operation) {
+  switch (operation) {
+    case Operation::send_first:
+    case Operation::send_middle:
+    case Operation::send_last:
+    case Operation::send_only:
+    case Operation::write_middle:
+    case Operation::write_last:
+    case Operation::read_response_middle:
+      return {.known = true, .payload = true};
+    case Operation::send_last_imm:
+    case Operation::send_only_imm:
+    case Operation::write_last_imm:
+      return {.known = true, .imm = true, .payload = true};
+    case Operation::send_last_invalidate:
+    case Operation::send_only_invalidate:
+      return {.known = true, .ieth = true, .payload = true};
+    case Operation::write_first:
+    case Operation::write_only:
+      return {.known = true, .reth = true, .payload = true};
+    case Operation::write_only_imm:
+      return {.known = true, .reth = true, .imm = true, .payload = true};
+    case Operation::read_request:
+      return {.known = true, .reth = true};
+    case Operation::read_response_first:
+    case Operation::read_response_last:
+    case Operation::read_response_only:
+      return {.known = true, .aeth = true, .payload = true};
+    case Operation::acknowledge:
+      return {.known = true, .aeth = true};
+    case Operation::atomic_acknowledge:
+      return {.known = true, .aeth = true, .atomic_ack_eth = true};
+    case Operation::compare_swap:
+    case Operation::fetch_add:
+      return {.known = true, .atomic_eth = true};
+  }
+  return {};
+}
+
+constexpr bool is_response(Operation operation) {
+  return operation >= Operation::read_response_first && operation <= Operation::atomic_acknowledge;
+}
+
+constexpr size_t header_bytes(const OpcodeTraits& traits) {
+  size_t bytes = kBthBytes;
+  if (traits.xrceth) bytes += kXrcEthBytes;
+  if (traits.deth) bytes += kDethBytes;
+  if (traits.reth) bytes += kRethBytes;
+  if (traits.atomic_eth) bytes += kAtomicEthBytes;
+  if (traits.aeth) bytes += kAethBytes;
+  if (traits.atomic_ack_eth) bytes += kAtomicAckEthBytes;
+  if (traits.imm) bytes += kImmBytes;
+  if (traits.ieth) bytes += kIethBytes;
+  return bytes;
+}
+
+constexpr OpcodeTraits compute_traits(uint8_t opcode) {
+  if (opcode == kCnpOpcode) return {.known = true, .payload = true, .header_bytes = kBthBytes};
+  const auto transport = static_cast<Transport>(opcode & 0xe0);
+  const auto operation = static_cast<Operation>(opcode & 0x1f);
+  if (!carried_by(transport, operation)) return {};
+
+  OpcodeTraits traits = traits_of_operation(operation);
+  if (!traits.known) return {};
+  traits.deth = transport == Transport::ud;
+  traits.xrceth = transport == Transport::xrc && !is_response(operation);
+  traits.header_bytes = static_cast<uint8_t>(header_bytes(traits));
+  return traits;
+}
+
+constexpr auto kTraits = [] {
+  std::array<OpcodeTraits, 256> table{};
+  for (size_t opcode = 0; opcode < table.size(); ++opcode)
+    table[opcode] = compute_traits(static_cast<uint8_t>(opcode));
+  return table;
+}();
+
+}  // namespace
+
+const OpcodeTraits& traits_of(uint8_t opcode) { return kTraits[opcode]; }
+
+}  // namespace rocemu::wire
