@@ -1,0 +1,148 @@
+#include "emulator/cli/control_client.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "emulator/cli/exit_codes.h"
+#include "verbs_shim/abi/control.h"
+
+namespace rocemu::cli {
+namespace {
+
+constexpr time_t kTimeout_s = 5;
+constexpr off_t kMaxStatusBytes = 64 << 20;
+
+UniqueFd take_descriptor(msghdr& message) {
+  UniqueFd first;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      UniqueFd owned(fd);
+      if (!first) first = std::move(owned);
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+ControlClient::ControlClient(const std::filesystem::path& socket_path) : socket_path_(socket_path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (socket_path.native().size() >= sizeof(address.sun_path)) {
+    throw Failure("the socket's path " + socket_path.native() + " is too long for a unix socket",
+                  kUsage);
+  }
+  std::memcpy(address.sun_path, socket_path.c_str(), socket_path.native().size());
+
+  socket_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket_) fail(std::strerror(errno));
+  const timeval timeout = {kTimeout_s, 0};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+  if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    fail(std::strerror(errno));
+  }
+
+  rocemu_hello hello = {};
+  hello.header.op = ROCEMU_OP_HELLO;
+  hello.header.length = sizeof(hello);
+  hello.header.cookie = ++cookie_;
+  hello.magic = ROCEMU_ABI_MAGIC;
+  hello.abi_version = ROCEMU_ABI_VERSION;
+  hello.device_index = ROCEMU_NO_DEVICE;
+  rocemu_hello_reply reply = {};
+  request(&hello, sizeof(hello), &reply, sizeof(reply));
+  reply.daemon_version[sizeof(reply.daemon_version) - 1] = '\0';
+  daemon_version_ = reply.daemon_version;
+  if (reply.header.status == EPROTO) {
+    throw Failure("the NIC behind " + socket_path.native() + " is rocemud " + daemon_version_ +
+                  " with ABI " + std::to_string(reply.abi_version) + ", this is rocemu " +
+                  ROCEMU_VERSION + " with ABI " + std::to_string(ROCEMU_ABI_VERSION) +
+                  "; end that NIC and start it again with this rocemu");
+  }
+}
+
+void ControlClient::fail(const std::string& what) const {
+  throw Failure("the NIC behind " + socket_path_.native() + " does not answer (" + what +
+                "); see the file log beside it, or end it with rocemu down and start it again");
+}
+
+UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, void* reply,
+                                std::size_t reply_bytes) {
+  if (::send(socket_.get(), message, message_bytes, MSG_NOSIGNAL) < 0) fail(std::strerror(errno));
+
+  std::array<char, ROCEMU_MESSAGE_MAX> buffer;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * ROCEMU_MESSAGE_MAX_FDS)> ancillary;
+  iovec part = {buffer.data(), buffer.size()};
+  msghdr received = {};
+  received.msg_iov = &part;
+  received.msg_iovlen = 1;
+  received.msg_control = ancillary.data();
+  received.msg_controllen = ancillary.size();
+  ssize_t bytes = -1;
+  do {
+    bytes = ::recvmsg(socket_.get(), &received, MSG_CMSG_CLOEXEC);
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes < 0) fail(errno == EAGAIN ? "no answer in time" : std::strerror(errno));
+  if (bytes == 0) fail("it closed the connection");
+  UniqueFd descriptor = take_descriptor(received);
+
+  rocemu_header header = {};
+  if (static_cast<std::size_t>(bytes) < sizeof(header)) fail("its answer is too short");
+  std::memcpy(&header, buffer.data(), sizeof(header));
+  rocemu_header asked = {};
+  std::memcpy(&asked, message, sizeof(asked));
+  if (header.op != asked.op || header.cookie != asked.cookie) fail("it answered something else");
+  const bool has_body = static_cast<std::size_t>(bytes) == reply_bytes;
+  if (header.status != 0 && !(header.status == EPROTO && has_body)) {
+    fail(std::string("it refused: ") + std::strerror(header.status));
+  }
+  if (!has_body || (received.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    fail("its answer has the wrong size");
+  }
+  std::memcpy(reply, buffer.data(), reply_bytes);
+  return descriptor;
+}
+
+UniqueFd ControlClient::simple_request(std::uint32_t op) {
+  rocemu_header message = {};
+  message.op = op;
+  message.length = sizeof(message);
+  message.cookie = ++cookie_;
+  rocemu_header reply = {};
+  return request(&message, sizeof(message), &reply, sizeof(reply));
+}
+
+std::string ControlClient::status() {
+  const UniqueFd file = simple_request(ROCEMU_OP_STATUS);
+  if (!file) fail("its status came without the file");
+  struct stat info = {};
+  if (::fstat(file.get(), &info) != 0) fail(std::strerror(errno));
+  if (info.st_size <= 0 || info.st_size > kMaxStatusBytes) fail("its status has no sensible size");
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got =
+        ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
+    if (got <= 0) fail("its status cannot be read");
+    have += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+void ControlClient::shutdown() { simple_request(ROCEMU_OP_SHUTDOWN); }
+
+}  // namespace rocemu::cli

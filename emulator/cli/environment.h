@@ -1,0 +1,44 @@
+// The environment of a program that is to see the NIC, and of the daemon, which is not to.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "emulator/cli/installation.h"
+
+namespace rocemu::cli {
+
+using Environment = std::vector<std::string>;  // "NAME=value", as in environ(7)
+
+Environment current_environment();
+
+// The value of `name`; an empty view when it is not set.
+std::string_view get(const Environment& environment, std::string_view name);
+void set(Environment& environment, std::string_view name, std::string_view value);
+void unset(Environment& environment, std::string_view name);
+
+// LD_PRELOAD with `library` in it: in front of what is there, but after the run-time libraries of
+// sanitizers, which refuse to run unless they are first. A second mention is dropped.
+std::string preload_list(std::string_view existing, const std::filesystem::path& library);
+
+// The variables that show the NIC in `state_dir` to a program, computed from what it has already.
+std::vector<std::pair<std::string, std::string>> nic_variables(
+    const Environment& environment, const Installation& installation,
+    const std::filesystem::path& state_dir);
+
+Environment for_program(Environment environment, const Installation& installation,
+                        const std::filesystem::path& state_dir);
+
+// Takes out an outer NIC's preload library and state directory (`rocemu run` inside `rocemu run`).
+Environment for_daemon(Environment environment);
+
+// `value` quoted for a POSIX shell.
+std::string shell_quoted(std::string_view value);
+
+// Pointers into `strings`, ended by a null pointer, as execve wants them.
+std::vector<char*> as_exec_array(const std::vector<std::string>& strings);
+
+}  // namespace rocemu::cli

@@ -1,0 +1,62 @@
+// rocemu: the command people type.
+#include <exception>
+#include <iostream>
+
+#include "emulator/cli/commands.h"
+#include "emulator/cli/exit_codes.h"
+
+namespace rocemu::cli {
+
+namespace {
+
+int dispatch(const Options& options) {
+  switch (options.command) {
+    case Command::kRun:
+      return run(options);
+    case Command::kUp:
+      return up(options);
+    case Command::kExec:
+      return exec(options);
+    case Command::kStatus:
+      return status(options);
+    case Command::kDown:
+      return down(options);
+    case Command::kEnv:
+      return env(options);
+    case Command::kVersion:
+      return version(options);
+  }
+  return kFailure;
+}
+
+// Of a failure that is rocemu's own.
+int exit_code_for(const Options& options, int code) {
+  const bool about_program = code == kNotExecutable || code == kNotFound;
+  return hands_on_status(options.command) && !about_program ? kOwnFailure : code;
+}
+
+int main_with(const std::vector<std::string>& arguments) {
+  Options options;
+  try {
+    options = parse_options(arguments);
+    return dispatch(options);
+  } catch (const PrintAndExit& request) {
+    std::cout << request.text;
+    return kSuccess;
+  } catch (const Interrupted& interrupted) {
+    return kSignalBase + interrupted.signal;
+  } catch (const Failure& failure) {
+    complain(failure.what());
+    return exit_code_for(options, failure.exit_code());
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return exit_code_for(options, kFailure);
+  }
+}
+
+}  // namespace
+}  // namespace rocemu::cli
+
+int main(int argc, char** argv) {
+  return rocemu::cli::main_with(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

@@ -1,0 +1,252 @@
+#include "emulator/cli/options.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/state_dir.h"
+#include "verbs_shim/abi/control.h"
+
+namespace rocemu::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  rocemu run -- ibv_devinfo
+  rocemu run --pcap wire.pcap -- bash -c 'ib_write_bw -d rocemu0 & sleep 1; ib_write_bw -d rocemu1 localhost'
+  rocemu up --devices 3 && rocemu exec -- ibv_devices && rocemu down
+
+Exit codes:
+  0 success   1 failure   2 bad command line or configuration
+  3 up: is up already; status, down, env: is not up
+  run and exec hand on the program's own (128 + N when signal N ended it), or
+  125 rocemu failed   126 the program cannot be executed   127 it was not found)";
+
+constexpr const char* kRunFooter = R"(
+The NIC is made for this one command, is seen by it and its children alone, and is gone when it ends.
+
+Examples:
+  rocemu run -- ibv_devinfo -v
+  rocemu run --devices 3 -- ./my_test
+  rocemu run --pcap wire.pcap -- bash -c 'ib_send_bw -d rocemu0 & sleep 1; ib_send_bw -d rocemu1 localhost')";
+
+constexpr const char* kUpFooter = R"(
+Examples:
+  rocemu up
+  rocemu up --name lab --devices 4 --config lab.toml)";
+
+constexpr const char* kExecFooter = R"(
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu exec -- ibv_devinfo -v
+  rocemu exec --name lab -- ib_send_lat -d rocemu0)";
+
+constexpr const char* kStatusFooter = R"(
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu status
+  rocemu status --name lab --json)";
+
+constexpr const char* kDownFooter = R"(
+Example:
+  rocemu down --name lab)";
+
+constexpr const char* kEnvFooter = R"-(
+Example:
+  eval "$(rocemu env --name lab)"    # this shell's programs see the NIC from now on)-";
+
+constexpr const char* kProgramSeparator = "--";
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    if (app->get_name() != "run" && app->get_name() != "exec") return usage;
+    usage.erase(usage.find_last_not_of('\n') + 1);
+    return usage + " -- PROGRAM [ARGUMENTS]\n";
+  }
+};
+
+class Parser {
+ public:
+  Parser() {
+    app_.formatter(std::make_shared<HelpFormatter>());
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", version_text);
+    app_.footer(kFooter);
+    add_run();
+    add_up();
+    add_exec();
+    add_status();
+    add_down();
+    add_env();
+    add_version();
+  }
+
+  Options parse(const std::vector<std::string>& arguments) {
+    const auto separator = std::ranges::find(arguments, kProgramSeparator);
+    if (separator != arguments.end()) options_.program.assign(separator + 1, arguments.end());
+    // CLI11 wants them last first.
+    std::vector<std::string> reversed(std::make_reverse_iterator(separator), arguments.rend());
+    try {
+      app_.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+      throw PrintAndExit{app_.help()};
+    } catch (const CLI::CallForAllHelp&) {
+      throw PrintAndExit{app_.help("", CLI::AppFormatMode::All)};
+    } catch (const CLI::CallForVersion& version) {
+      throw PrintAndExit{std::string(version.what()) + "\n"};
+    } catch (const CLI::ExtrasError& error) {
+      const std::string name = chosen() != nullptr ? chosen()->get_name() : "";
+      if (name != "run" && name != "exec") fail(error.what());
+      fail("'" + chosen()->remaining().front() + "' is no option of " + name +
+           ", and a program has -- in front of it");
+    } catch (const CLI::RequiredError&) {
+      const bool given = !arguments.empty() && !arguments[0].starts_with('-');
+      fail(given ? "'" + arguments[0] + "' is no command" : "which command?");
+    } catch (const CLI::ParseError& error) {
+      fail(error.what());
+    }
+    options_.command = std::ranges::find(commands_, chosen(), [](const auto& entry) {
+                         return entry.second;
+                       })->first;
+    if (!options_.name.empty() || name_was_given()) require_valid_name(options_.name);
+    check_program(separator != arguments.end());
+    return options_;
+  }
+
+ private:
+  CLI::App* add(Command command, const char* name, const char* description, const char* footer) {
+    CLI::App* sub = app_.add_subcommand(name, description);
+    sub->footer(footer);
+    commands_.emplace_back(command, sub);
+    return sub;
+  }
+
+  void add_nic_options(CLI::App* sub) {
+    sub->add_option("--devices", options_.nic.devices, "Number of devices, rocemu0 and on (2)")
+        ->option_text("N")
+        ->check(CLI::PositiveNumber);
+    sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
+        ->option_text("FILE");
+    sub->add_option("--config", options_.nic.config,
+                    "TOML file with these options and more (docs/configuration.md)")
+        ->option_text("FILE")
+        ->check(CLI::ExistingFile);
+    sub->add_option("--log-level", options_.nic.log_level, "How much the NIC logs")
+        ->option_text("LEVEL");
+  }
+
+  void add_name(CLI::App* sub) {
+    name_options_.push_back(
+        sub->add_option("--name", options_.name, "The NIC's name (default)")->option_text("NAME"));
+  }
+
+  void add_socket(CLI::App* sub) {
+    sub->add_option("--socket", options_.socket, "The NIC's nic.sock, instead of its name")
+        ->option_text("PATH")
+        ->excludes(name_options_.back());
+  }
+
+  void add_json(CLI::App* sub) { sub->add_flag("--json", options_.json, "Print JSON"); }
+
+  void add_run() {
+    CLI::App* sub = add(Command::kRun, "run", "Run a program with a NIC of its own", kRunFooter);
+    add_nic_options(sub);
+    sub->add_flag("--keep-log", options_.keep_log,
+                  "Leave the NIC's log behind in ./rocemu-PID.log");
+  }
+
+  void add_up() {
+    CLI::App* sub = add(Command::kUp, "up", "Start a NIC in the background", kUpFooter);
+    add_name(sub);
+    add_nic_options(sub);
+    add_json(sub);
+  }
+
+  void add_exec() {
+    CLI::App* sub = add(Command::kExec, "exec", "Run a program over a NIC that is up", kExecFooter);
+    add_name(sub);
+    add_socket(sub);
+  }
+
+  void add_status() {
+    CLI::App* sub =
+        add(Command::kStatus, "status", "Show a NIC's devices, addresses, objects", kStatusFooter);
+    add_name(sub);
+    add_socket(sub);
+    add_json(sub);
+  }
+
+  void add_down() { add_name(add(Command::kDown, "down", "End a NIC that is up", kDownFooter)); }
+
+  void add_env() {
+    CLI::App* sub =
+        add(Command::kEnv, "env", "Print the environment as shell commands", kEnvFooter);
+    add_name(sub);
+    add_socket(sub);
+  }
+
+  void add_version() { add_json(add(Command::kVersion, "version", "Print the version", "")); }
+
+  const CLI::App* chosen() const {
+    const std::vector<CLI::App*> parsed = app_.get_subcommands();
+    return parsed.empty() ? nullptr : parsed.front();
+  }
+
+  bool name_was_given() const {
+    return std::ranges::any_of(name_options_,
+                               [](const CLI::Option* option) { return option->count() > 0; });
+  }
+
+  void check_program(bool separated) const {
+    if (!hands_on_status(options_.command)) {
+      if (separated) fail(chosen()->get_name() + " runs no program, so no -- is expected");
+    } else if (options_.program.empty() || options_.program[0].empty()) {
+      fail("which program? write: rocemu " + chosen()->get_name() + " [OPTIONS] -- PROGRAM");
+    }
+  }
+
+  [[noreturn]] void fail(std::string message) const {
+    std::ranges::replace(message, '\n', ' ');
+    const CLI::App* sub = chosen();
+    const bool handing_on =
+        sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "exec");
+    throw Failure(message + "; see: rocemu " +
+                      (sub != nullptr ? sub->get_name() + " " : std::string()) + "--help",
+                  handing_on ? kOwnFailure : kUsage);
+  }
+
+  CLI::App app_{"A software RoCEv2 NIC: unmodified verbs programs, no RDMA hardware, no root",
+                "rocemu"};
+  Options options_;
+  std::vector<std::pair<Command, CLI::App*>> commands_;
+  std::vector<CLI::Option*> name_options_;
+};
+
+}  // namespace
+
+std::string Options::name_or_default() const {
+  return name.empty() ? std::string(kDefaultName) : name;
+}
+
+bool hands_on_status(Command command) {
+  return command == Command::kRun || command == Command::kExec;
+}
+
+std::string version_text() {
+  return std::string("rocemu ") + ROCEMU_VERSION + " (ABI " + std::to_string(ROCEMU_ABI_VERSION) +
+         ")";
+}
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  return Parser().parse(arguments);
+}
+
+}  // namespace rocemu::cli

@@ -1,0 +1,62 @@
+#include "emulator/cli/program.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "emulator/cli/exit_codes.h"
+
+namespace rocemu::cli {
+namespace {
+
+Failure cannot_run(const std::string& program, int error) {
+  if (error == ENOENT) {
+    return Failure("cannot run '" + program + "': not found; check its name and PATH", kNotFound);
+  }
+  return Failure("cannot run '" + program + "': " + std::strerror(error), kNotExecutable);
+}
+
+}  // namespace
+
+void exec_program(const std::vector<std::string>& program, const Environment& environment) {
+  ::execvpe(program[0].c_str(), as_exec_array(program).data(), as_exec_array(environment).data());
+  throw cannot_run(program[0], errno);
+}
+
+pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
+                    const SignalWatch& signals) {
+  const std::vector<char*> arguments = as_exec_array(program);
+  const std::vector<char*> variables = as_exec_array(environment);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  const UniqueFd report(ends[0]);
+  UniqueFd report_write(ends[1]);
+
+  const pid_t child = ::fork();
+  if (child < 0) throw Failure(std::string("cannot fork: ") + std::strerror(errno));
+  if (child == 0) {
+    signals.restore_in_child();
+    ::execvpe(arguments[0], arguments.data(), variables.data());
+    const int error = errno;
+    const ssize_t written = ::write(report_write.get(), &error, sizeof(error));
+    ::_exit(written == sizeof(error) ? kNotFound : kNotExecutable);
+  }
+
+  // The exec closes the pipe; only a failed one writes to it.
+  report_write.reset();
+  int error = 0;
+  ssize_t bytes = -1;
+  do {
+    bytes = ::read(report.get(), &error, sizeof(error));
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes == 0) return child;
+  ::waitpid(child, nullptr, 0);
+  throw cannot_run(program[0], bytes == sizeof(error) ? error : EIO);
+}
+
+}  // namespace rocemu::cli

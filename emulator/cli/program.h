@@ -1,0 +1,23 @@
+// Starting the program that is to use the NIC, as env(1) would.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "emulator/cli/environment.h"
+#include "emulator/cli/signals.h"
+
+namespace rocemu::cli {
+
+// Replaces this process. Throws Failure (not found, not executable) when that does not work.
+[[noreturn]] void exec_program(const std::vector<std::string>& program,
+                               const Environment& environment);
+
+// Starts it as a child in this process group, so that terminal, stdin and job control are its own.
+// Throws Failure as exec_program does.
+pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
+                    const SignalWatch& signals);
+
+}  // namespace rocemu::cli

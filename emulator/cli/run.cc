@@ -1,0 +1,95 @@
+// `rocemu run`: this process is the parent of both the daemon and the program. The daemon lives in
+// its own session and asks the kernel to end it when this process dies; the program shares this
+// process's group and terminal.
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "emulator/cli/commands.h"
+#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/program.h"
+
+namespace rocemu::cli {
+namespace {
+
+// Removes the state directory at the end of the run, whatever way that is left.
+class PrivateStateDir {
+ public:
+  PrivateStateDir(const std::filesystem::path& base, bool keep_log)
+      : dir_(StateDir::create(base, private_name())), keep_log_(keep_log) {}
+  ~PrivateStateDir() {
+    if (keep_log_) keep_log();
+    try {
+      dir_.remove();
+    } catch (const Failure& failure) {
+      complain(failure.what());
+    }
+  }
+  PrivateStateDir(const PrivateStateDir&) = delete;
+  PrivateStateDir& operator=(const PrivateStateDir&) = delete;
+
+  const StateDir& get() const { return dir_; }
+
+ private:
+  void keep_log() const {
+    const std::string name = "rocemu-" + std::to_string(::getpid()) + ".log";
+    std::error_code error;
+    std::filesystem::copy_file(dir_.path() / "log", name,
+                               std::filesystem::copy_options::overwrite_existing, error);
+    complain(error ? "cannot keep the NIC's log as " + name + ": " + error.message()
+                   : "the NIC's log is in " + name);
+  }
+
+  StateDir dir_;
+  bool keep_log_;
+};
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+void report_lost_nic(const DaemonProcess& nic, int wait_status, const StateDir& state_dir) {
+  std::string message = "the NIC (rocemud, process " + std::to_string(nic.pid()) +
+                        ") ended while the program runs, by " + describe_end(wait_status) +
+                        "; its devices fail from now on; --keep-log keeps its log";
+  const std::string last = last_log_line(state_dir.path());
+  if (!last.empty()) message += ", which ends: " + last;
+  complain(message);
+}
+
+int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_dir,
+                     SignalWatch& signals) {
+  for (;;) {
+    const SignalEvent event = signals.wait();
+    if (event.number == SIGCHLD) {
+      int status = 0;
+      if (::waitpid(program, &status, WNOHANG) == program) return exit_code_of(status);
+      if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir);
+    } else if (event.sent_by_process) {
+      ::kill(program, event.number);
+    }
+  }
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  const NicOptions nic_options = checked(options.nic);
+  const std::filesystem::path executable = own_executable();
+  const Installation installation = find_installation(executable, ROCEMU_INSTALL_LIBDIR);
+  const std::filesystem::path daemon = find_daemon(executable);
+  const Environment found = current_environment();
+
+  SignalWatch signals;
+  const std::filesystem::path base = own_base();
+  remove_stale_private(base);
+  const PrivateStateDir state_dir(base, options.keep_log);
+  DaemonProcess nic(daemon, state_dir.get(), nic_options, for_daemon(found), Lifetime::kOfParent);
+  nic.wait_ready(signals);
+  const pid_t program = spawn_program(
+      options.program, for_program(found, installation, state_dir.get().path()), signals);
+  return wait_for_program(program, nic, state_dir.get(), signals);
+}
+
+}  // namespace rocemu::cli

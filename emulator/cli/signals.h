@@ -1,0 +1,38 @@
+// Signals as events: while a SignalWatch lives, the signals below do not interrupt rocemu but are
+// read from it in order.
+#pragma once
+
+#include <signal.h>
+
+#include "emulator/cli/unique_fd.h"
+
+namespace rocemu::cli {
+
+struct SignalEvent {
+  int number;
+  // Sent with kill(2) to this process. What a terminal sends (^C, ^\, hang-up) goes to the whole
+  // foreground group and so has reached the program already.
+  bool sent_by_process;
+};
+
+class SignalWatch {
+ public:
+  // Watches SIGCHLD and every signal that asks a program to end or is left to its own use.
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  int fd() const { return fd_.get(); }
+  SignalEvent wait();
+
+  // In a child before exec: mask and SIGCHLD disposition as rocemu found them.
+  void restore_in_child() const;
+
+ private:
+  sigset_t found_mask_;
+  struct sigaction found_child_action_;
+  UniqueFd fd_;
+};
+
+}  // namespace rocemu::cli

@@ -1,0 +1,127 @@
+#include "emulator/cli/status_view.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace rocemu::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+
+std::string value_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+bool is_plain(const Json& value) { return !value.is_object() && !value.is_array(); }
+
+// "key value, key value" of the plain members, `except` left out.
+std::string plain_members(const Json& object, std::string_view except) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    if (!is_plain(value) || key == except) continue;
+    if (!text.empty()) text += ", ";
+    text += key + " " + value_text(value);
+  }
+  return text;
+}
+
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += row[i] + std::string(widths[i] - row[i].size(), ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+const Json& member(const Json& object, const char* name) {
+  static const Json kNothing;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() ? *found : kNothing;
+}
+
+std::string object_table(const std::vector<const Json*>& devices) {
+  Row header = {"DEVICE"};
+  for (const Json* device : devices) {
+    for (const auto& [kind, count] : member(*device, "objects").items()) {
+      if (is_plain(count) && std::ranges::find(header, kind) == header.end()) {
+        header.push_back(kind);
+      }
+    }
+  }
+  if (header.size() == 1) return "";
+  std::vector<Row> rows = {header};
+  for (const Json* device : devices) {
+    Row row = {value_text(member(*device, "name"))};
+    for (std::size_t i = 1; i < header.size(); ++i) {
+      const Json& count = member(member(*device, "objects"), header[i].c_str());
+      row.push_back(count.is_null() ? "-" : value_text(count));
+    }
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string gid_table(const std::vector<const Json*>& devices) {
+  std::vector<Row> rows = {{"DEVICE", "INDEX", "GID"}};
+  for (const Json* device : devices) {
+    std::size_t index = 0;
+    for (const Json& gid : member(*device, "gids")) {
+      Row row = {value_text(member(*device, "name")), std::to_string(index)};
+      if (!gid.is_object()) {
+        row.push_back(value_text(gid));
+      } else {
+        if (const Json& given = member(gid, "index"); !given.is_null()) row[1] = value_text(given);
+        row.push_back(value_text(member(gid, "gid")));
+        for (const auto& [key, value] : gid.items()) {
+          if (is_plain(value) && key != "index" && key != "gid") row.push_back(value_text(value));
+        }
+      }
+      rows.push_back(std::move(row));
+      ++index;
+    }
+  }
+  return rows.size() > 1 ? table(rows) : "";
+}
+
+}  // namespace
+
+std::string status_text(const Json& status) {
+  std::vector<std::string> parts;
+  parts.push_back(plain_members(status, "") + "\n");
+  for (const auto& [key, value] : status.items()) {
+    if (value.is_object()) parts[0] += key + ": " + plain_members(value, "") + "\n";
+  }
+  std::vector<const Json*> devices;
+  std::vector<Row> rows;
+  for (const Json& device : member(status, "devices")) {
+    if (!device.is_object()) continue;
+    devices.push_back(&device);
+    rows.push_back({value_text(member(device, "name")), plain_members(device, "name")});
+  }
+  parts.push_back(table(rows));
+  parts.push_back(gid_table(devices));
+  parts.push_back(object_table(devices));
+
+  std::string text;
+  for (const std::string& part : parts) {
+    if (part.find_first_not_of('\n') == std::string::npos) continue;
+    if (!text.empty()) text += '\n';
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace rocemu::cli

@@ -1,0 +1,13 @@
+// The daemon's status, for people. What is expected of the JSON is little, so that either side may
+// be newer: an object; in it `devices`, an array of objects with `name`, and there `gids` (an array
+// of strings, or of objects) and `objects` (name → count). Other fields are shown as they are.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace rocemu::cli {
+
+std::string status_text(const nlohmann::ordered_json& status);
+
+}  // namespace rocemu::cli

@@ -1,0 +1,67 @@
+#include "emulator/cli/environment.h"
+
+#include <catch2/catch.hpp>
+
+namespace rocemu::cli {
+namespace {
+
+const Installation kInstallation{"/opt/lib"};
+const std::string kPreload = "/opt/lib/librocemu-preload.so";
+
+TEST_CASE("a program gets the NIC's four variables", "[cli]") {
+  const Environment environment = for_program({"HOME=/h"}, kInstallation, "/run/rocemu/x");
+  CHECK(get(environment, "HOME") == "/h");
+  CHECK(get(environment, "ROCEMU_DIR") == "/run/rocemu/x");
+  CHECK(get(environment, "LD_PRELOAD") == kPreload);
+  CHECK(get(environment, "RDMAV_DRIVERS") == "/opt/lib/librocemu");
+  CHECK(get(environment, "IBV_DRIVERS") == "/opt/lib/librocemu");
+}
+
+TEST_CASE("the preload library goes in front of others and is named once", "[cli]") {
+  CHECK(preload_list("", kPreload) == kPreload);
+  CHECK(preload_list("/a.so", kPreload) == kPreload + ":/a.so");
+  CHECK(preload_list("/a.so /b.so", kPreload) == kPreload + ":/a.so:/b.so");
+  CHECK(preload_list("/a.so:" + kPreload, kPreload) == kPreload + ":/a.so");
+}
+
+TEST_CASE("a sanitizer's run-time library stays first", "[cli]") {
+  CHECK(preload_list("/usr/lib/libasan.so.8:/a.so", kPreload) ==
+        "/usr/lib/libasan.so.8:" + kPreload + ":/a.so");
+}
+
+TEST_CASE("drivers that are set already are kept", "[cli]") {
+  const Environment environment =
+      for_program({"RDMAV_DRIVERS=/x/libfoo;/opt/lib/librocemu"}, kInstallation, "/s");
+  CHECK(get(environment, "RDMAV_DRIVERS") == "/opt/lib/librocemu:/x/libfoo");
+}
+
+TEST_CASE("an inner NIC replaces the outer one", "[cli]") {
+  Environment environment = for_program({}, kInstallation, "/outer");
+  environment = for_program(environment, kInstallation, "/inner");
+  CHECK(environment.size() == 4);
+  CHECK(get(environment, "ROCEMU_DIR") == "/inner");
+}
+
+TEST_CASE("the daemon does not see an outer NIC", "[cli]") {
+  const Environment environment = for_daemon(for_program({}, kInstallation, "/outer"));
+  CHECK(get(environment, "ROCEMU_DIR").empty());
+  CHECK(get(environment, "LD_PRELOAD").empty());
+
+  const Environment kept = for_daemon({"LD_PRELOAD=/old/librocemu-preload.so:/a.so"});
+  CHECK(get(kept, "LD_PRELOAD") == "/a.so");
+}
+
+TEST_CASE("a variable whose name only begins alike is another one", "[cli]") {
+  Environment environment = {"ROCEMU_DIR_OLD=1"};
+  set(environment, "ROCEMU_DIR", "2");
+  CHECK(get(environment, "ROCEMU_DIR_OLD") == "1");
+  CHECK(get(environment, "ROCEMU_DIR") == "2");
+}
+
+TEST_CASE("shell quoting survives a quote", "[cli]") {
+  CHECK(shell_quoted("a b") == "'a b'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+}
+
+}  // namespace
+}  // namespace rocemu::cli

@@ -1,0 +1,47 @@
+#include "emulator/cli/status_view.h"
+
+#include <catch2/catch.hpp>
+
+namespace rocemu::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("status shows devices, GIDs and counts", "[cli]") {
+  const Json status = Json::parse(R"({
+    "name": "default", "version": "1.2.3",
+    "devices": [
+      {"name": "rocemu0", "state": "ACTIVE", "gids": ["fe80::1", "::ffff:10.77.0.1"],
+       "objects": {"pd": 1, "qp": 12}},
+      {"name": "rocemu10", "state": "ACTIVE",
+       "gids": [{"index": 1, "gid": "::ffff:10.77.0.11", "type": "RoCE v2"}],
+       "objects": {"pd": 0, "srq": 3}}]})");
+  CHECK(status_text(status) ==
+        "name default, version 1.2.3\n"
+        "\n"
+        "rocemu0   state ACTIVE\n"
+        "rocemu10  state ACTIVE\n"
+        "\n"
+        "DEVICE    INDEX  GID\n"
+        "rocemu0   0      fe80::1\n"
+        "rocemu0   1      ::ffff:10.77.0.1\n"
+        "rocemu10  1      ::ffff:10.77.0.11  RoCE v2\n"
+        "\n"
+        "DEVICE    pd  qp  srq\n"
+        "rocemu0   1   12  -\n"
+        "rocemu10  0   -   3\n");
+}
+
+TEST_CASE("status of another shape is shown as far as it goes", "[cli]") {
+  for (const char* text :
+       {"{}", R"({"devices": 3})", R"({"devices": [1, null, {}]})",
+        R"({"devices": [{"name": 5, "gids": 7, "objects": [1]}]})",
+        R"({"devices": [{"gids": [null, {"gid": {}}], "objects": {"a": []}}]})"}) {
+    CHECK_NOTHROW(status_text(Json::parse(text)));
+  }
+  CHECK(status_text(Json::parse(R"({"engine": {"polls": 7}})")).find("engine: polls 7") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace rocemu::cli
