@@ -1,0 +1,41 @@
+// Brings DPDK's environment abstraction layer (EAL) up and down, once per process, with settings
+// that suit an ordinary user: no hugepages, no devices on the PCI bus, no files shared with other
+// DPDK processes, threads that float over the CPUs the caller may use.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rocemu::dpdk_io {
+
+struct EalOptions {
+  unsigned memory_mb = 192;  // address space; pages count once they are touched
+  std::vector<std::string>
+      extra{};  // appended as they are, e.g. "--vdev=net_af_packet0,iface=eth0"
+  bool hugepages = false;
+  bool pci = false;
+};
+
+// Construct before the process has other threads: for the length of the constructor an environment
+// variable is changed. Every FramePool and Port must be gone before the Eal is.
+class Eal {
+ public:
+  // Throws std::runtime_error with a message that says what went wrong and what to do about it. A
+  // second Eal in one process is refused, also after the first is gone or has failed: DPDK cannot
+  // be started again reliably.
+  //
+  // The affinity of the calling thread stays what it was, unless `extra` names cores (-c, -l or
+  // --lcores). DPDK's own log goes to stderr, errors only, unless `extra` has a --log-level.
+  explicit Eal(const EalOptions& options);
+  ~Eal();
+
+  Eal(const Eal&) = delete;
+  Eal& operator=(const Eal&) = delete;
+
+ private:
+  class Log;
+  std::unique_ptr<Log> log_;
+};
+
+}  // namespace rocemu::dpdk_io

@@ -1,0 +1,59 @@
+// Writes Ethernet frames to a pcap file with nanosecond time stamps, for tcpdump and Wireshark.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+struct pcap;
+struct pcap_dumper;
+
+namespace rocemu::dpdk_io {
+
+// Used by one thread. Frames are buffered (256 KiB) and reach the file when the buffer is full, at
+// flush() and at destruction; each of these may wait for the disk. The path may be a FIFO: opening
+// it waits for the reader, and the process must then ignore SIGPIPE.
+class PcapWriter {
+ public:
+  static constexpr unsigned kWholeFrames = 65535;
+
+  // Told once, of the first error; called by whoever writes or flushes at that time.
+  using ErrorReport = std::function<void(const std::string& message)>;
+
+  // Creates or truncates the file. At most `snaplen` bytes of a frame are kept. Throws
+  // std::runtime_error when the file cannot be opened or `snaplen` is 0.
+  explicit PcapWriter(const std::filesystem::path& path, unsigned snaplen = kWholeFrames,
+                      ErrorReport report = {});
+  ~PcapWriter();
+
+  PcapWriter(const PcapWriter&) = delete;
+  PcapWriter& operator=(const PcapWriter&) = delete;
+
+  // `realtime_ns` counts from the epoch. After a write error (disk full) nothing more is written,
+  // so that the file ends where it broke; further frames count as errors.
+  void write(std::span<const std::byte> frame, uint64_t realtime_ns) noexcept;
+  void flush() noexcept;
+
+  // Frames put into the buffer; those that an error kept from the file are not taken back.
+  uint64_t frames_written() const noexcept { return frames_written_; }
+  uint64_t errors() const noexcept { return errors_; }
+
+ private:
+  void fail(int error) noexcept;
+
+  std::filesystem::path path_;
+  unsigned snaplen_;
+  ErrorReport report_;
+  std::unique_ptr<pcap, void (*)(pcap*)> format_;
+  std::unique_ptr<char[]> buffer_;  // in use until the dumper has closed the file
+  std::unique_ptr<pcap_dumper, void (*)(pcap_dumper*)> dumper_;
+  bool failed_ = false;
+  uint64_t frames_written_ = 0;
+  uint64_t errors_ = 0;
+};
+
+}  // namespace rocemu::dpdk_io

@@ -1,0 +1,55 @@
+// Where frames enter and leave: one end of a link, whatever is at the other end. A port is used by
+// one thread, the engine's, and works in bursts so that a virtual call is paid per burst.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+struct rte_mbuf;
+
+namespace rocemu::dpdk_io {
+
+enum class DropReason : uint8_t {
+  unknown_destination,  // transmitted to a unicast MAC that no port has
+  queue_full,           // on its way to this port, whose receive queue was full
+  malformed,            // transmitted: shorter than an Ethernet header, or in several segments
+};
+inline constexpr size_t kDropReasonCount = 3;
+
+struct PortStats {
+  uint64_t rx_frames = 0;  // handed out by receive()
+  uint64_t rx_bytes = 0;
+  uint64_t tx_frames = 0;  // taken by transmit(), the dropped ones included
+  uint64_t tx_bytes = 0;
+  std::array<uint64_t, kDropReasonCount> drops{};
+
+  uint64_t& dropped(DropReason reason) noexcept { return drops[static_cast<size_t>(reason)]; }
+  uint64_t dropped(DropReason reason) const noexcept { return drops[static_cast<size_t>(reason)]; }
+};
+
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  // Fills `burst` from the front with frames that have arrived and returns how many. They are the
+  // caller's to free. They may be in other hands at the same time (a flooded frame, a capture), so
+  // neither their bytes nor their mbuf may be changed.
+  virtual unsigned receive(std::span<rte_mbuf*> burst) noexcept = 0;
+
+  // Takes the first n frames of `burst` and returns n; the rest stays the caller's. What was taken
+  // may no longer be written to. A frame dropped inside counts as taken and is in the stats.
+  virtual unsigned transmit(std::span<rte_mbuf*> burst) noexcept = 0;
+
+  // A descriptor that polls readable when frames arrive, for a sleeping engine; -1 when there is
+  // none.
+  virtual int poll_fd() const noexcept = 0;
+
+  // True while receive() would hand out a frame: an engine must not go to sleep then.
+  virtual bool has_work() const noexcept = 0;
+
+  virtual const PortStats& stats() const noexcept = 0;
+};
+
+}  // namespace rocemu::dpdk_io

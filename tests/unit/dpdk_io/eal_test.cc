@@ -1,0 +1,126 @@
+// DPDK starts once per process, so every start that is looked at happens in a process of its own:
+// this program again, running one of the cases tagged [.start].
+#include "dpdk_io/eal.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "dpdk_io/frame_pool.h"
+#include "tests/unit/dpdk_io/shared_eal.h"
+
+namespace rocemu::dpdk_io {
+namespace {
+
+constexpr int kCannotPrepare = 77;
+
+// Runs the case `name` of this program with an empty environment, after `prepare`, and returns its
+// exit status: 0 when it passed, kCannotPrepare when `prepare` said false.
+template <typename Prepare>
+int run_case(const char* name, Prepare prepare) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (!prepare()) _exit(kCannotPrepare);
+    const char* argv[] = {"dpdk_io_test", name, nullptr};
+    const char* environment[] = {nullptr};
+    execve("/proc/self/exe", const_cast<char**>(argv), const_cast<char**>(environment));
+    _exit(errno);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run_case(const char* name) {
+  return run_case(name, [] { return true; });
+}
+
+bool hide(const char* directory) {
+  return mount("none", directory, "tmpfs", MS_RDONLY, nullptr) == 0;
+}
+
+// A user without privileges, without /sys, and with nowhere to write.
+bool enter_bare_sandbox() {
+  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && hide("/sys") &&
+         hide("/tmp") && hide("/run");
+}
+
+std::string failure_of(const EalOptions& options) {
+  try {
+    const Eal eal(options);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("start: affinity and environment stay as they were", "[.start]") {
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  for (int cpu = CPU_SETSIZE - 1; CPU_COUNT(&before) > 1; --cpu) CPU_CLR(cpu, &before);
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+
+  const Eal eal(EalOptions{});
+
+  cpu_set_t after;
+  REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0);
+  CHECK(CPU_EQUAL(&before, &after));
+  CHECK(std::getenv("RUNTIME_DIRECTORY") == nullptr);
+  FramePool pool("start", 64, 4210);
+  CHECK(pool.available() == 64);
+}
+
+TEST_CASE("start: a second Eal is refused and says so", "[.start]") {
+  { const Eal eal(EalOptions{}); }
+  CHECK_THAT(failure_of(EalOptions{}), Catch::Contains("once per process"));
+}
+
+TEST_CASE("start: an unknown option is named in the message", "[.start]") {
+  const std::string message = failure_of(EalOptions{.extra = {"--no-such-option"}});
+  CHECK_THAT(message, Catch::Contains("DPDK did not start"));
+  CHECK_THAT(message, Catch::Contains("--no-such-option"));
+}
+
+TEST_CASE("start: a driver that is missing is named in the message", "[.start]") {
+  const std::string message = failure_of(EalOptions{.extra = {"-d", "no-such-driver.so"}});
+  CHECK_THAT(message, Catch::Contains("no-such-driver.so: cannot open shared object file"));
+}
+
+TEST_CASE("an Eal starts without HOME or any other environment variable") {
+  CHECK(run_case("start: affinity and environment stay as they were") == 0);
+}
+
+TEST_CASE("a second process starts while the first one runs") {
+  need_eal();
+  CHECK(run_case("start: affinity and environment stay as they were") == 0);
+}
+
+TEST_CASE("an Eal starts without privileges, /sys or a place to write") {
+  const int status =
+      run_case("start: affinity and environment stay as they were", enter_bare_sandbox);
+  if (status == kCannotPrepare) {
+    WARN("this kernel lets us make no user namespace: not checked");
+    return;
+  }
+  CHECK(status == 0);
+}
+
+TEST_CASE("an Eal that cannot start says what is wrong") {
+  CHECK(run_case("start: a second Eal is refused and says so") == 0);
+  CHECK(run_case("start: an unknown option is named in the message") == 0);
+  CHECK(run_case("start: a driver that is missing is named in the message") == 0);
+}
+
+}  // namespace rocemu::dpdk_io

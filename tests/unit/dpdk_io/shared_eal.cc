@@ -1,0 +1,9 @@
+#include "tests/unit/dpdk_io/shared_eal.h"
+
+#include "dpdk_io/eal.h"
+
+namespace rocemu::dpdk_io {
+
+void need_eal() { static const Eal eal{EalOptions{.memory_mb = 64}}; }
+
+}  // namespace rocemu::dpdk_io
