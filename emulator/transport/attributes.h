@@ -50,6 +50,7 @@ struct QpAttributes {
   uint8_t timeout = 0;             // ACK timeout 4.096 us * 2^timeout; 0: none
   uint8_t retry_count = 0;
   uint8_t rnr_retry = 0;  // 7: for ever
+  bool notify_drained = false;  // an event when the send queue has drained in state SQD
 };
 
 // How much a QP may have under way. Visible in status and configurable.

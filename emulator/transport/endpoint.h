@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/transport/attributes.h"
+#include "emulator/transport/burst.h"
 #include "emulator/transport/counters.h"
 #include "emulator/transport/environment.h"
 #include "emulator/transport/settlement.h"
@@ -40,6 +41,8 @@ class Endpoint {
   // Moves a QP to `state`; the transition has been checked by the device. `attributes` holds all
   // attributes as they are after the change. To ERROR: everything outstanding is flushed.
   void modify(TimeNs now, wire::Qpn qpn, QpState state, const QpAttributes& attributes);
+  // To ERROR, for a cause outside the transport; everything outstanding is flushed.
+  void fail(wire::Qpn qpn);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
   // True while the send queue in state SQD still waits for answers.
@@ -50,6 +53,8 @@ class Endpoint {
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
   void on_doorbell(TimeNs now, wire::Qpn qpn);
+  // Completes with a flush error what stands in the queues of a QP in ERROR.
+  void flush_posted(wire::Qpn qpn);
   void on_timeout(TimeNs now);
   // Builds and sends at most `max_frames`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
@@ -63,13 +68,10 @@ class Endpoint {
   uint32_t qp_count() const { return qp_count_; }
 
  private:
-  friend class RcQp;
+  uint32_t slot_of(wire::Qpn qpn) const { return qpn.value & ((1u << slot_bits_) - 1); }
   RcQp* find(wire::Qpn qpn) const;
-  void on_packet(TimeNs now, const wire::Packet& packet);
-  void activate(RcQp& qp);
-  void reschedule(RcQp& qp);
-  void settle(TimeNs now);
-  unsigned finish_burst(TimeNs now, FrameSink& sink);
+  void touch(RcQp& qp);
+  void watch(RcQp& qp);
 
   Memory& memory_;
   EventSink& events_;
@@ -77,20 +79,18 @@ class Endpoint {
   Counters counters_;
   Settlement settlement_;
   TimerQueue timers_;
+  Burst burst_;
 
   // A QPN is a slot of this table and, above it, a generation, so that a late packet for a destroyed
   // QP does not reach its successor.
+  uint32_t max_qps_;
+  uint32_t slot_bits_;
   std::vector<std::unique_ptr<RcQp>> slots_;
   std::vector<uint8_t> generations_;
   std::deque<uint32_t> free_slots_;
-  uint32_t max_qps_;
-  uint32_t slot_bits_;
   uint32_t qp_count_ = 0;
 
   std::deque<RcQp*> active_;  // QPs that may have something to send, in the order of their turns
-  struct PendingFrame;
-  std::vector<PendingFrame> burst_;
-  std::vector<uint32_t> failed_tags_;
 };
 
 }  // namespace rocemu::transport

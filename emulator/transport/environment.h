@@ -46,6 +46,8 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on_qp_event(wire::Qpn qpn, QpEvent event) noexcept = 0;
+  // The QP went to ERROR of itself, not by a modify.
+  virtual void on_qp_error(wire::Qpn qpn) noexcept = 0;
 };
 
 // Protection domain, as the device numbers them.

@@ -1,0 +1,84 @@
+// A completion queue of the device: the ring, the channel its events go to, and what became of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/device/queues.h"
+
+namespace rocemu::device {
+
+struct Context;
+
+struct Channel {
+  std::unique_ptr<EventChannel> events;
+  uint32_t users = 0;
+};
+
+class Cq final : public transport::CompletionQueue {
+ public:
+  // `touched` is the device's list of CQs that have something to publish.
+  Cq(Context& context, Channel* channel, uint64_t user_pointer,
+     std::unique_ptr<CompletionRing> ring, std::vector<Cq*>& touched)
+      : context_(context),
+        channel_(channel),
+        user_pointer_(user_pointer),
+        ring_(std::move(ring)),
+        touched_list_(touched) {}
+
+  void push(const transport::Completion& completion) noexcept override {
+    if (!ring_->push(completion)) overrun_ = true;
+    touch();
+  }
+
+  // Shows the new completions to the program and sends the event it waits for. False when the event
+  // could not be written yet.
+  bool publish() {
+    if (ring_->publish()) event_due_ = true;
+    return send_event();
+  }
+  // A completion found the ring full and nobody has been told yet.
+  bool take_overrun() {
+    const bool news = overrun_ && !overrun_told_;
+    overrun_told_ = overrun_told_ || news;
+    return news;
+  }
+  void untouch() { touched_ = false; }
+  void touch() {
+    if (touched_) return;
+    touched_ = true;
+    touched_list_.push_back(this);
+  }
+  bool touched() const { return touched_; }
+
+  Context& context() const { return context_; }
+  Channel* channel() const { return channel_; }
+  uint64_t user_pointer() const { return user_pointer_; }
+  uint32_t completion_events_written() const { return completion_events_written_; }
+
+  uint32_t users = 0;
+  uint32_t async_events_written = 0;
+
+ private:
+  bool send_event() {
+    if (!event_due_ || channel_ == nullptr) return true;
+    if (!channel_->events->completion_event(user_pointer_)) return false;
+    event_due_ = false;
+    ++completion_events_written_;
+    return true;
+  }
+
+  Context& context_;
+  Channel* channel_;
+  uint64_t user_pointer_;
+  std::unique_ptr<CompletionRing> ring_;
+  std::vector<Cq*>& touched_list_;
+  bool touched_ = false;
+  bool event_due_ = false;
+  bool overrun_ = false;
+  bool overrun_told_ = false;
+  uint32_t completion_events_written_ = 0;
+};
+
+}  // namespace rocemu::device

@@ -1,0 +1,39 @@
+#include <string>
+
+#include "emulator/device/attributes.h"
+
+namespace rocemu::device {
+
+namespace {
+
+// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
+wire::Gid link_local(const wire::MacAddress& mac) {
+  wire::Gid gid;
+  gid.bytes = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(mac[0] ^ 2), mac[1], mac[2],
+               0xff, 0xfe, mac[3], mac[4], mac[5]};
+  return gid;
+}
+
+}  // namespace
+
+HcaConfig default_config(uint32_t index) {
+  const auto high = static_cast<uint8_t>((index + 1) >> 8);
+  const auto low = static_cast<uint8_t>(index + 1);
+  HcaConfig config;
+  config.index = index;
+  config.name = "rocemu" + std::to_string(index);
+  config.port.netdev_name = "roce" + std::to_string(index);
+  // Locally administered; 52:4f is "RO".
+  config.port.mac = {0x02, 0x52, 0x4f, 0x43, high, low};
+  const wire::Gid local = link_local(config.port.mac);
+  for (size_t i = 8; i < 16; ++i) config.node_guid = config.node_guid << 8 | local.bytes[i];
+
+  wire::Gid ipv4;  // 10.77.0.(N+1)
+  ipv4.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, high, low};
+  wire::Gid ula;  // fd52:4f43:4500::(N+1)
+  ula.bytes = {0xfd, 0x52, 0x4f, 0x43, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, high, low};
+  config.port.gids = {{local}, {ipv4}, {ula}};
+  return config;
+}
+
+}  // namespace rocemu::device

@@ -1,0 +1,249 @@
+#include "emulator/device/hca.h"
+
+#include <cerrno>
+
+#include "emulator/device/hca_impl.h"
+
+namespace rocemu::device {
+
+namespace {
+
+constexpr uint32_t kEventCqError = 0;  // IBV_EVENT_CQ_ERR
+
+// ibv_access_flags
+constexpr uint32_t kBasicAccess = transport::kLocalWrite | transport::kRemoteWrite |
+                                  transport::kRemoteRead | transport::kRemoteAtomic;
+constexpr uint32_t kMwBind = 1u << 4;
+constexpr uint32_t kHugePages = 1u << 7;
+constexpr uint32_t kOptionalAccess = 0x3ff00000;  // IBV_ACCESS_OPTIONAL_RANGE: may be ignored
+
+int check_access(uint32_t access) {
+  const uint32_t known = kBasicAccess | kMwBind | kHugePages | kOptionalAccess;
+  const uint32_t zero_based_or_on_demand = 1u << 5 | 1u << 6;
+  if ((access & ~(known | zero_based_or_on_demand)) != 0) return EINVAL;
+  if ((access & zero_based_or_on_demand) != 0) return EOPNOTSUPP;
+  // Who may write from afar must be allowed to write here (ibv_reg_mr(3)).
+  if ((access & (transport::kRemoteWrite | transport::kRemoteAtomic)) != 0 &&
+      (access & transport::kLocalWrite) == 0)
+    return EINVAL;
+  return 0;
+}
+
+}  // namespace
+
+int check_cq(const DeviceLimits& limits, const CqSpec& spec) {
+  if (spec.cqe == 0 || spec.cqe > limits.max_cqe) return EINVAL;
+  return spec.comp_vector < limits.num_comp_vectors ? 0 : EINVAL;
+}
+
+Hca::Hca(const HcaConfig& config, const transport::TransportLimits& limits,
+         AddressResolver& resolver)
+    : impl_(std::make_unique<Impl>(config, limits, resolver)) {}
+
+Hca::~Hca() {
+  while (!impl_->contexts.empty()) close_context(impl_->contexts.begin()->first);
+}
+
+const HcaConfig& Hca::config() const { return impl_->config; }
+transport::Endpoint& Hca::endpoint() { return impl_->endpoint; }
+ObjectCounts Hca::counts() const { return impl_->totals; }
+
+Context* Hca::Impl::find_context(ContextId id) const {
+  const auto found = contexts.find(id);
+  return found == contexts.end() ? nullptr : found->second.get();
+}
+
+Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
+                                    std::unique_ptr<EventChannel> async_events) {
+  if (impl_->contexts.size() >= impl_->config.limits.max_contexts) return tl::unexpected(ENOMEM);
+  auto context = std::make_unique<Context>();
+  context->memory = std::move(memory);
+  context->async_events = std::move(async_events);
+  const ContextId id = impl_->next_context++;
+  impl_->contexts.emplace(id, std::move(context));
+  ++impl_->totals.contexts;
+  return id;
+}
+
+void Hca::close_context(ContextId id) {
+  Context* context = impl_->find_context(id);
+  if (context == nullptr) return;
+  // Users before what they use.
+  context->qps.for_each([&](Qp& qp) { impl_->destroy_qp(qp); });
+  context->cqs.for_each([&](Cq& cq) { impl_->destroy_cq(cq); });
+  context->mrs.for_each([&](Mr& mr) { impl_->destroy_mr(mr); });
+  impl_->totals.pds -= context->pds.size();
+  impl_->totals.channels -= context->channels.size();
+  --impl_->totals.contexts;
+  impl_->contexts.erase(id);
+}
+
+Result<Handle> Hca::alloc_pd(ContextId id) {
+  Context* context = impl_->find_context(id);
+  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
+  ++impl_->totals.pds;
+  return context->pds.insert(std::make_unique<Pd>(Pd{impl_->next_pd++, 0}));
+}
+
+int Hca::dealloc_pd(ContextId id, Handle handle) {
+  Context* context = impl_->find_context(id);
+  Pd* pd = context == nullptr ? nullptr : context->pds.find(handle);
+  if (pd == nullptr) return EINVAL;
+  if (pd->users > 0) return EBUSY;
+  context->pds.erase(handle);
+  --impl_->totals.pds;
+  return 0;
+}
+
+Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
+  Context* context = impl_->find_context(id);
+  Pd* pd = context == nullptr ? nullptr : context->pds.find(spec.pd);
+  if (pd == nullptr) return tl::unexpected(EINVAL);
+  if (const int error = check_access(spec.access)) return tl::unexpected(error);
+  if (spec.length_bytes > impl_->config.limits.max_mr_size ||
+      spec.address + spec.length_bytes < spec.address ||
+      spec.iova + spec.length_bytes < spec.iova)
+    return tl::unexpected(EINVAL);
+
+  MemoryRegion region;
+  region.pd = pd->id;
+  region.access = spec.access & kBasicAccess;
+  region.iova = spec.iova;
+  region.length_bytes = spec.length_bytes;
+  region.address = spec.address;
+  region.space = context->memory.get();
+  const auto key = impl_->regions.add(region);
+  if (!key) return tl::unexpected(ENOMEM);
+  ++pd->users;
+  ++impl_->totals.mrs;
+  const Handle handle = context->mrs.insert(std::make_unique<Mr>(Mr{*key, pd}));
+  return MrKeys{handle, wire::LKey{*key}, wire::RKey{*key}};
+}
+
+void Hca::Impl::destroy_mr(Mr& mr) {
+  regions.remove(mr.key);
+  --mr.pd->users;
+  --totals.mrs;
+}
+
+int Hca::dereg_mr(ContextId id, Handle handle) {
+  Context* context = impl_->find_context(id);
+  Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
+  if (mr == nullptr) return EINVAL;
+  impl_->destroy_mr(*mr);
+  context->mrs.erase(handle);
+  return 0;
+}
+
+Result<Handle> Hca::create_channel(ContextId id, std::unique_ptr<EventChannel> events) {
+  Context* context = impl_->find_context(id);
+  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (impl_->totals.channels >= impl_->config.limits.max_channels) return tl::unexpected(ENOMEM);
+  ++impl_->totals.channels;
+  return context->channels.insert(std::make_unique<Channel>(Channel{std::move(events), 0}));
+}
+
+int Hca::destroy_channel(ContextId id, Handle handle) {
+  Context* context = impl_->find_context(id);
+  Channel* channel = context == nullptr ? nullptr : context->channels.find(handle);
+  if (channel == nullptr) return EINVAL;
+  if (channel->users > 0) return EBUSY;
+  context->channels.erase(handle);
+  --impl_->totals.channels;
+  return 0;
+}
+
+Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
+                              std::unique_ptr<CompletionRing> ring) {
+  Context* context = impl_->find_context(id);
+  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (const int error = check_cq(impl_->config.limits, spec)) return tl::unexpected(error);
+  Channel* channel = nullptr;
+  if (spec.channel != 0) {
+    channel = context->channels.find(spec.channel);
+    if (channel == nullptr) return tl::unexpected(EINVAL);
+  }
+  if (impl_->totals.cqs >= impl_->config.limits.max_cq) return tl::unexpected(ENOMEM);
+  if (channel != nullptr) ++channel->users;
+  ++impl_->totals.cqs;
+  return context->cqs.insert(std::make_unique<Cq>(*context, channel, spec.user_pointer,
+                                                  std::move(ring), impl_->touched_cqs));
+}
+
+void Hca::Impl::destroy_cq(Cq& cq) {
+  if (cq.touched()) std::erase(touched_cqs, &cq);
+  if (cq.channel() != nullptr) --cq.channel()->users;
+  --totals.cqs;
+}
+
+Result<EventCounts> Hca::destroy_cq(ContextId id, Handle handle) {
+  Context* context = impl_->find_context(id);
+  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  if (cq == nullptr) return tl::unexpected(EINVAL);
+  if (cq->users > 0) return tl::unexpected(EBUSY);
+  const EventCounts counts{cq->completion_events_written(), cq->async_events_written};
+  impl_->destroy_cq(*cq);
+  context->cqs.erase(handle);
+  return counts;
+}
+
+void Hca::Impl::send_async_event(Context& context, uint64_t element, uint32_t type,
+                                 uint32_t& written) {
+  // A program that does not read its events loses those that find the pipe full.
+  if (context.async_events->async_event(element, type)) ++written;
+}
+
+void Hca::Impl::on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept {
+  const auto found = qps_by_number.find(qpn.value);
+  if (found == qps_by_number.end()) return;
+  Qp& qp = *found->second;
+  send_async_event(*qp.context, qp.spec.user_pointer, static_cast<uint32_t>(event),
+                   qp.async_events_written);
+}
+
+// The program may have posted a receive between the flush and the news of the state: the queues are
+// flushed again once the state can be seen (rings.h, qp_state).
+void Hca::Impl::on_qp_error(wire::Qpn qpn) noexcept {
+  const auto found = qps_by_number.find(qpn.value);
+  if (found == qps_by_number.end()) return;
+  found->second->queues->show_state(transport::QpState::error);
+  qps_in_error.push_back(qpn);
+}
+
+// A CQ that lost a completion is of no more use, nor are the QPs that complete to it (IBTA vol 1,
+// 11.6.3.1: CQ error).
+void Hca::Impl::handle_overrun(Cq& cq) {
+  send_async_event(cq.context(), cq.user_pointer(), kEventCqError, cq.async_events_written);
+  cq.context().qps.for_each([&](Qp& qp) {
+    if (qp.send_cq != &cq && qp.receive_cq != &cq) return;
+    if (endpoint.state(qp.qpn) == transport::QpState::error ||
+        endpoint.state(qp.qpn) == transport::QpState::reset)
+      return;
+    endpoint.fail(qp.qpn);
+    on_qp_error(qp.qpn);
+    on_qp_event(qp.qpn, transport::QpEvent::fatal);
+  });
+}
+
+bool Hca::publish_completions() {
+  Impl& impl = *impl_;
+  for (size_t i = 0; i < impl.qps_in_error.size(); ++i)
+    impl.endpoint.flush_posted(impl.qps_in_error[i]);
+  impl.qps_in_error.clear();
+
+  bool again = false;
+  impl.publishing.swap(impl.touched_cqs);
+  for (Cq* cq : impl.publishing) cq->untouch();
+  for (Cq* cq : impl.publishing) {
+    if (!cq->publish()) {
+      cq->touch();
+      again = true;
+    }
+    if (cq->take_overrun()) impl.handle_overrun(*cq);
+  }
+  impl.publishing.clear();
+  return again || !impl.touched_cqs.empty();
+}
+
+}  // namespace rocemu::device

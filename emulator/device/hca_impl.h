@@ -1,0 +1,54 @@
+// The inside of the HCA: its tables, and what connects them to the transport.
+#pragma once
+
+#include <unordered_map>
+
+#include "emulator/device/hca.h"
+#include "emulator/device/hca_memory.h"
+#include "emulator/device/objects.h"
+
+namespace rocemu::device {
+
+struct Hca::Impl final : transport::EventSink {
+  Impl(const HcaConfig& hca_config, const transport::TransportLimits& transport_limits,
+       AddressResolver& address_resolver)
+      : config(hca_config),
+        resolver(address_resolver),
+        regions(hca_config.limits.max_mr),
+        memory(regions),
+        endpoint(memory, *this, transport_limits, hca_config.limits.max_qp) {}
+
+  // transport::EventSink
+  void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
+  void on_qp_error(wire::Qpn qpn) noexcept override;
+
+  // hca.cc
+  Context* find_context(ContextId id) const;
+  void destroy_mr(Mr& mr);
+  void destroy_cq(Cq& cq);
+  void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
+  void handle_overrun(Cq& cq);
+
+  // hca_qp.cc
+  void destroy_qp(Qp& qp);
+  int check_attributes(const QpAttr& attr, uint32_t mask) const;
+  Result<transport::QpAttributes> transport_attributes(const Qp& qp, const QpAttr& attr,
+                                                       bool path_known);
+
+  const HcaConfig config;
+  AddressResolver& resolver;
+  MemoryRegions regions;
+  HcaMemory memory;
+  transport::Endpoint endpoint;
+
+  std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
+  ContextId next_context = 1;
+  transport::PdHandle next_pd = 1;
+  ObjectCounts totals;
+  std::unordered_map<uint32_t, Qp*> qps_by_number;
+  std::vector<Cq*> touched_cqs;
+  std::vector<Cq*> publishing;
+  std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
+};
+
+}  // namespace rocemu::device

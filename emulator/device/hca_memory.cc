@@ -1,0 +1,71 @@
+#include "emulator/device/hca_memory.h"
+
+#include <optional>
+
+#include "emulator/dma/atomics.h"
+
+namespace rocemu::device {
+
+namespace {
+
+dma::AddressSpace& space_of(const transport::MemoryRange& range) {
+  return *static_cast<dma::AddressSpace*>(range.space);
+}
+
+void flush(dma::Batch& batch, std::vector<uint32_t>& earlier, std::vector<uint32_t>& failed) {
+  failed.insert(failed.end(), earlier.begin(), earlier.end());
+  earlier.clear();
+  if (!batch.empty()) batch.flush(failed);
+}
+
+bool store(std::optional<uint64_t> value, uint64_t& original) {
+  if (!value) return false;
+  original = *value;
+  return true;
+}
+
+}  // namespace
+
+bool HcaMemory::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address,
+                            uint32_t length_bytes, uint32_t access,
+                            transport::MemoryRange& range) noexcept {
+  return regions_.check(pd, lkey.value, address, length_bytes, access, range);
+}
+
+bool HcaMemory::check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
+                             uint32_t length_bytes, uint32_t access,
+                             transport::MemoryRange& range) noexcept {
+  return regions_.check(pd, rkey.value, address, length_bytes, access, range);
+}
+
+void HcaMemory::fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
+                      uint32_t tag) noexcept {
+  if (fetches_.full()) fetches_.flush(failed_fetches_);
+  fetches_.add(space_of(range), range.address, into, length_bytes, tag);
+}
+
+void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* from,
+                        uint32_t length_bytes, uint32_t tag) noexcept {
+  if (scatters_.full()) scatters_.flush(failed_scatters_);
+  scatters_.add(space_of(range), range.address, from, length_bytes, tag);
+}
+
+void HcaMemory::flush_fetches(std::vector<uint32_t>& failed) noexcept {
+  flush(fetches_, failed_fetches_, failed);
+}
+
+void HcaMemory::flush_scatters(std::vector<uint32_t>& failed) noexcept {
+  flush(scatters_, failed_scatters_, failed);
+}
+
+bool HcaMemory::compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
+                             uint64_t& original) noexcept {
+  return store(dma::compare_swap(space_of(range), range.address, compare, swap), original);
+}
+
+bool HcaMemory::fetch_add(const transport::MemoryRange& range, uint64_t add,
+                          uint64_t& original) noexcept {
+  return store(dma::fetch_add(space_of(range), range.address, add), original);
+}
+
+}  // namespace rocemu::device

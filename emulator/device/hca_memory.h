@@ -1,0 +1,41 @@
+// The transport's view of programs' memory: keys are checked in the table, bytes moved in batches.
+#pragma once
+
+#include <vector>
+
+#include "emulator/device/memory_regions.h"
+#include "emulator/dma/batch.h"
+
+namespace rocemu::device {
+
+class HcaMemory final : public transport::Memory {
+ public:
+  explicit HcaMemory(const MemoryRegions& regions) : regions_(regions) {}
+
+  bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address,
+                   uint32_t length_bytes, uint32_t access,
+                   transport::MemoryRange& range) noexcept override;
+  bool check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
+                    uint32_t length_bytes, uint32_t access,
+                    transport::MemoryRange& range) noexcept override;
+  void fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
+             uint32_t tag) noexcept override;
+  void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
+               uint32_t tag) noexcept override;
+  void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
+  void flush_scatters(std::vector<uint32_t>& failed) noexcept override;
+  bool compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
+                    uint64_t& original) noexcept override;
+  bool fetch_add(const transport::MemoryRange& range, uint64_t add,
+                 uint64_t& original) noexcept override;
+
+ private:
+  const MemoryRegions& regions_;
+  dma::Batch fetches_{dma::Direction::from_program};
+  dma::Batch scatters_{dma::Direction::to_program};
+  // Of batches that were full before the transport asked for the flush.
+  std::vector<uint32_t> failed_fetches_;
+  std::vector<uint32_t> failed_scatters_;
+};
+
+}  // namespace rocemu::device

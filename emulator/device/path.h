@@ -1,0 +1,19 @@
+// From an address handle's attributes to the frames' headers.
+#pragma once
+
+#include "emulator/device/attributes.h"
+#include "emulator/device/hca.h"
+#include "emulator/device/qp_attributes.h"
+
+namespace rocemu::device {
+
+// The way to `remote_qpn` that `ah` describes. EINVAL: not a global address of this port, or one of
+// another IP version than the source; EHOSTUNREACH: nobody has it.
+Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
+                                  wire::Qpn remote_qpn, AddressResolver& resolver);
+
+// The UDP source port of a connection: flow entropy that is the same for all its packets, and the same
+// that Linux takes (rdma_get_udp_sport).
+uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote);
+
+}  // namespace rocemu::device

@@ -1,0 +1,61 @@
+// Frames under construction. A transmit call builds headers and collects payload fetches for many
+// frames, moves all payloads at once, computes the ICRCs and sends. Payloads go straight into the
+// buffer that leaves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/transport/attributes.h"
+#include "emulator/transport/counters.h"
+#include "emulator/transport/settlement.h"
+#include "emulator/wire/headers.h"
+
+namespace rocemu::transport {
+
+class Burst {
+ public:
+  explicit Burst(Memory& memory) : memory_(memory) {}
+
+  // Opens a burst of at most `max_frames` frames to `sink`.
+  void begin(FrameSink& sink, unsigned max_frames) {
+    sink_ = &sink;
+    room_ = max_frames;
+  }
+  bool full() const { return frames_.size() >= room_; }
+
+  // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload belongs.
+  // Null when the sink has no buffer. `bth.pad_bytes` is set here.
+  std::byte* add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
+                 const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
+  // The tag of fetches for the frame that was added last.
+  uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
+
+  // The frame that was added last cannot be completed: as if its payload could not be had.
+  void discard_added(TimeNs now) { discard_from(static_cast<uint32_t>(frames_.size() - 1), now); }
+
+  // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side of
+  // the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
+  unsigned finish(TimeNs now, Counters& counters);
+
+ private:
+  struct Frame {
+    FrameBuffer buffer;
+    RcQp* qp;
+    uint32_t length_bytes;
+    wire::Psn psn;
+    uint16_t l3_offset_bytes;
+    uint16_t payload_bytes;
+    Side side;
+    bool discarded;
+  };
+  void discard_from(uint32_t index, TimeNs now);
+
+  Memory& memory_;
+  FrameSink* sink_ = nullptr;
+  unsigned room_ = 0;
+  std::vector<Frame> frames_;
+  std::vector<uint32_t> failed_;
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,176 @@
+#include "emulator/transport/endpoint.h"
+
+#include <bit>
+
+#include "emulator/transport/rc_qp.h"
+#include "emulator/wire/icrc.h"
+
+namespace rocemu::transport {
+
+namespace {
+
+constexpr uint32_t kFirstSlot = 17;  // QPN 0 and 1 are the management QPs; Linux starts here, too
+
+}  // namespace
+
+Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& limits,
+                   uint32_t max_qps)
+    : memory_(memory),
+      events_(events),
+      limits_(limits),
+      burst_(memory),
+      max_qps_(max_qps),
+      slot_bits_(static_cast<uint32_t>(std::bit_width(max_qps + kFirstSlot))),
+      slots_(kFirstSlot),
+      generations_(kFirstSlot) {}
+
+Endpoint::~Endpoint() = default;
+
+std::optional<wire::Qpn> Endpoint::create_rc(const QpResources& resources) {
+  if (qp_count_ >= max_qps_) return std::nullopt;
+  uint32_t slot;
+  if (slots_.size() < size_t{max_qps_} + kFirstSlot) {
+    // Fresh numbers first: the longer a number rests, the better.
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.emplace_back();
+    generations_.push_back(0);
+  } else {
+    slot = free_slots_.front();
+    free_slots_.pop_front();
+  }
+  const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
+  slots_[slot] = std::make_unique<RcQp>(memory_, events_, settlement_, counters_, limits_, qpn,
+                                        resources);
+  ++qp_count_;
+  return qpn;
+}
+
+void Endpoint::destroy(wire::Qpn qpn) {
+  RcQp* qp = find(qpn);
+  if (qp == nullptr) return;
+  const uint32_t slot = slot_of(qpn);
+  settlement_.forget(*qp);
+  if (qp->active) std::erase(active_, qp);
+  timers_.cancel(slot);
+  slots_[slot].reset();
+  ++generations_[slot];
+  free_slots_.push_back(slot);
+  --qp_count_;
+}
+
+RcQp* Endpoint::find(wire::Qpn qpn) const {
+  const uint32_t slot = slot_of(qpn);
+  if (slot >= slots_.size()) return nullptr;
+  RcQp* qp = slots_[slot].get();
+  return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
+}
+
+void Endpoint::modify(TimeNs now, wire::Qpn qpn, QpState state, const QpAttributes& attributes) {
+  RcQp* qp = find(qpn);
+  if (qp == nullptr) return;
+  qp->modify(state, attributes);
+  settlement_.settle(memory_, now);
+  touch(*qp);
+}
+
+void Endpoint::fail(wire::Qpn qpn) {
+  RcQp* qp = find(qpn);
+  if (qp == nullptr) return;
+  qp->enter_error();
+  settlement_.settle(memory_, 0);  // completions only: nothing is moved, nothing can fail
+}
+
+QpState Endpoint::state(wire::Qpn qpn) const {
+  const RcQp* qp = find(qpn);
+  return qp == nullptr ? QpState::reset : qp->state();
+}
+
+bool Endpoint::draining(wire::Qpn qpn) const {
+  const RcQp* qp = find(qpn);
+  return qp != nullptr && qp->draining();
+}
+
+void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
+  wire::Packet packet;
+  for (const std::span<const std::byte> frame : frames) {
+    ++counters_.rx_frames;
+    if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
+      ++counters_.rx_malformed;
+    } else if (!wire::icrc_matches(packet.l3)) {
+      ++counters_.rx_icrc_errors;
+    } else if (RcQp* qp = find(packet.bth.destination_qp)) {
+      qp->on_packet(now, packet);
+      touch(*qp);
+    } else {
+      ++counters_.rx_no_qp;
+    }
+  }
+  settlement_.settle(memory_, now);
+}
+
+void Endpoint::on_doorbell(TimeNs, wire::Qpn qpn) {
+  RcQp* qp = find(qpn);
+  if (qp == nullptr) return;
+  if (qp->state() == QpState::error) {
+    flush_posted(qpn);
+    return;
+  }
+  touch(*qp);
+}
+
+void Endpoint::flush_posted(wire::Qpn qpn) {
+  RcQp* qp = find(qpn);
+  if (qp == nullptr || qp->state() != QpState::error) return;
+  qp->flush_posted();
+  settlement_.settle(memory_, 0);  // completions only: nothing is moved, nothing can fail
+}
+
+void Endpoint::on_timeout(TimeNs now) {
+  while (const auto slot = timers_.pop_due(now)) {
+    RcQp* qp = slots_[*slot].get();
+    if (qp->deadline() <= now) qp->on_timeout(now);
+    touch(*qp);
+  }
+  settlement_.settle(memory_, now);
+}
+
+// After anything that may have given the QP something to send or moved its deadline.
+void Endpoint::touch(RcQp& qp) {
+  if (!qp.active) {
+    qp.active = true;
+    active_.push_back(&qp);
+  }
+  watch(qp);
+}
+
+// Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it costs
+// one look when it comes.
+void Endpoint::watch(RcQp& qp) {
+  const uint32_t slot = slot_of(qp.qpn());
+  const TimeNs deadline = qp.deadline();
+  if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
+}
+
+unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
+  burst_.begin(sink, max_frames);
+  while (!active_.empty() && !burst_.full()) {
+    RcQp& qp = *active_.front();
+    Turn turn = Turn::sent;
+    for (uint32_t i = 0; i < limits_.quantum_frames && turn == Turn::sent && !burst_.full(); ++i)
+      turn = qp.transmit(now, burst_);
+    if (turn == Turn::no_buffer) break;
+    active_.pop_front();
+    qp.active = false;
+    // Re-listed at the end while it may have more; its timer was started by what it sent.
+    if (turn == Turn::sent) {
+      touch(qp);
+    } else {
+      watch(qp);
+    }
+  }
+  const unsigned sent = burst_.finish(now, counters_);
+  settlement_.settle(memory_, now);
+  return sent;
+}
+
+}  // namespace rocemu::transport

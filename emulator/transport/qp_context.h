@@ -1,0 +1,31 @@
+// What the requester and the responder of one QP share.
+#pragma once
+
+#include "emulator/transport/attributes.h"
+#include "emulator/transport/counters.h"
+#include "emulator/transport/environment.h"
+#include "emulator/transport/settlement.h"
+
+namespace rocemu::transport {
+
+struct QpContext {
+  RcQp& qp;
+  Memory& memory;
+  EventSink& events;
+  Settlement& settlement;
+  Counters& counters;
+  const TransportLimits& limits;
+  wire::Qpn qpn;
+  QpResources resources;
+  QpAttributes attributes{};
+  QpState state = QpState::reset;
+};
+
+// What a turn at sending came to.
+enum class Turn : uint8_t {
+  sent,       // a frame was added to the burst
+  idle,       // nothing to send now
+  no_buffer,  // the sink has no buffer: try again at the next transmit call
+};
+
+}  // namespace rocemu::transport

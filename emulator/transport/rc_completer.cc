@@ -1,0 +1,294 @@
+// The requester's other half: what answers do to the requests in flight (IBTA vol 1, 9.7.6 and 9.9.2).
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/rc_requester.h"
+#include "emulator/transport/rc_tables.h"
+
+namespace rocemu::transport {
+
+void RcRequester::on_response(TimeNs now, const wire::Packet& packet) {
+  switch (packet.operation()) {
+    case wire::Operation::acknowledge:
+      on_acknowledge(now, packet);
+      break;
+    case wire::Operation::atomic_acknowledge:
+      on_atomic_acknowledge(now, packet);
+      break;
+    default:
+      on_read_response(now, packet);
+      break;
+  }
+}
+
+void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
+  const wire::Psn psn = packet.bth.psn;
+  const uint8_t syndrome = packet.ext.aeth.syndrome;
+  if (!in_flight(psn)) {
+    ++context_.counters.stale_acks;
+    return;
+  }
+  if (wire::syndrome::is_ack(syndrome)) {
+    if (!acknowledge_before(now, psn + 1)) implied_nak(now);
+  } else if (wire::syndrome::is_rnr(syndrome)) {
+    on_rnr_nak(now, psn, syndrome & 0x1f);
+  } else if (syndrome == wire::syndrome::kNakSequence) {
+    on_sequence_nak(now, psn);
+  } else if (wire::syndrome::is_nak(syndrome)) {
+    on_fatal_nak(now, psn, syndrome);
+  }
+}
+
+void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
+  ++context_.counters.sequence_naks_received;
+  if (!acknowledge_before(now, psn)) {
+    implied_nak(now);
+    return;
+  }
+  // Linux sends one for the packet behind an RNR NAK; the wait goes on.
+  if (rnr_until_ == kNever) retry(now);
+}
+
+void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
+  ++context_.counters.rnr_naks_received;
+  if (!acknowledge_before(now, psn)) {
+    implied_nak(now);
+    return;
+  }
+  if (rnr_until_ != kNever) return;
+  if (context_.attributes.rnr_retry != 7) {
+    if (rnr_retries_left_ == 0) {
+      fail_oldest(now, WcStatus::rnr_retry_exceeded_error);
+      return;
+    }
+    --rnr_retries_left_;
+  }
+  rnr_until_ = now + rnr_timer_ns(timer_code);
+  ack_deadline_ = kNever;
+  seek(una_);
+}
+
+void RcRequester::on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome) {
+  if (!acknowledge_before(now, psn)) {
+    implied_nak(now);
+    return;
+  }
+  fail_oldest(now, status_of_nak(syndrome));
+}
+
+// Every packet before `end` has arrived. False when that cannot be taken at its word, because a READ or
+// atomic among them has not been answered.
+bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
+  const wire::Psn before = una_;
+  bool plausible = true;
+  while (!requests_.empty()) {
+    Request& oldest = requests_.front();
+    if (oldest.work.fault != WcStatus::success) break;
+    if (is_read_or_atomic(oldest.work.opcode)) {
+      plausible = !end.after(oldest.first_psn + oldest.responses);
+      break;
+    }
+    if (end.before(oldest.end_psn())) {
+      if (end.after(una_)) una_ = end;
+      break;
+    }
+    una_ = oldest.end_psn();
+    complete_oldest(WcStatus::success);
+  }
+  if (una_ != before) progress(now);
+  return plausible;
+}
+
+// A response to a READ or atomic: true when it is the one that is expected next, after all before it
+// has been acknowledged. The oldest request is then the one that is answered.
+bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic) {
+  const wire::Psn psn = packet.bth.psn;
+  if (!in_flight(psn)) {
+    ++context_.counters.stale_acks;
+    return false;
+  }
+  if (!acknowledge_before(now, psn)) {
+    implied_nak(now);
+    return false;
+  }
+  if (requests_.empty()) return false;
+  const Request& oldest = requests_.front();
+  const bool expected = oldest.work.fault == WcStatus::success && oldest.started &&
+                        psn == oldest.first_psn + oldest.responses &&
+                        (atomic ? is_atomic(oldest.work.opcode)
+                                : oldest.work.opcode == WorkOpcode::read);
+  if (!expected) ++context_.counters.stale_acks;
+  return expected;
+}
+
+void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
+  if (!accept_response_psn(now, packet, false)) return;
+  Request& request = requests_.front();
+  const uint32_t offset = request.responses * context_.attributes.path_mtu_bytes;
+  const uint32_t expected =
+      std::min(context_.attributes.path_mtu_bytes, request.work.length_bytes - offset);
+  // The last packet must say so. A replay may begin with MIDDLE (Linux does so), and a request for the
+  // rest is answered from FIRST again: any of them may stand before the end.
+  const bool final_packet = request.responses + 1 == request.packets;
+  const bool says_final = packet.operation() == wire::Operation::read_response_last ||
+                          packet.operation() == wire::Operation::read_response_only;
+  if (packet.payload.size() != expected || final_packet != says_final) {
+    fail_oldest(now, WcStatus::bad_response_error);
+    return;
+  }
+  if (!scatter_response(request, packet.payload, offset, packet.bth.psn)) {
+    fail_oldest(now, WcStatus::local_protection_error);
+    return;
+  }
+  response_done(now, request);
+}
+
+void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) {
+  if (!accept_response_psn(now, packet, true)) return;
+  Request& request = requests_.front();
+  // The value goes to memory in the host's order (IBTA 9.4.5); it must outlive the collected scatter,
+  // so it is settled before this returns.
+  std::array<std::byte, sizeof(uint64_t)> value;
+  std::memcpy(value.data(), &packet.ext.atomic_original, value.size());
+  if (!scatter_response(request, value, 0, packet.bth.psn)) {
+    fail_oldest(now, WcStatus::local_protection_error);
+    return;
+  }
+  response_done(now, request);
+  context_.settlement.settle(context_.memory, now);
+}
+
+bool RcRequester::scatter_response(Request& request, std::span<const std::byte> payload,
+                                   uint32_t offset_bytes, wire::Psn psn) {
+  for (const Sge& sge : request.work.sges.view()) {
+    if (payload.empty()) break;
+    if (offset_bytes >= sge.length_bytes) {
+      offset_bytes -= sge.length_bytes;
+      continue;
+    }
+    const auto part = static_cast<uint32_t>(
+        std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
+    MemoryRange range;
+    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset_bytes,
+                                     part, kLocalWrite, range))
+      return false;
+    const uint32_t tag =
+        context_.settlement.note_scatter(context_.qp, ScatterKind::read_response, psn);
+    context_.memory.scatter(range, payload.data(), part, tag);
+    payload = payload.subspan(part);
+    offset_bytes = 0;
+  }
+  return payload.empty();
+}
+
+// One response packet has been taken.
+void RcRequester::response_done(TimeNs now, Request& request) {
+  ++request.responses;
+  una_ = request.first_psn + request.responses;
+  if (request.responses == request.packets) complete_oldest(WcStatus::success);
+  progress(now);
+}
+
+void RcRequester::progress(TimeNs now) {
+  retries_left_ = context_.attributes.retry_count;
+  rnr_retries_left_ = context_.attributes.rnr_retry;
+  implied_nak_taken_ = false;
+  const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
+  ack_deadline_ = una_ == sent_end_ || timeout == kNever ? kNever : now + timeout;
+  // The answer may be to packets that the cursor was about to send again.
+  if (send_index_ == 0 && !requests_.empty()) {
+    const int32_t done = una_.distance_from(requests_.front().first_psn);
+    if (done > static_cast<int32_t>(send_packet_)) send_packet_ = static_cast<uint32_t>(done);
+    if (send_packet_ >= requests_.front().packets && requests_.front().packets > 0) {
+      send_packet_ = 0;
+      send_index_ = 1;
+    }
+  }
+}
+
+void RcRequester::implied_nak(TimeNs now) {
+  if (implied_nak_taken_ || rnr_until_ != kNever) return;
+  ++context_.counters.implied_naks;
+  retry(now);
+  implied_nak_taken_ = true;
+}
+
+void RcRequester::on_timeout(TimeNs now) {
+  if (rnr_until_ <= now) rnr_until_ = kNever;
+  if (ack_deadline_ > now) return;
+  ++context_.counters.ack_timeouts;
+  implied_nak_taken_ = false;
+  retry(now);
+}
+
+TimeNs RcRequester::deadline() const { return std::min(ack_deadline_, rnr_until_); }
+
+// Goes back to the oldest unacknowledged packet, or gives up.
+void RcRequester::retry(TimeNs now) {
+  if (retries_left_ == 0) {
+    fail_oldest(now, WcStatus::retry_exceeded_error);
+    return;
+  }
+  --retries_left_;
+  ack_deadline_ = kNever;  // sending starts it anew
+  seek(una_);
+}
+
+void RcRequester::seek(wire::Psn psn) {
+  ack_asked_ = psn;
+  for (uint32_t i = 0; i < requests_.size(); ++i) {
+    const Request& request = requests_[i];
+    if (psn.before(request.end_psn()) || request.work.fault != WcStatus::success) {
+      send_index_ = i;
+      send_packet_ = psn.after(request.first_psn)
+                         ? static_cast<uint32_t>(psn.distance_from(request.first_psn))
+                         : 0;
+      return;
+    }
+  }
+}
+
+void RcRequester::complete_oldest(WcStatus status) {
+  const Request& oldest = requests_.front();
+  const SendWork& work = oldest.work;
+  if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
+  if (work.signaled || status != WcStatus::success) {
+    Completion completion;
+    completion.wr_id = work.wr_id;
+    completion.qpn = context_.qpn;
+    completion.status = status;
+    completion.opcode = completion_opcode(work.opcode);
+    completion.solicited = status != WcStatus::success;
+    completion.byte_length = is_atomic(work.opcode) ? 8 : work.length_bytes;
+    if (status != WcStatus::success) ++context_.counters.completions_with_error;
+    context_.settlement.complete(context_.qp, Side::requester, *context_.resources.send_cq,
+                                 completion);
+  }
+  context_.resources.send_queue->release(1);
+  requests_.pop_front();
+  if (send_index_ > 0) {
+    --send_index_;
+  } else {
+    send_packet_ = 0;
+  }
+}
+
+void RcRequester::fail_oldest(TimeNs now, WcStatus status) {
+  if (requests_.empty()) return;
+  complete_oldest(status);
+  context_.qp.enter_error();
+  context_.events.on_qp_error(context_.qpn);
+}
+
+void RcRequester::on_scatter_failed(TimeNs now, bool announced) {
+  if (!announced) {
+    fail_oldest(now, WcStatus::local_protection_error);
+    return;
+  }
+  context_.qp.enter_error();
+  context_.events.on_qp_error(context_.qpn);
+}
+
+}  // namespace rocemu::transport

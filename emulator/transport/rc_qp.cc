@@ -1,0 +1,127 @@
+#include "emulator/transport/rc_qp.h"
+
+#include <algorithm>
+
+namespace rocemu::transport {
+
+namespace {
+
+bool is_response(wire::Operation op) {
+  using enum wire::Operation;
+  return op >= read_response_first && op <= atomic_acknowledge;
+}
+
+}  // namespace
+
+RcQp::RcQp(Memory& memory, EventSink& events, Settlement& settlement, Counters& counters,
+           const TransportLimits& limits, wire::Qpn qpn, const QpResources& resources)
+    : context_{*this,  memory, events,    settlement, counters,
+               limits, qpn,    resources, {},         QpState::reset},
+      requester_(context_),
+      responder_(context_) {}
+
+bool RcQp::draining() const {
+  return context_.state == QpState::send_queue_drain && !requester_.drained();
+}
+
+void RcQp::modify(QpState state, const QpAttributes& attributes) {
+  const QpState before = context_.state;
+  context_.attributes = attributes;
+  if (state == before) return;
+  if (state == QpState::error) {
+    enter_error();
+    return;
+  }
+  context_.state = state;
+  switch (state) {
+    case QpState::reset:
+      requester_.reset();
+      responder_.reset();
+      context_.settlement.forget(*this);
+      break;
+    case QpState::ready_to_receive:
+      responder_.start();
+      break;
+    case QpState::ready_to_send:
+      if (before == QpState::ready_to_receive) requester_.start();
+      break;
+    case QpState::send_queue_drain:
+      requester_.note_draining();
+      break;
+    default:
+      break;
+  }
+}
+
+void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
+  const bool receives = context_.state >= QpState::ready_to_receive &&
+                        context_.state <= QpState::send_queue_drain;
+  if (!receives) {
+    ++context_.counters.rx_no_qp;
+    return;
+  }
+  const Path& path = context_.attributes.path;
+  const bool pkey_matches = ((packet.bth.pkey ^ context_.attributes.pkey) & 0x7fff) == 0 &&
+                            ((packet.bth.pkey | context_.attributes.pkey) & 0x8000) != 0;
+  if (packet.transport() != wire::Transport::rc || packet.ip.source != path.remote_gid ||
+      packet.ip.destination != path.local_gid || !pkey_matches) {
+    ++context_.counters.rx_mismatched;
+    return;
+  }
+  context_.counters.rx_payload_bytes += packet.payload.size();
+  if (is_response(packet.operation())) {
+    if (context_.state == QpState::ready_to_receive) {
+      ++context_.counters.rx_no_qp;
+      return;
+    }
+    requester_.on_response(now, packet);
+  } else {
+    responder_.on_request(now, packet);
+  }
+}
+
+void RcQp::on_timeout(TimeNs now) { requester_.on_timeout(now); }
+
+Turn RcQp::transmit(TimeNs now, Burst& burst) {
+  responders_turn_ = !responders_turn_;
+  if (responders_turn_) {
+    const Turn turn = responder_.transmit(now, burst);
+    return turn == Turn::idle ? requester_.transmit(now, burst) : turn;
+  }
+  const Turn turn = requester_.transmit(now, burst);
+  return turn == Turn::idle ? responder_.transmit(now, burst) : turn;
+}
+
+TimeNs RcQp::deadline() const { return requester_.deadline(); }
+
+void RcQp::enter_error() {
+  if (context_.state == QpState::error) return;
+  context_.state = QpState::error;
+  requester_.flush();
+  responder_.flush();
+  flush_posted();
+}
+
+void RcQp::flush_posted() {
+  requester_.flush_posted();
+  responder_.flush_posted();
+}
+
+void RcQp::on_fetch_failed(TimeNs now, Side side, wire::Psn psn) {
+  if (side == Side::requester) {
+    requester_.on_fetch_failed(now, psn);
+  } else {
+    responder_.on_fetch_failed(now, psn);
+  }
+}
+
+void RcQp::on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced) {
+  if (context_.state == QpState::error) return;
+  if (kind == ScatterKind::read_response) {
+    requester_.on_scatter_failed(now, announced);
+  } else {
+    responder_.on_scatter_failed(now, kind, psn, announced);
+  }
+}
+
+}  // namespace rocemu::transport

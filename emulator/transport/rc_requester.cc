@@ -1,0 +1,254 @@
+#include "emulator/transport/rc_requester.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/rc_tables.h"
+
+namespace rocemu::transport {
+
+namespace {
+
+using wire::Operation;
+
+Operation send_operation(WorkOpcode op, bool first, bool last) {
+  const bool imm = op == WorkOpcode::send_imm;
+  if (first && last) return imm ? Operation::send_only_imm : Operation::send_only;
+  if (first) return Operation::send_first;
+  if (!last) return Operation::send_middle;
+  return imm ? Operation::send_last_imm : Operation::send_last;
+}
+
+Operation write_operation(WorkOpcode op, bool first, bool last) {
+  const bool imm = op == WorkOpcode::write_imm;
+  if (first && last) return imm ? Operation::write_only_imm : Operation::write_only;
+  if (first) return Operation::write_first;
+  if (!last) return Operation::write_middle;
+  return imm ? Operation::write_last_imm : Operation::write_last;
+}
+
+}  // namespace
+
+void RcRequester::reset() {
+  requests_.release();
+  send_index_ = send_packet_ = 0;
+  rd_atomics_ = 0;
+  implied_nak_taken_ = false;
+  ack_deadline_ = rnr_until_ = kNever;
+}
+
+void RcRequester::start() {
+  next_psn_ = una_ = sent_end_ = ack_asked_ = context_.attributes.send_psn;
+  retries_left_ = context_.attributes.retry_count;
+  rnr_retries_left_ = context_.attributes.rnr_retry;
+}
+
+// What is wrong with a request before any packet is sent, in the order in which hardware looks.
+WcStatus RcRequester::find_fault(const SendWork& work) const {
+  if (work.fault != WcStatus::success) return work.fault;
+  if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
+    return WcStatus::local_qp_operation_error;
+  if (work.inline_payload != nullptr) return WcStatus::success;
+  const uint32_t access = is_read_or_atomic(work.opcode) ? kLocalWrite : kLocalRead;
+  for (const Sge& sge : work.sges.view()) {
+    MemoryRange range;
+    if (sge.length_bytes > 0 &&
+        !context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address,
+                                     sge.length_bytes, access, range))
+      return WcStatus::local_protection_error;
+  }
+  return WcStatus::success;
+}
+
+bool RcRequester::take_next() {
+  if (context_.state != QpState::ready_to_send) return false;
+  Request& request = requests_.push_back();
+  if (!context_.resources.send_queue->pop(request.work)) {
+    requests_.pop_back();
+    return false;
+  }
+  request.work.fault = find_fault(request.work);
+  request.first_psn = next_psn_;
+  request.responses = 0;
+  request.started = false;
+  // A faulty request is never sent and owns no PSN.
+  request.packets =
+      request.work.fault != WcStatus::success ? 0
+      : is_atomic(request.work.opcode)
+          ? 1
+          : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
+  next_psn_ = request.end_psn();
+  return true;
+}
+
+bool RcRequester::may_start(const Request& request) const {
+  if (request.started) return true;
+  if (request.work.fence && rd_atomics_ > 0) return false;
+  return !is_read_or_atomic(request.work.opcode) ||
+         rd_atomics_ < context_.attributes.max_rd_atomic;
+}
+
+Turn RcRequester::transmit(TimeNs now, Burst& burst) {
+  if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
+    return Turn::idle;
+  if (rnr_until_ != kNever) return Turn::idle;
+  // The window also bounds how many requests are taken off the queue.
+  if (send_index_ == requests_.size() && !take_next()) {
+    note_drained();
+    return Turn::idle;
+  }
+  Request& request = requests_[send_index_];
+  if (request.work.fault != WcStatus::success) {
+    if (send_index_ == 0) fail_oldest(now, request.work.fault);
+    return Turn::idle;
+  }
+  const wire::Psn psn = request.first_psn + send_packet_;
+  if (static_cast<uint32_t>(psn.distance_from(una_)) >= context_.limits.window_packets)
+    return Turn::idle;
+  if (!may_start(request)) return Turn::idle;
+  return send_packet(now, burst, request);
+}
+
+wire::Bth RcRequester::make_bth(const Request&, Operation operation, wire::Psn psn) const {
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.pkey = context_.attributes.pkey;
+  bth.destination_qp = context_.attributes.remote_qpn;
+  bth.psn = psn;
+  return bth;
+}
+
+Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
+  const SendWork& work = request.work;
+  const uint32_t mtu = context_.attributes.path_mtu_bytes;
+  const uint32_t offset = send_packet_ * mtu;
+  const wire::Psn psn = request.first_psn + send_packet_;
+  wire::ExtendedHeaders ext;
+  wire::Bth bth;
+  uint32_t payload_bytes = 0;
+  uint32_t packets_covered = 1;
+
+  if (work.opcode == WorkOpcode::read) {
+    bth = make_bth(request, Operation::read_request, psn);
+    ext.reth = {work.remote_address + offset, work.rkey, work.length_bytes - offset};
+    packets_covered = request.packets - send_packet_;
+  } else if (is_atomic(work.opcode)) {
+    const bool swap = work.opcode == WorkOpcode::compare_swap;
+    bth = make_bth(request, swap ? Operation::compare_swap : Operation::fetch_add, psn);
+    ext.atomic = {work.remote_address, work.rkey, swap ? work.swap : work.compare_add,
+                  swap ? work.compare_add : 0};
+  } else {
+    const bool first = send_packet_ == 0;
+    const bool last = send_packet_ + 1 == request.packets;
+    payload_bytes = std::min(mtu, work.length_bytes - offset);
+    bth = make_bth(request,
+                   is_send(work.opcode) ? send_operation(work.opcode, first, last)
+                                        : write_operation(work.opcode, first, last),
+                   psn);
+    if (first) ext.reth = {work.remote_address, work.rkey, work.length_bytes};
+    ext.immediate = work.immediate;
+    // Solicited events belong to messages that consume a receive (IBTA 9.2.3).
+    bth.solicited = last && work.solicited && work.opcode != WorkOpcode::write;
+    bth.ack_request = last || static_cast<uint32_t>((psn + 1).distance_from(ack_asked_)) >=
+                                  context_.limits.ack_interval_packets;
+  }
+
+  std::byte* payload =
+      burst.add(context_.qp, Side::requester, context_.attributes.path, bth, ext, payload_bytes);
+  if (payload == nullptr) return Turn::no_buffer;
+  if (payload_bytes > 0 && !add_payload(burst, work, offset, payload_bytes, payload)) {
+    // The frame is in the burst already: let it fail as if the memory could not be read.
+    burst.discard_added(now);
+    return Turn::idle;
+  }
+
+  if (!request.started) {
+    request.started = true;
+    if (is_read_or_atomic(work.opcode)) ++rd_atomics_;
+  }
+  const wire::Psn end = psn + packets_covered;
+  if (psn.before(sent_end_)) ++context_.counters.retransmitted_frames;
+  if (end.after(sent_end_)) sent_end_ = end;
+  if (bth.ack_request || packets_covered > 1) ack_asked_ = end;
+  if (ack_deadline_ == kNever) {
+    const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
+    if (timeout != kNever) ack_deadline_ = now + timeout;
+  }
+  send_packet_ += packets_covered;
+  if (send_packet_ >= request.packets) {
+    send_packet_ = 0;
+    ++send_index_;
+  }
+  return Turn::sent;
+}
+
+// Gathers `length_bytes` of the message from `offset_bytes` on. False: a key no longer allows it.
+bool RcRequester::add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes,
+                              uint32_t length_bytes, std::byte* to) {
+  if (work.inline_payload != nullptr) {
+    std::memcpy(to, work.inline_payload + offset_bytes, length_bytes);
+    return true;
+  }
+  for (const Sge& sge : work.sges.view()) {
+    if (offset_bytes >= sge.length_bytes) {
+      offset_bytes -= sge.length_bytes;
+      continue;
+    }
+    const uint32_t part = std::min(length_bytes, sge.length_bytes - offset_bytes);
+    MemoryRange range;
+    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset_bytes,
+                                     part, kLocalRead, range))
+      return false;
+    context_.memory.fetch(range, to, part, burst.fetch_tag());
+    to += part;
+    length_bytes -= part;
+    offset_bytes = 0;
+    if (length_bytes == 0) return true;
+  }
+  return length_bytes == 0;
+}
+
+void RcRequester::note_drained() {
+  if (context_.state != QpState::send_queue_drain || drain_noted_ || !requests_.empty()) return;
+  drain_noted_ = true;
+  if (context_.attributes.notify_drained)
+    context_.events.on_qp_event(context_.qpn, QpEvent::send_queue_drained);
+}
+
+void RcRequester::on_fetch_failed(TimeNs now, wire::Psn psn) {
+  if (context_.state == QpState::error) return;
+  for (uint32_t i = 0; i < requests_.size(); ++i) {
+    Request& request = requests_[i];
+    if (psn.before(request.first_psn) || !psn.before(request.end_psn())) continue;
+    request.work.fault = WcStatus::local_protection_error;
+    if (send_index_ > i) {
+      send_index_ = i;
+      send_packet_ = 0;
+    }
+    if (i == 0) fail_oldest(now, WcStatus::local_protection_error);
+    return;
+  }
+}
+
+void RcRequester::flush() {
+  while (!requests_.empty()) complete_oldest(WcStatus::flush_error);
+  ack_deadline_ = rnr_until_ = kNever;
+}
+
+void RcRequester::flush_posted() {
+  // The queue is bounded, but a program may go on posting: what it posts later rings again.
+  constexpr uint32_t kMost = 65536;
+  for (uint32_t i = 0; i < kMost; ++i) {
+    Request& request = requests_.push_back();
+    if (!context_.resources.send_queue->pop(request.work)) {
+      requests_.pop_back();
+      return;
+    }
+    request.started = false;
+    request.packets = 0;
+    complete_oldest(WcStatus::flush_error);
+  }
+}
+
+}  // namespace rocemu::transport

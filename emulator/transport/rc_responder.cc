@@ -1,0 +1,379 @@
+#include "emulator/transport/rc_responder.h"
+
+#include <algorithm>
+
+#include "emulator/transport/rc_qp.h"
+
+namespace rocemu::transport {
+
+namespace {
+
+using wire::Operation;
+
+bool is_send_op(Operation op) { return op <= Operation::send_only_imm; }
+bool is_write_op(Operation op) {
+  return op >= Operation::write_first && op <= Operation::write_only_imm;
+}
+bool is_atomic_op(Operation op) {
+  return op == Operation::compare_swap || op == Operation::fetch_add;
+}
+bool is_first_or_middle(Operation op) {
+  return op == Operation::send_first || op == Operation::send_middle ||
+         op == Operation::write_first || op == Operation::write_middle;
+}
+bool starts_message(Operation op) {
+  return op == Operation::send_first || op == Operation::send_only ||
+         op == Operation::send_only_imm || op == Operation::write_first ||
+         op == Operation::write_only || op == Operation::write_only_imm;
+}
+bool is_only(Operation op) {
+  return op == Operation::send_only || op == Operation::send_only_imm ||
+         op == Operation::write_only || op == Operation::write_only_imm;
+}
+bool has_immediate(Operation op) {
+  return op == Operation::send_last_imm || op == Operation::send_only_imm ||
+         op == Operation::write_last_imm || op == Operation::write_only_imm;
+}
+
+}  // namespace
+
+void RcResponder::reset() {
+  responses_.release();
+  atomic_results_.release();
+  rd_atomics_queued_ = 0;
+  message_ = Message::none;
+  receive_taken_ = false;
+  msn_ = 0;
+}
+
+void RcResponder::start() {
+  expected_psn_ = context_.attributes.receive_psn;
+  nak_sent_ = false;
+  established_ = false;
+}
+
+void RcResponder::on_request(TimeNs now, const wire::Packet& packet) {
+  if (!established_) {
+    established_ = true;
+    if (context_.state == QpState::ready_to_receive)
+      context_.events.on_qp_event(context_.qpn, QpEvent::communication_established);
+  }
+  const int32_t ahead = packet.bth.psn.distance_from(expected_psn_);
+  if (ahead == 0) {
+    execute(now, packet);
+  } else if (ahead < 0) {
+    ++context_.counters.duplicate_requests;
+    on_duplicate(packet);
+  } else {
+    ++context_.counters.out_of_sequence;
+    if (nak_sent_) return;
+    nak_sent_ = true;
+    ++context_.counters.sequence_naks_sent;
+    queue_acknowledge(wire::syndrome::kNakSequence, expected_psn_);
+  }
+}
+
+void RcResponder::on_duplicate(const wire::Packet& packet) {
+  const wire::Psn psn = packet.bth.psn;
+  const Operation op = packet.operation();
+  if (is_send_op(op) || is_write_op(op)) {
+    queue_acknowledge(wire::syndrome::kAck, expected_psn_ - 1);
+  } else if (op == Operation::read_request) {
+    const wire::Reth& reth = packet.ext.reth;
+    const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
+    MemoryRange range;
+    // A late copy of a request whose memory has gone since is no error: the requester has its answer.
+    const bool readable =
+        (context_.attributes.access & kRemoteRead) != 0 &&
+        !(psn + packets).after(expected_psn_) &&
+        (reth.length_bytes == 0 ||
+         context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
+                                      reth.length_bytes, kRemoteRead, range));
+    if (readable && make_room_for_replay(psn)) queue_read(packet, msn_);
+  } else if (is_atomic_op(op)) {
+    for (size_t i = 0; i < atomic_results_.size(); ++i) {
+      const AtomicResult result = atomic_results_[i];
+      if (result.psn != psn) continue;
+      if (make_room_for_replay(psn)) queue_atomic(psn, result.original, msn_);
+      return;
+    }
+  }
+}
+
+// Whether the payload length fits the opcode (IBTA 9.7.4.1.6), and the opcode what is under way
+// (9.7.4.1.4).
+bool RcResponder::well_formed(const wire::Packet& packet) const {
+  const Operation op = packet.operation();
+  const uint32_t mtu = context_.attributes.path_mtu_bytes;
+  const size_t bytes = packet.payload.size();
+  if (is_send_op(op) || is_write_op(op)) {
+    if (is_first_or_middle(op) ? bytes != mtu : bytes > mtu) return false;
+    if (!is_first_or_middle(op) && !is_only(op) && bytes == 0) return false;
+  }
+  if (message_ == Message::none)
+    return starts_message(op) || op == Operation::read_request || is_atomic_op(op);
+  if (starts_message(op)) return false;
+  return message_ == Message::send ? is_send_op(op) : is_write_op(op);
+}
+
+void RcResponder::execute(TimeNs now, const wire::Packet& packet) {
+  const Operation op = packet.operation();
+  if (!well_formed(packet)) {
+    fail(now, responder_fault::kInvalidRequest, packet.bth.psn);
+  } else if (is_send_op(op)) {
+    execute_send(now, packet);
+  } else if (is_write_op(op)) {
+    execute_write(now, packet);
+  } else if (op == Operation::read_request) {
+    execute_read(now, packet);
+  } else {
+    execute_atomic(now, packet);
+  }
+}
+
+// Makes sure that a receive is at hand. False: there is none, and the requester has been told.
+bool RcResponder::take_receive() {
+  if (receive_taken_) return true;
+  if (!context_.resources.receive_queue->pop(receive_)) {
+    nak_sent_ = true;  // what follows it is dropped without another NAK
+    ++context_.counters.rnr_naks_sent;
+    queue_acknowledge(
+        static_cast<uint8_t>(wire::syndrome::kRnr | (context_.attributes.min_rnr_timer & 0x1f)),
+        expected_psn_);
+    return false;
+  }
+  receive_taken_ = true;
+  received_bytes_ = 0;
+  return true;
+}
+
+void RcResponder::execute_send(TimeNs now, const wire::Packet& packet) {
+  if (!take_receive()) return;
+  if (receive_.fault != WcStatus::success) {
+    fail(now, responder_fault::kReceiveMalformed, packet.bth.psn);
+    return;
+  }
+  if (const auto fault = scatter_receive(packet.payload, packet.bth.psn)) {
+    fail(now, *fault, packet.bth.psn);
+    return;
+  }
+  const bool ends = !is_first_or_middle(packet.operation());
+  message_ = ends ? Message::none : Message::send;
+  if (ends) complete_receive(WcStatus::success, &packet, received_bytes_);
+  accept(packet, 1, ends);
+}
+
+std::optional<ResponderFault> RcResponder::scatter_receive(std::span<const std::byte> payload,
+                                                           wire::Psn psn) {
+  if (payload.size() > receive_.length_bytes - received_bytes_)
+    return responder_fault::kReceiveTooShort;
+  uint32_t offset = received_bytes_;
+  received_bytes_ += static_cast<uint32_t>(payload.size());
+  for (const Sge& sge : receive_.sges.view()) {
+    if (payload.empty()) break;
+    if (offset >= sge.length_bytes) {
+      offset -= sge.length_bytes;
+      continue;
+    }
+    const auto part =
+        static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset));
+    MemoryRange range;
+    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset, part,
+                                     kLocalWrite, range))
+      return responder_fault::kReceiveProtection;
+    const uint32_t tag = context_.settlement.note_scatter(context_.qp, ScatterKind::receive, psn);
+    context_.memory.scatter(range, payload.data(), part, tag);
+    payload = payload.subspan(part);
+    offset = 0;
+  }
+  return std::nullopt;
+}
+
+void RcResponder::execute_write(TimeNs now, const wire::Packet& packet) {
+  const Operation op = packet.operation();
+  const wire::Psn psn = packet.bth.psn;
+  if ((context_.attributes.access & kRemoteWrite) == 0) {
+    fail(now, responder_fault::kInvalidRequest, psn);
+    return;
+  }
+  const auto bytes = static_cast<uint32_t>(packet.payload.size());
+  MemoryRange range;
+  wire::Reth target = write_;
+  if (starts_message(op)) {
+    target = packet.ext.reth;
+    // The whole message is checked before its first byte is written (IBTA 9.7.4.1.5).
+    if (target.length_bytes > 0 &&
+        !context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
+                                      target.length_bytes, kRemoteWrite, range)) {
+      fail(now, responder_fault::kRemoteAccess, psn);
+      return;
+    }
+  }
+  const bool ends = !is_first_or_middle(op);
+  if (ends ? bytes != target.length_bytes : bytes >= target.length_bytes) {
+    fail(now, responder_fault::kInvalidRequest, psn);
+    return;
+  }
+  if (has_immediate(op)) {
+    if (!take_receive()) return;
+    if (receive_.fault != WcStatus::success) {
+      fail(now, responder_fault::kReceiveMalformed, psn);
+      return;
+    }
+  }
+  if (bytes > 0) {
+    // Checked for every packet: the region may have gone since the first.
+    if (!context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
+                                      bytes, kRemoteWrite, range)) {
+      fail(now, responder_fault::kRemoteAccess, psn);
+      return;
+    }
+    const uint32_t tag =
+        context_.settlement.note_scatter(context_.qp, ScatterKind::remote_write, psn);
+    context_.memory.scatter(range, packet.payload.data(), bytes, tag);
+  }
+  write_ = target;
+  write_.virtual_address += bytes;
+  write_.length_bytes -= bytes;
+  if (starts_message(op)) written_bytes_ = 0;
+  written_bytes_ += bytes;
+  message_ = ends ? Message::none : Message::write;
+  if (has_immediate(op)) complete_receive(WcStatus::success, &packet, written_bytes_);
+  accept(packet, 1, ends);
+}
+
+void RcResponder::execute_read(TimeNs now, const wire::Packet& packet) {
+  const wire::Reth& reth = packet.ext.reth;
+  const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
+  MemoryRange range;
+  if ((context_.attributes.access & kRemoteRead) == 0 || !room_for_rd_atomic() ||
+      reth.length_bytes > (1u << 31)) {
+    fail(now, responder_fault::kInvalidRequest, packet.bth.psn);
+    return;
+  }
+  if (reth.length_bytes > 0 &&
+      !context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
+                                    reth.length_bytes, kRemoteRead, range)) {
+    fail(now, responder_fault::kRemoteAccess, packet.bth.psn);
+    return;
+  }
+  accept(packet, packets, true);
+  queue_read(packet, msn_);
+}
+
+void RcResponder::execute_atomic(TimeNs now, const wire::Packet& packet) {
+  const wire::AtomicEth& atomic = packet.ext.atomic;
+  const wire::Psn psn = packet.bth.psn;
+  if ((context_.attributes.access & kRemoteAtomic) == 0 || !room_for_rd_atomic() ||
+      atomic.virtual_address % sizeof(uint64_t) != 0) {
+    fail(now, responder_fault::kInvalidRequest, psn);
+    return;
+  }
+  // What was written before has to be in place, and may fail.
+  context_.settlement.settle(context_.memory, now);
+  if (context_.state == QpState::error) return;
+  MemoryRange range;
+  uint64_t original = 0;
+  const bool done =
+      context_.memory.check_remote(context_.resources.pd, atomic.rkey, atomic.virtual_address,
+                                   sizeof(uint64_t), kRemoteAtomic, range) &&
+      (packet.operation() == Operation::compare_swap
+           ? context_.memory.compare_swap(range, atomic.compare, atomic.swap_or_add, original)
+           : context_.memory.fetch_add(range, atomic.swap_or_add, original));
+  if (!done) {
+    fail(now, responder_fault::kRemoteAccess, psn);
+    return;
+  }
+  // As many results are kept as the requester may have unanswered.
+  if (atomic_results_.size() >= std::max<uint32_t>(context_.attributes.max_dest_rd_atomic, 1))
+    atomic_results_.pop_front();
+  atomic_results_.push_back() = {psn, original};
+  accept(packet, 1, true);
+  queue_atomic(psn, original, msn_);
+}
+
+bool RcResponder::room_for_rd_atomic() const {
+  return rd_atomics_queued_ < context_.attributes.max_dest_rd_atomic;
+}
+
+// The packet has been executed: the next one is expected.
+void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message_ends) {
+  // A NAK for this packet that has not left yet is out of date.
+  if (nak_sent_ && !responses_.empty() && responses_.back().psn == expected_psn_ &&
+      responses_.back().syndrome != wire::syndrome::kAck)
+    responses_.pop_back();
+  nak_sent_ = false;
+  expected_psn_ = expected_psn_ + psns;
+  if (message_ends) msn_ = (msn_ + 1) & wire::Psn::kMask;
+  if (packet.bth.ack_request && (is_send_op(packet.operation()) || is_write_op(packet.operation())))
+    queue_acknowledge(wire::syndrome::kAck, packet.bth.psn);
+}
+
+void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
+                                   uint32_t byte_length) {
+  Completion completion;
+  completion.wr_id = receive_.wr_id;
+  completion.qpn = context_.qpn;
+  completion.status = status;
+  completion.opcode = WcOpcode::receive;
+  completion.solicited = status != WcStatus::success;
+  if (packet != nullptr) {
+    if (is_write_op(packet->operation())) completion.opcode = WcOpcode::receive_rdma_with_imm;
+    completion.has_immediate = has_immediate(packet->operation());
+    completion.immediate = packet->ext.immediate;
+    completion.solicited = packet->bth.solicited;
+    completion.byte_length = byte_length;
+  }
+  if (status != WcStatus::success) ++context_.counters.completions_with_error;
+  receive_taken_ = false;
+  context_.settlement.complete(context_.qp, Side::responder, *context_.resources.receive_cq,
+                               completion);
+}
+
+// Ends the connection at the packet with `psn`.
+void RcResponder::fail(TimeNs now, const ResponderFault& fault, wire::Psn psn) {
+  ++context_.counters.responder_errors;
+  drop_responses_from(psn);
+  if (receive_taken_ && fault.receive_status != WcStatus::flush_error)
+    complete_receive(fault.receive_status, nullptr, 0);
+  queue_acknowledge(fault.syndrome, psn);
+  context_.qp.enter_error();
+  context_.events.on_qp_error(context_.qpn);
+  context_.events.on_qp_event(context_.qpn, fault.event);
+}
+
+void RcResponder::flush() {
+  if (receive_taken_) complete_receive(WcStatus::flush_error, nullptr, 0);
+  message_ = Message::none;
+  // Only answers up to a final NAK still leave.
+  const bool nak_waits = !responses_.empty() && wire::syndrome::is_nak(responses_.back().syndrome) &&
+                         responses_.back().syndrome != wire::syndrome::kNakSequence;
+  if (!nak_waits) {
+    responses_.clear();
+    rd_atomics_queued_ = 0;
+  }
+}
+
+void RcResponder::flush_posted() {
+  constexpr uint32_t kMost = 65536;  // see RcRequester::flush_posted
+  for (uint32_t i = 0; i < kMost && context_.resources.receive_queue->pop(receive_); ++i)
+    complete_receive(WcStatus::flush_error, nullptr, 0);
+}
+
+void RcResponder::on_fetch_failed(TimeNs now, wire::Psn psn) {
+  if (context_.state == QpState::error) return;
+  fail(now, responder_fault::kRemoteAccess, psn);
+}
+
+void RcResponder::on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced) {
+  if (kind == ScatterKind::remote_write) {
+    fail(now, responder_fault::kRemoteAccess, psn);
+    return;
+  }
+  // The receive under way is another one when the failed one has been completed already.
+  ResponderFault fault = responder_fault::kReceiveProtection;
+  if (announced) fault.receive_status = WcStatus::flush_error;
+  fail(now, fault, psn);
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,159 @@
+// The responder's answers on their way out: ACKs and NAKs, READ responses, atomic ACKs.
+#include <algorithm>
+
+#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/rc_responder.h"
+
+namespace rocemu::transport {
+
+using wire::Operation;
+
+void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
+  if (!responses_.empty() && responses_.back().kind == Response::Kind::acknowledge) {
+    Response& last = responses_.back();
+    if (last.syndrome == syndrome) {
+      last.psn = psn;
+      last.msn = msn_;
+      return;
+    }
+    // Behind a NAK that has not left, an ACK of what came before says nothing new.
+    if (syndrome == wire::syndrome::kAck && nak_sent_) return;
+  }
+  Response& response = responses_.push_back();
+  response = Response{};
+  response.kind = Response::Kind::acknowledge;
+  response.syndrome = syndrome;
+  response.psn = psn;
+  response.msn = msn_;
+}
+
+void RcResponder::queue_read(const wire::Packet& packet, uint32_t msn) {
+  Response& response = responses_.push_back();
+  response = Response{};
+  response.kind = Response::Kind::read;
+  response.syndrome = wire::syndrome::kAck;
+  response.psn = packet.bth.psn;
+  response.msn = msn;
+  response.value = packet.ext.reth.virtual_address;
+  response.rkey = packet.ext.reth.rkey;
+  response.length_bytes = packet.ext.reth.length_bytes;
+  response.packets = packets_of(response.length_bytes, context_.attributes.path_mtu_bytes);
+  ++rd_atomics_queued_;
+}
+
+void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, uint32_t msn) {
+  Response& response = responses_.push_back();
+  response = Response{};
+  response.kind = Response::Kind::atomic;
+  response.syndrome = wire::syndrome::kAck;
+  response.psn = psn;
+  response.msn = msn;
+  response.value = original;
+  ++rd_atomics_queued_;
+}
+
+// Takes back what was to be sent for `psn` and later ones.
+void RcResponder::drop_responses_from(wire::Psn psn) {
+  while (!responses_.empty() && (responses_.back().psn + responses_.back().packets).after(psn)) {
+    if (responses_.back().kind != Response::Kind::acknowledge) --rd_atomics_queued_;
+    responses_.pop_back();
+  }
+}
+
+// Whether the answer to `psn` is to be sent again. Not if its first sending is still to come: the
+// request is then a copy that the network made. When the queue is full, the requester has gone back to
+// `psn` and will ask again for all that waits behind it.
+bool RcResponder::make_room_for_replay(wire::Psn psn) {
+  for (size_t i = 0; i < responses_.size(); ++i) {
+    const Response& response = responses_[i];
+    const int32_t within = psn.distance_from(response.psn);
+    if (response.kind != Response::Kind::acknowledge &&
+        within >= static_cast<int32_t>(response.sent) &&
+        within < static_cast<int32_t>(response.packets))
+      return false;
+  }
+  if (!room_for_rd_atomic()) drop_responses_from(psn);
+  return room_for_rd_atomic();
+}
+
+wire::Bth RcResponder::make_bth(Operation operation, wire::Psn psn) const {
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.pkey = context_.attributes.pkey;
+  bth.destination_qp = context_.attributes.remote_qpn;
+  bth.psn = psn;
+  return bth;
+}
+
+Turn RcResponder::transmit(TimeNs now, Burst& burst) {
+  if (responses_.empty()) return Turn::idle;
+  Response& response = responses_.front();
+  Turn turn = Turn::idle;
+  switch (response.kind) {
+    case Response::Kind::acknowledge:
+      turn = send_acknowledge(burst, response);
+      break;
+    case Response::Kind::atomic:
+      turn = send_atomic(burst, response);
+      break;
+    case Response::Kind::read:
+      return send_read(now, burst, response);
+  }
+  if (turn != Turn::sent) return turn;
+  if (response.kind != Response::Kind::acknowledge) --rd_atomics_queued_;
+  responses_.pop_front();
+  return turn;
+}
+
+Turn RcResponder::send_acknowledge(Burst& burst, const Response& response) {
+  wire::ExtendedHeaders ext;
+  ext.aeth = {response.syndrome, response.msn};
+  const bool added =
+      burst.add(context_.qp, Side::responder, context_.attributes.path,
+                make_bth(Operation::acknowledge, response.psn), ext, 0) != nullptr;
+  return added ? Turn::sent : Turn::no_buffer;
+}
+
+Turn RcResponder::send_atomic(Burst& burst, const Response& response) {
+  wire::ExtendedHeaders ext;
+  ext.aeth = {response.syndrome, response.msn};
+  ext.atomic_original = response.value;
+  const bool added =
+      burst.add(context_.qp, Side::responder, context_.attributes.path,
+                make_bth(Operation::atomic_acknowledge, response.psn), ext, 0) != nullptr;
+  return added ? Turn::sent : Turn::no_buffer;
+}
+
+Turn RcResponder::send_read(TimeNs now, Burst& burst, Response& response) {
+  const uint32_t mtu = context_.attributes.path_mtu_bytes;
+  const uint32_t offset = response.sent * mtu;
+  const uint32_t bytes = std::min(mtu, response.length_bytes - offset);
+  const wire::Psn psn = response.psn + response.sent;
+  MemoryRange range;
+  if (bytes > 0 &&
+      !context_.memory.check_remote(context_.resources.pd, response.rkey, response.value + offset,
+                                    bytes, kRemoteRead, range)) {
+    // The region has gone since the request was checked.
+    on_fetch_failed(now, psn);
+    return Turn::idle;
+  }
+  const bool first = response.sent == 0;
+  const bool last = response.sent + 1 == response.packets;
+  const Operation operation = first && last ? Operation::read_response_only
+                              : first       ? Operation::read_response_first
+                              : last        ? Operation::read_response_last
+                                            : Operation::read_response_middle;
+  wire::ExtendedHeaders ext;
+  ext.aeth = {response.syndrome, response.msn};
+  std::byte* payload = burst.add(context_.qp, Side::responder, context_.attributes.path,
+                                 make_bth(operation, psn), ext, bytes);
+  if (payload == nullptr) return Turn::no_buffer;
+  if (bytes > 0) context_.memory.fetch(range, payload, bytes, burst.fetch_tag());
+  if (++response.sent == response.packets) {
+    --rd_atomics_queued_;
+    responses_.pop_front();
+  }
+  return Turn::sent;
+}
+
+}  // namespace rocemu::transport

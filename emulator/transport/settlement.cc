@@ -1,0 +1,38 @@
+#include "emulator/transport/settlement.h"
+
+#include "emulator/transport/rc_qp.h"
+
+namespace rocemu::transport {
+
+void Settlement::settle(Memory& memory, TimeNs now) {
+  if (!scatters_.empty()) {
+    memory.flush_scatters(failed_);
+    for (uint32_t tag : failed_) fail(tag, now);
+    failed_.clear();
+    scatters_.clear();
+  }
+  for (const Pending& pending : pending_) pending.queue->push(pending.completion);
+  pending_.clear();
+}
+
+void Settlement::fail(uint32_t tag, TimeNs now) {
+  const Scatter scatter = scatters_[tag];
+  const Side side = side_of(scatter.kind);
+  bool announced = false;
+  for (Pending& pending : pending_) {
+    if (pending.qp != scatter.qp || pending.side != side || pending.scatters_before <= tag) continue;
+    // The first completion after the scatter is the one that would have announced it, but for a
+    // peer's WRITE, which announces nothing here.
+    const bool own = !announced && scatter.kind != ScatterKind::remote_write;
+    if (pending.completion.status == WcStatus::success)
+      pending.completion.status = own ? WcStatus::local_protection_error : WcStatus::flush_error;
+    announced = true;
+  }
+  scatter.qp->on_scatter_failed(now, scatter.kind, scatter.psn, announced);
+}
+
+void Settlement::forget(const RcQp& qp) {
+  std::erase_if(pending_, [&](const Pending& pending) { return pending.qp == &qp; });
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,65 @@
+// Ties completions to the data they announce. Scatters are only collected while a burst of frames is
+// handled; the completions that depend on them wait here until all have been moved. When a move fails,
+// the completion that would have announced it is turned into an error and what the same side of the
+// same QP completed after it is flushed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/transport/environment.h"
+
+namespace rocemu::transport {
+
+class RcQp;
+
+// Whose data it is: that of our own request, that of a receive, or that of a peer's WRITE.
+enum class ScatterKind : uint8_t { read_response, receive, remote_write };
+
+// The side of a QP that completes: both kinds of responder scatters belong to one.
+enum class Side : uint8_t { requester, responder };
+
+constexpr Side side_of(ScatterKind kind) {
+  return kind == ScatterKind::read_response ? Side::requester : Side::responder;
+}
+
+class Settlement {
+ public:
+  // The tag for a scatter that is about to be collected.
+  uint32_t note_scatter(RcQp& qp, ScatterKind kind, wire::Psn psn) {
+    scatters_.push_back({&qp, psn, kind});
+    return static_cast<uint32_t>(scatters_.size() - 1);
+  }
+  void complete(RcQp& qp, Side side, CompletionQueue& queue, const Completion& completion) {
+    pending_.push_back(
+        {&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, completion});
+  }
+  bool idle() const { return scatters_.empty() && pending_.empty(); }
+
+  // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
+  void settle(Memory& memory, TimeNs now);
+
+  // The QP goes away without completing anything more.
+  void forget(const RcQp& qp);
+
+ private:
+  struct Scatter {
+    RcQp* qp;
+    wire::Psn psn;
+    ScatterKind kind;
+  };
+  struct Pending {
+    RcQp* qp;
+    CompletionQueue* queue;
+    uint32_t scatters_before;
+    Side side;
+    Completion completion;
+  };
+  void fail(uint32_t tag, TimeNs now);
+
+  std::vector<Scatter> scatters_;
+  std::vector<Pending> pending_;
+  std::vector<uint32_t> failed_;
+};
+
+}  // namespace rocemu::transport
