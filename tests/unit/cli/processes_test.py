@@ -45,6 +45,7 @@ class Processes(unittest.TestCase):
         self.base = os.path.join(self.root, "runtime/rocemu")
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith("ROCEMU_") and k != "LD_PRELOAD"}
+        self.environment["PATH"] = "/usr/bin:/bin"  # folders one may not search change an error
         self.environment["XDG_RUNTIME_DIR"] = os.path.join(self.root, "runtime")
 
     def start(self, *arguments, mode="", **options):

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
+#
+#   scripts/packages.sh [build] [run] [test]     (none: build and run)
+#
+# build: to compile; run: the programs the README uses; test: both, and what the tests use.
+set -euo pipefail
+
+build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
+       libspdlog-dev nlohmann-json3-dev libpcap-dev libibverbs-dev libnuma-dev)
+run=(libibverbs1 ibverbs-utils perftest)
+test=(catch2 clang-format python3 python3-scapy qperf tshark)
+
+fail() {
+  echo "packages.sh: $*" >&2
+  exit 1
+}
+
+wanted=()
+for set in "${@:-build run}"; do
+  for name in $set; do
+    case $name in
+      build) wanted+=("${build[@]}") ;;
+      run) wanted+=("${run[@]}") ;;
+      test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run or test" ;;
+    esac
+  done
+done
+
+command -v dpkg-query > /dev/null ||
+  fail "this is not Debian or Ubuntu; install what these packages hold: ${wanted[*]}"
+
+missing=()
+for package in "${wanted[@]}"; do
+  state=$(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2> /dev/null || true)
+  [[ $state == ii* ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  echo "packages: all there"
+  exit 0
+fi
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if ((EUID != 0)); then
+  command -v sudo > /dev/null ||
+    fail "not root and no sudo here; have this run as root: apt-get install ${missing[*]}"
+  if [[ -t 0 ]]; then sudo=(sudo); else sudo=(sudo -n); fi
+  "${sudo[@]}" true ||
+    fail "sudo refuses; have this run as root: apt-get install ${missing[*]}"
+  as_root=("${sudo[@]}" "${as_root[@]}")
+fi
+
+echo "packages: installing ${missing[*]}"
+apt=("${as_root[@]}" apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
+"${apt[@]}" update
+"${apt[@]}" install --no-install-recommends "${missing[@]}"

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# From a clone to figures: installs packages, builds, and runs three of perftest's programs between
+# two emulated NICs. Needs no answer to anything; fails with a non-zero code. When the packages are
+# there an ordinary user can run it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+rocemu=build/release/bin/rocemu
+limit_s=120 # for one measurement
+
+step() { printf '\n==> %s\n' "$*"; }
+
+# Inside `rocemu run`: TOOL PORT ARGUMENTS, a server on rocemu0 and a client on rocemu1.
+# shellcheck disable=SC2016
+measure='
+  tool=$1 port=$2
+  shift 2
+  "$tool" -d rocemu0 -p "$port" -F "$@" > /dev/null 2>&1 &
+  server=$!
+  listening=$(printf ":%04X 0*:0000 0A" "$port")
+  for ((tenths = 0; tenths < 100; ++tenths)); do
+    cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | grep -q "$listening" && break
+    kill -0 "$server" 2> /dev/null || break
+    sleep 0.1
+  done
+  "$tool" -d rocemu1 -p "$port" -F "$@" 127.0.0.1 || { kill "$server" 2> /dev/null; exit 1; }
+  wait "$server"
+'
+
+# TOOL SIZE ITERATIONS: shows the program's own table and sets $row to its last line.
+show() {
+  local tool=$1 size=$2 iterations=$3 output
+  local port=$((20000 + RANDOM % 10000))
+  step "$tool, messages of $size bytes, rocemu1 to rocemu0"
+  if ! output=$(timeout "$limit_s" "$rocemu" run -- \
+      bash -c "$measure" measure "$tool" "$port" -s "$size" -n "$iterations" 2>&1); then
+    printf '%s\n' "$output" >&2
+    echo "quickstart.sh: $tool failed" >&2
+    exit 1
+  fi
+  printf '%s\n' "$output" | grep -A1 '#bytes'
+  row=$(printf '%s\n' "$output" | grep -A1 '#bytes' | tail -1)
+}
+
+step "Packages"
+./scripts/packages.sh build run
+
+step "Build (into build/release)"
+cmake --preset release -DBUILD_TESTING=OFF
+cmake --build --preset release
+
+step "Devices"
+"$rocemu" run -- ibv_devices
+
+show ib_write_bw 65536 20000
+write_bw=$(awk '{print $4}' <<< "$row")
+show ib_read_bw 65536 20000
+read_bw=$(awk '{print $4}' <<< "$row")
+show ib_send_lat 8 20000
+send_lat=$(awk '{print $5}' <<< "$row")
+
+step "Done"
+printf '%-12s %10s MB/s\n%-12s %10s MB/s\n%-12s %10s us, typical, one way\n' \
+  ib_write_bw "$write_bw" ib_read_bw "$read_bw" ib_send_lat "$send_lat"
+echo
+echo "Your own programs: $rocemu run -- PROGRAM     (more: $rocemu --help)"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# check-includes.sh finds each kind of violation, and nothing in a tree that has none.
+#   includes_test.sh CHECK_INCLUDES_SH
+set -euo pipefail
+
+check=$1
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+
+# RULE FILE LINE: a tree with that one line must be refused by that rule; RULE "ok": accepted.
+expect() {
+  local rule=$1 file=$2 line=$3 output status=0
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree/$(dirname "$file")"
+  printf '%s\n' '#pragma once' "$line" > "$tree/$file"
+  output=$("$check" "$tree") || status=$?
+  if [[ $rule == ok ]]; then
+    ((status == 0)) && return
+  else
+    ((status == 1)) && [[ $output == *"$file:2: [$rule]"* ]] && return
+  fi
+  echo "expected $rule for '$line' in $file, got ($status): $output"
+  failures=$((failures + 1))
+}
+
+expect ok emulator/transport/a.h '#include "emulator/wire/types.h"'
+expect ok emulator/daemon/a.cc '#include <rte_mbuf.h>'
+expect ok emulator/daemon/a.cc '#include <thread>'
+expect ok dpdk_io/a.cc '#include <rte_mbuf.h>'
+expect ok verbs_shim/provider/a.cc '#include <infiniband/verbs.h>'
+expect ok tests/unit/wire/a.cc '#include "tests/unit/wire/b.h"'
+expect layers emulator/wire/a.h '#include "emulator/transport/endpoint.h"'
+expect layers emulator/wire/a.h '  #  include "verbs_shim/abi/control.h"'
+expect layers emulator/dma/a.cc '#include "emulator/device/hca.h"'
+expect layers emulator/cli/a.cc '#include "emulator/daemon/engine.h"'
+expect layers dpdk_io/a.cc '#include "emulator/wire/types.h"'
+expect layers verbs_shim/preload/a.cc '#include "verbs_shim/provider/a.h"'
+expect layers verbs_shim/provider/a.cc '#include "emulator/wire/types.h"'
+expect pure emulator/transport/a.cc '#include <chrono>'
+expect pure emulator/device/a.cc '#include <mutex>'
+expect pure emulator/dma/a.cc '#include <sys/socket.h>'
+expect no-dpdk emulator/wire/a.cc '#include <rte_byteorder.h>'
+expect no-dpdk verbs_shim/provider/a.cc '#include <rte_ring.h>'
+expect no-rdma dpdk_io/a.cc '#include <infiniband/verbs.h>'
+expect abi verbs_shim/abi/a.h '#include <infiniband/verbs.h>'
+expect rooted emulator/wire/a.cc '#include "types.h"'
+expect rooted tests/unit/wire/a.cc '#include "../b.h"'
+
+rm -rf "${tree:?}"/*
+mkdir -p "$tree/emulator/wire"
+echo 'int x;' > "$tree/emulator/wire/a.h"
+if "$check" "$tree" > /dev/null; then
+  echo "a header without #pragma once was accepted"
+  failures=$((failures + 1))
+fi
+exit $((failures > 0))
