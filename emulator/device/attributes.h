@@ -47,7 +47,7 @@ struct HcaConfig {
 };
 
 // Fixed identity, documented in docs/architecture.md.
-inline constexpr uint32_t kVendorId = 0xca3e;      // in no registry: "rocemu" has no OUI
+inline constexpr uint32_t kVendorId = 0xca3e;  // in no registry: "rocemu" has no OUI
 inline constexpr uint32_t kVendorPartId = 0x0001;
 
 // The default device N: MAC 02:52:4f:43:00:(N+1), 10.77.0.(N+1), link-local and ULA IPv6 addresses.

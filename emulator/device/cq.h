@@ -1,4 +1,5 @@
-// A completion queue of the device: the ring, the channel its events go to, and what became of them.
+// A completion queue of the device: the ring, the channel its events go to, and what became of
+// them.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,9 @@ namespace {
 // fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
 wire::Gid link_local(const wire::MacAddress& mac) {
   wire::Gid gid;
-  gid.bytes = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(mac[0] ^ 2), mac[1], mac[2],
-               0xff, 0xfe, mac[3], mac[4], mac[5]};
+  gid.bytes = {
+      0xfe,   0x80,   0,    0,    0,      0,      0,     0, static_cast<uint8_t>(mac[0] ^ 2),
+      mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
   return gid;
 }
 

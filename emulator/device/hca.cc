@@ -102,8 +102,7 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   if (pd == nullptr) return tl::unexpected(EINVAL);
   if (const int error = check_access(spec.access)) return tl::unexpected(error);
   if (spec.length_bytes > impl_->config.limits.max_mr_size ||
-      spec.address + spec.length_bytes < spec.address ||
-      spec.iova + spec.length_bytes < spec.iova)
+      spec.address + spec.length_bytes < spec.address || spec.iova + spec.length_bytes < spec.iova)
     return tl::unexpected(EINVAL);
 
   MemoryRegion region;

@@ -1,9 +1,9 @@
-// The HCA model: one device with one port. Owns what programs make, checks what they ask, and joins it
-// to the transport.
+// The HCA model: one device with one port. Owns what programs make, checks what they ask, and joins
+// it to the transport.
 //
-// The engine thread alone calls it, except for `config()`, which never changes. Every call answers at
-// once; errors are positive errno values as the man page of the verb names them. Handles are numbers
-// of one context; a context cannot name another's objects.
+// The engine thread alone calls it, except for `config()`, which never changes. Every call answers
+// at once; errors are positive errno values as the man page of the verb names them. Handles are
+// numbers of one context; a context cannot name another's objects.
 #pragma once
 
 #include <cstdint>
@@ -120,16 +120,16 @@ class Hca {
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
                               std::unique_ptr<WorkQueues> queues);
   // The state after the change.
-  Result<transport::QpState> modify_qp(transport::TimeNs now, ContextId context, Handle qp,
-                                       uint32_t attr_mask, const QpAttr& attr);
+  Result<transport::QpState> modify_qp(ContextId context, Handle qp, uint32_t attr_mask,
+                                       const QpAttr& attr);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
   Result<EventCounts> destroy_qp(ContextId context, Handle qp);
 
   // The data path: frames, doorbells, timers.
   transport::Endpoint& endpoint();
   // To be called after every call into endpoint() and before the engine sleeps: makes completions
-  // visible and sends the events that programs wait for. True when an event could not be written and
-  // the call has to be repeated soon.
+  // visible and sends the events that programs wait for. True when an event could not be written
+  // and the call has to be repeated soon.
   bool publish_completions();
 
   ObjectCounts counts() const;

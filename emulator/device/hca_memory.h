@@ -12,9 +12,8 @@ class HcaMemory final : public transport::Memory {
  public:
   explicit HcaMemory(const MemoryRegions& regions) : regions_(regions) {}
 
-  bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address,
-                   uint32_t length_bytes, uint32_t access,
-                   transport::MemoryRange& range) noexcept override;
+  bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
+                   uint32_t access, transport::MemoryRange& range) noexcept override;
   bool check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;

@@ -60,8 +60,8 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   Cq* receive_cq = context->cqs.find(spec.receive_cq);
   if (pd == nullptr || send_cq == nullptr || receive_cq == nullptr) return tl::unexpected(EINVAL);
 
-  const auto qpn = impl_->endpoint.create_rc(
-      {pd->id, &queues->send(), &queues->receive(), send_cq, receive_cq});
+  const auto qpn =
+      impl_->endpoint.create_rc({pd->id, &queues->send(), &queues->receive(), send_cq, receive_cq});
   if (!qpn) return tl::unexpected(ENOMEM);
   auto qp = std::make_unique<Qp>();
   qp->context = context;
@@ -104,7 +104,8 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
   const DeviceLimits& limits = config.limits;
   if ((mask & kAltPath) != 0) return EOPNOTSUPP;
   const bool fits =
-      (!(mask & kAccessFlags) || (attr.qp_access_flags & ~(kRemoteAccess | transport::kLocalWrite)) == 0) &&
+      (!(mask & kAccessFlags) ||
+       (attr.qp_access_flags & ~(kRemoteAccess | transport::kLocalWrite)) == 0) &&
       (!(mask & kPkeyIndex) || attr.pkey_index == 0) && (!(mask & kPort) || attr.port_num == 1) &&
       (!(mask & kAv) || attr.ah.port_num == 1) &&
       (!(mask & kPathMtu) || (attr.path_mtu >= 1 && attr.path_mtu <= kMtu4096 &&
@@ -142,8 +143,7 @@ Result<transport::QpAttributes> Hca::Impl::transport_attributes(const Qp& qp, co
   return result;
 }
 
-Result<QpState> Hca::modify_qp(transport::TimeNs now, ContextId id, Handle handle, uint32_t mask,
-                               const QpAttr& attr) {
+Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const QpAttr& attr) {
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(EINVAL);
@@ -165,7 +165,7 @@ Result<QpState> Hca::modify_qp(transport::TimeNs now, ContextId id, Handle handl
   qp->attr = merged;
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   qp->queues->show_state(to);
-  impl_->endpoint.modify(now, qp->qpn, to, *attributes);
+  impl_->endpoint.modify(qp->qpn, to, *attributes);
   if (to == QpState::reset) qp->queues->reset();
   return to;
 }

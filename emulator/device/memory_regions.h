@@ -1,7 +1,7 @@
 // The translation and protection table: what each key grants (IBTA vol 1, 10.6).
 //
-// A key is an index into the table and, in its low 8 bits, a tag that changes with every registration,
-// so that a stale key meets nothing. lkey and rkey of a region are the same number.
+// A key is an index into the table and, in its low 8 bits, a tag that changes with every
+// registration, so that a stale key meets nothing. lkey and rkey of a region are the same number.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct MemoryRegion {
   uint32_t access = 0;  // transport::Access bits
   uint64_t iova = 0;    // what keys are used with
   uint64_t length_bytes = 0;
-  uint64_t address = 0;  // in the program
+  uint64_t address = 0;                // in the program
   dma::AddressSpace* space = nullptr;  // null: no region here
 };
 

@@ -1,5 +1,5 @@
-// What a context owns. A program's objects refer to each other; an object that is referred to cannot
-// be destroyed (EBUSY), except by the end of the whole context.
+// What a context owns. A program's objects refer to each other; an object that is referred to
+// cannot be destroyed (EBUSY), except by the end of the whole context.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@ namespace rocemu::device {
 Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
                                   wire::Qpn remote_qpn, AddressResolver& resolver);
 
-// The UDP source port of a connection: flow entropy that is the same for all its packets, and the same
-// that Linux takes (rdma_get_udp_sport).
+// The UDP source port of a connection: flow entropy that is the same for all its packets, and the
+// same that Linux takes (rdma_get_udp_sport).
 uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote);
 
 }  // namespace rocemu::device

@@ -1,5 +1,5 @@
-// A QP's attributes with the meaning of struct ibv_qp_attr, and which of them each state change takes
-// (IBTA vol 1, 11.2.5.2; ibv_modify_qp(3)).
+// A QP's attributes with the meaning of struct ibv_qp_attr, and which of them each state change
+// takes (IBTA vol 1, 11.2.5.2; ibv_modify_qp(3)).
 #pragma once
 
 #include <cstdint>

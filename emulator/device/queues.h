@@ -1,5 +1,5 @@
-// The sides of queues and channels that lie outside the device model: shared memory and pipes in the
-// daemon, vectors in tests. Made by whoever creates an object, owned by the object afterwards.
+// The sides of queues and channels that lie outside the device model: shared memory and pipes in
+// the daemon, vectors in tests. Made by whoever creates an object, owned by the object afterwards.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class CompletionRing {
   virtual ~CompletionRing() = default;
   // False when the ring is full: the completion is lost and the CQ is in error.
   virtual bool push(const transport::Completion& completion) noexcept = 0;
-  // Makes what was pushed visible to the program. True when the program had asked for an event about
-  // it; it then has to ask again.
+  // Makes what was pushed visible to the program. True when the program had asked for an event
+  // about it; it then has to ask again.
   virtual bool publish() noexcept = 0;
 };
 

@@ -41,23 +41,23 @@ struct QpAttributes {
   uint32_t path_mtu_bytes = 1024;
   wire::Qpn remote_qpn{};
   uint16_t pkey = wire::kDefaultPkey;
-  wire::Psn receive_psn{};  // the first PSN expected
-  wire::Psn send_psn{};     // the first PSN sent
-  uint32_t access = 0;      // remote access the QP allows: Access bits
+  wire::Psn receive_psn{};         // the first PSN expected
+  wire::Psn send_psn{};            // the first PSN sent
+  uint32_t access = 0;             // remote access the QP allows: Access bits
   uint8_t max_rd_atomic = 0;       // READs and atomics in flight as requester
   uint8_t max_dest_rd_atomic = 0;  // and as responder
   uint8_t min_rnr_timer = 0;       // code sent in RNR NAKs
   uint8_t timeout = 0;             // ACK timeout 4.096 us * 2^timeout; 0: none
   uint8_t retry_count = 0;
-  uint8_t rnr_retry = 0;  // 7: for ever
+  uint8_t rnr_retry = 0;        // 7: for ever
   bool notify_drained = false;  // an event when the send queue has drained in state SQD
 };
 
 // How much a QP may have under way. Visible in status and configurable.
 struct TransportLimits {
-  uint32_t window_packets = 256;      // unacknowledged PSNs before SEND, WRITE or READ wait
-  uint32_t ack_interval_packets = 64; // an ACK is asked for at least this often
-  uint32_t quantum_frames = 16;       // frames of one QP before the next QP's turn
+  uint32_t window_packets = 256;       // unacknowledged PSNs before SEND, WRITE or READ wait
+  uint32_t ack_interval_packets = 64;  // an ACK is asked for at least this often
+  uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
 };
 
 }  // namespace rocemu::transport

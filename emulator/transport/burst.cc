@@ -13,8 +13,8 @@ std::byte* Burst::add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
   bth.pad_bytes = static_cast<uint8_t>(-payload_bytes & 3);
-  const size_t after_udp = wire::transport_header_bytes(bth.opcode) + payload_bytes +
-                           bth.pad_bytes + wire::kIcrcBytes;
+  const size_t after_udp =
+      wire::transport_header_bytes(bth.opcode) + payload_bytes + bth.pad_bytes + wire::kIcrcBytes;
   path.headers.write(buffer.data, after_udp);
   std::byte* at = buffer.data + path.headers.size_bytes();
   at += wire::write_transport_headers(at, bth, ext);
@@ -25,19 +25,19 @@ std::byte* Burst::add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
   return at;
 }
 
-void Burst::discard_from(uint32_t index, TimeNs now) {
+void Burst::discard_from(uint32_t index) {
   const Frame first = frames_[index];
   if (first.discarded) return;
   for (size_t i = index; i < frames_.size(); ++i) {
     Frame& frame = frames_[i];
     if (frame.qp == first.qp && frame.side == first.side) frame.discarded = true;
   }
-  first.qp->on_fetch_failed(now, first.side, first.psn);
+  first.qp->on_fetch_failed(first.side, first.psn);
 }
 
-unsigned Burst::finish(TimeNs now, Counters& counters) {
+unsigned Burst::finish(Counters& counters) {
   memory_.flush_fetches(failed_);
-  for (uint32_t index : failed_) discard_from(index, now);
+  for (uint32_t index : failed_) discard_from(index);
   failed_.clear();
   unsigned sent = 0;
   for (const Frame& frame : frames_) {

@@ -24,19 +24,19 @@ class Burst {
   }
   bool full() const { return frames_.size() >= room_; }
 
-  // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload belongs.
-  // Null when the sink has no buffer. `bth.pad_bytes` is set here.
+  // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
+  // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
   std::byte* add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 
   // The frame that was added last cannot be completed: as if its payload could not be had.
-  void discard_added(TimeNs now) { discard_from(static_cast<uint32_t>(frames_.size() - 1), now); }
+  void discard_added() { discard_from(static_cast<uint32_t>(frames_.size() - 1)); }
 
-  // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side of
-  // the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
-  unsigned finish(TimeNs now, Counters& counters);
+  // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
+  // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
+  unsigned finish(Counters& counters);
 
  private:
   struct Frame {
@@ -49,7 +49,7 @@ class Burst {
     Side side;
     bool discarded;
   };
-  void discard_from(uint32_t index, TimeNs now);
+  void discard_from(uint32_t index);
 
   Memory& memory_;
   FrameSink* sink_ = nullptr;

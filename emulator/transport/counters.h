@@ -7,10 +7,10 @@ namespace rocemu::transport {
 
 struct Counters {
   uint64_t rx_frames = 0;
-  uint64_t rx_malformed = 0;      // not a RoCEv2 frame, or a header that contradicts itself
+  uint64_t rx_malformed = 0;  // not a RoCEv2 frame, or a header that contradicts itself
   uint64_t rx_icrc_errors = 0;
-  uint64_t rx_no_qp = 0;          // unknown QPN, or a QP that does not receive
-  uint64_t rx_mismatched = 0;     // transport, address or P_Key other than the QP's
+  uint64_t rx_no_qp = 0;       // unknown QPN, or a QP that does not receive
+  uint64_t rx_mismatched = 0;  // transport, address or P_Key other than the QP's
   uint64_t tx_frames = 0;
   uint64_t tx_payload_bytes = 0;
   uint64_t rx_payload_bytes = 0;

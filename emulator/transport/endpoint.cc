@@ -39,8 +39,8 @@ std::optional<wire::Qpn> Endpoint::create_rc(const QpResources& resources) {
     free_slots_.pop_front();
   }
   const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
-  slots_[slot] = std::make_unique<RcQp>(memory_, events_, settlement_, counters_, limits_, qpn,
-                                        resources);
+  slots_[slot] =
+      std::make_unique<RcQp>(memory_, events_, settlement_, counters_, limits_, qpn, resources);
   ++qp_count_;
   return qpn;
 }
@@ -65,11 +65,11 @@ RcQp* Endpoint::find(wire::Qpn qpn) const {
   return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
 }
 
-void Endpoint::modify(TimeNs now, wire::Qpn qpn, QpState state, const QpAttributes& attributes) {
+void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes) {
   RcQp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->modify(state, attributes);
-  settlement_.settle(memory_, now);
+  settlement_.settle(memory_);
   touch(*qp);
 }
 
@@ -77,7 +77,7 @@ void Endpoint::fail(wire::Qpn qpn) {
   RcQp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->enter_error();
-  settlement_.settle(memory_, 0);  // completions only: nothing is moved, nothing can fail
+  settlement_.settle(memory_);
 }
 
 QpState Endpoint::state(wire::Qpn qpn) const {
@@ -105,10 +105,10 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       ++counters_.rx_no_qp;
     }
   }
-  settlement_.settle(memory_, now);
+  settlement_.settle(memory_);
 }
 
-void Endpoint::on_doorbell(TimeNs, wire::Qpn qpn) {
+void Endpoint::on_doorbell(wire::Qpn qpn) {
   RcQp* qp = find(qpn);
   if (qp == nullptr) return;
   if (qp->state() == QpState::error) {
@@ -122,7 +122,7 @@ void Endpoint::flush_posted(wire::Qpn qpn) {
   RcQp* qp = find(qpn);
   if (qp == nullptr || qp->state() != QpState::error) return;
   qp->flush_posted();
-  settlement_.settle(memory_, 0);  // completions only: nothing is moved, nothing can fail
+  settlement_.settle(memory_);
 }
 
 void Endpoint::on_timeout(TimeNs now) {
@@ -131,7 +131,7 @@ void Endpoint::on_timeout(TimeNs now) {
     if (qp->deadline() <= now) qp->on_timeout(now);
     touch(*qp);
   }
-  settlement_.settle(memory_, now);
+  settlement_.settle(memory_);
 }
 
 // After anything that may have given the QP something to send or moved its deadline.
@@ -143,8 +143,8 @@ void Endpoint::touch(RcQp& qp) {
   watch(qp);
 }
 
-// Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it costs
-// one look when it comes.
+// Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
+// costs one look when it comes.
 void Endpoint::watch(RcQp& qp) {
   const uint32_t slot = slot_of(qp.qpn());
   const TimeNs deadline = qp.deadline();
@@ -168,8 +168,8 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
       watch(qp);
     }
   }
-  const unsigned sent = burst_.finish(now, counters_);
-  settlement_.settle(memory_, now);
+  const unsigned sent = burst_.finish(counters_);
+  settlement_.settle(memory_);
   return sent;
 }
 

@@ -1,8 +1,9 @@
 // One port's transport: its QPs, their timers, and the turn they take at sending. Sans-IO: time and
-// frames come in as parameters, frames and completions leave through the interfaces of environment.h.
+// frames come in as parameters, frames and completions leave through the interfaces of
+// environment.h.
 //
-// Not thread safe: one engine thread owns it. Completions are pushed before the call that caused them
-// returns, and never before the data they announce has been moved.
+// Not thread safe: one engine thread owns it. Completions are pushed before the call that caused
+// them returns, and never before the data they announce has been moved.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ class Endpoint {
 
   // Moves a QP to `state`; the transition has been checked by the device. `attributes` holds all
   // attributes as they are after the change. To ERROR: everything outstanding is flushed.
-  void modify(TimeNs now, wire::Qpn qpn, QpState state, const QpAttributes& attributes);
+  void modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes);
   // To ERROR, for a cause outside the transport; everything outstanding is flushed.
   void fail(wire::Qpn qpn);
   // The state now: ERROR may have come without a modify.
@@ -48,11 +49,11 @@ class Endpoint {
   // True while the send queue in state SQD still waits for answers.
   bool draining(wire::Qpn qpn) const;
 
-  // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or not
-  // whole is counted and dropped. The bytes must stay valid for the length of the call.
+  // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
+  // not whole is counted and dropped. The bytes must stay valid for the length of the call.
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
-  void on_doorbell(TimeNs now, wire::Qpn qpn);
+  void on_doorbell(wire::Qpn qpn);
   // Completes with a flush error what stands in the queues of a QP in ERROR.
   void flush_posted(wire::Qpn qpn);
   void on_timeout(TimeNs now);
@@ -81,8 +82,8 @@ class Endpoint {
   TimerQueue timers_;
   Burst burst_;
 
-  // A QPN is a slot of this table and, above it, a generation, so that a late packet for a destroyed
-  // QP does not reach its successor.
+  // A QPN is a slot of this table and, above it, a generation, so that a late packet for a
+  // destroyed QP does not reach its successor.
   uint32_t max_qps_;
   uint32_t slot_bits_;
   std::vector<std::unique_ptr<RcQp>> slots_;

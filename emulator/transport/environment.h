@@ -1,6 +1,6 @@
 // What the transport needs from outside, as interfaces: queues, memory, frames, events. The NIC
-// (device, daemon), the simulator and the fuzzers each bring their own. None of the calls may block,
-// and none may call back into the transport.
+// (device, daemon), the simulator and the fuzzers each bring their own. None of the calls may
+// block, and none may call back into the transport.
 #pragma once
 
 #include <cstddef>
@@ -68,8 +68,9 @@ struct MemoryRange {
   uint64_t address = 0;
 };
 
-// Protection and data movement. Fetches and scatters are collected and moved by the flush calls; the
-// transport looks at fetched bytes, sends frames, acknowledges and completes only after the flush.
+// Protection and data movement. Fetches and scatters are collected and moved by the flush calls;
+// the transport looks at fetched bytes, sends frames, acknowledges and completes only after the
+// flush.
 class Memory {
  public:
   virtual ~Memory() = default;

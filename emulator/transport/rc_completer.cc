@@ -1,4 +1,5 @@
-// The requester's other half: what answers do to the requests in flight (IBTA vol 1, 9.7.6 and 9.9.2).
+// The requester's other half: what answers do to the requests in flight (IBTA vol 1, 9.7.6
+// and 9.9.2).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -31,7 +32,7 @@ void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
     return;
   }
   if (wire::syndrome::is_ack(syndrome)) {
-    if (!acknowledge_before(now, psn + 1)) implied_nak(now);
+    if (!acknowledge_before(now, psn + 1)) implied_nak();
   } else if (wire::syndrome::is_rnr(syndrome)) {
     on_rnr_nak(now, psn, syndrome & 0x1f);
   } else if (syndrome == wire::syndrome::kNakSequence) {
@@ -44,23 +45,23 @@ void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
   ++context_.counters.sequence_naks_received;
   if (!acknowledge_before(now, psn)) {
-    implied_nak(now);
+    implied_nak();
     return;
   }
   // Linux sends one for the packet behind an RNR NAK; the wait goes on.
-  if (rnr_until_ == kNever) retry(now);
+  if (rnr_until_ == kNever) retry();
 }
 
 void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
   ++context_.counters.rnr_naks_received;
   if (!acknowledge_before(now, psn)) {
-    implied_nak(now);
+    implied_nak();
     return;
   }
   if (rnr_until_ != kNever) return;
   if (context_.attributes.rnr_retry != 7) {
     if (rnr_retries_left_ == 0) {
-      fail_oldest(now, WcStatus::rnr_retry_exceeded_error);
+      fail_oldest(WcStatus::rnr_retry_exceeded_error);
       return;
     }
     --rnr_retries_left_;
@@ -72,14 +73,14 @@ void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
 
 void RcRequester::on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome) {
   if (!acknowledge_before(now, psn)) {
-    implied_nak(now);
+    implied_nak();
     return;
   }
-  fail_oldest(now, status_of_nak(syndrome));
+  fail_oldest(status_of_nak(syndrome));
 }
 
-// Every packet before `end` has arrived. False when that cannot be taken at its word, because a READ or
-// atomic among them has not been answered.
+// Every packet before `end` has arrived. False when that cannot be taken at its word, because a
+// READ or atomic among them has not been answered.
 bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
   const wire::Psn before = una_;
   bool plausible = true;
@@ -101,8 +102,8 @@ bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
   return plausible;
 }
 
-// A response to a READ or atomic: true when it is the one that is expected next, after all before it
-// has been acknowledged. The oldest request is then the one that is answered.
+// A response to a READ or atomic: true when it is the one that is expected next, after all before
+// it has been acknowledged. The oldest request is then the one that is answered.
 bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic) {
   const wire::Psn psn = packet.bth.psn;
   if (!in_flight(psn)) {
@@ -110,15 +111,15 @@ bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bo
     return false;
   }
   if (!acknowledge_before(now, psn)) {
-    implied_nak(now);
+    implied_nak();
     return false;
   }
   if (requests_.empty()) return false;
   const Request& oldest = requests_.front();
-  const bool expected = oldest.work.fault == WcStatus::success && oldest.started &&
-                        psn == oldest.first_psn + oldest.responses &&
-                        (atomic ? is_atomic(oldest.work.opcode)
-                                : oldest.work.opcode == WorkOpcode::read);
+  const bool expected =
+      oldest.work.fault == WcStatus::success && oldest.started &&
+      psn == oldest.first_psn + oldest.responses &&
+      (atomic ? is_atomic(oldest.work.opcode) : oldest.work.opcode == WorkOpcode::read);
   if (!expected) ++context_.counters.stale_acks;
   return expected;
 }
@@ -129,17 +130,17 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
   const uint32_t offset = request.responses * context_.attributes.path_mtu_bytes;
   const uint32_t expected =
       std::min(context_.attributes.path_mtu_bytes, request.work.length_bytes - offset);
-  // The last packet must say so. A replay may begin with MIDDLE (Linux does so), and a request for the
-  // rest is answered from FIRST again: any of them may stand before the end.
+  // The last packet must say so. A replay may begin with MIDDLE (Linux does so), and a request for
+  // the rest is answered from FIRST again: any of them may stand before the end.
   const bool final_packet = request.responses + 1 == request.packets;
   const bool says_final = packet.operation() == wire::Operation::read_response_last ||
                           packet.operation() == wire::Operation::read_response_only;
   if (packet.payload.size() != expected || final_packet != says_final) {
-    fail_oldest(now, WcStatus::bad_response_error);
+    fail_oldest(WcStatus::bad_response_error);
     return;
   }
   if (!scatter_response(request, packet.payload, offset, packet.bth.psn)) {
-    fail_oldest(now, WcStatus::local_protection_error);
+    fail_oldest(WcStatus::local_protection_error);
     return;
   }
   response_done(now, request);
@@ -148,16 +149,16 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) {
   if (!accept_response_psn(now, packet, true)) return;
   Request& request = requests_.front();
-  // The value goes to memory in the host's order (IBTA 9.4.5); it must outlive the collected scatter,
-  // so it is settled before this returns.
+  // The value goes to memory in the host's order (IBTA 9.4.5); it must outlive the collected
+  // scatter, so it is settled before this returns.
   std::array<std::byte, sizeof(uint64_t)> value;
   std::memcpy(value.data(), &packet.ext.atomic_original, value.size());
   if (!scatter_response(request, value, 0, packet.bth.psn)) {
-    fail_oldest(now, WcStatus::local_protection_error);
+    fail_oldest(WcStatus::local_protection_error);
     return;
   }
   response_done(now, request);
-  context_.settlement.settle(context_.memory, now);
+  context_.settlement.settle(context_.memory);
 }
 
 bool RcRequester::scatter_response(Request& request, std::span<const std::byte> payload,
@@ -168,8 +169,8 @@ bool RcRequester::scatter_response(Request& request, std::span<const std::byte> 
       offset_bytes -= sge.length_bytes;
       continue;
     }
-    const auto part = static_cast<uint32_t>(
-        std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
+    const auto part =
+        static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
     MemoryRange range;
     if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset_bytes,
                                      part, kLocalWrite, range))
@@ -208,10 +209,10 @@ void RcRequester::progress(TimeNs now) {
   }
 }
 
-void RcRequester::implied_nak(TimeNs now) {
+void RcRequester::implied_nak() {
   if (implied_nak_taken_ || rnr_until_ != kNever) return;
   ++context_.counters.implied_naks;
-  retry(now);
+  retry();
   implied_nak_taken_ = true;
 }
 
@@ -220,15 +221,15 @@ void RcRequester::on_timeout(TimeNs now) {
   if (ack_deadline_ > now) return;
   ++context_.counters.ack_timeouts;
   implied_nak_taken_ = false;
-  retry(now);
+  retry();
 }
 
 TimeNs RcRequester::deadline() const { return std::min(ack_deadline_, rnr_until_); }
 
 // Goes back to the oldest unacknowledged packet, or gives up.
-void RcRequester::retry(TimeNs now) {
+void RcRequester::retry() {
   if (retries_left_ == 0) {
-    fail_oldest(now, WcStatus::retry_exceeded_error);
+    fail_oldest(WcStatus::retry_exceeded_error);
     return;
   }
   --retries_left_;
@@ -275,16 +276,16 @@ void RcRequester::complete_oldest(WcStatus status) {
   }
 }
 
-void RcRequester::fail_oldest(TimeNs now, WcStatus status) {
+void RcRequester::fail_oldest(WcStatus status) {
   if (requests_.empty()) return;
   complete_oldest(status);
   context_.qp.enter_error();
   context_.events.on_qp_error(context_.qpn);
 }
 
-void RcRequester::on_scatter_failed(TimeNs now, bool announced) {
+void RcRequester::on_scatter_failed(bool announced) {
   if (!announced) {
-    fail_oldest(now, WcStatus::local_protection_error);
+    fail_oldest(WcStatus::local_protection_error);
     return;
   }
   context_.qp.enter_error();

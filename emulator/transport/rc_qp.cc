@@ -54,8 +54,8 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
 }
 
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
-  const bool receives = context_.state >= QpState::ready_to_receive &&
-                        context_.state <= QpState::send_queue_drain;
+  const bool receives =
+      context_.state >= QpState::ready_to_receive && context_.state <= QpState::send_queue_drain;
   if (!receives) {
     ++context_.counters.rx_no_qp;
     return;
@@ -76,7 +76,7 @@ void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
     }
     requester_.on_response(now, packet);
   } else {
-    responder_.on_request(now, packet);
+    responder_.on_request(packet);
   }
 }
 
@@ -85,11 +85,11 @@ void RcQp::on_timeout(TimeNs now) { requester_.on_timeout(now); }
 Turn RcQp::transmit(TimeNs now, Burst& burst) {
   responders_turn_ = !responders_turn_;
   if (responders_turn_) {
-    const Turn turn = responder_.transmit(now, burst);
+    const Turn turn = responder_.transmit(burst);
     return turn == Turn::idle ? requester_.transmit(now, burst) : turn;
   }
   const Turn turn = requester_.transmit(now, burst);
-  return turn == Turn::idle ? responder_.transmit(now, burst) : turn;
+  return turn == Turn::idle ? responder_.transmit(burst) : turn;
 }
 
 TimeNs RcQp::deadline() const { return requester_.deadline(); }
@@ -107,20 +107,20 @@ void RcQp::flush_posted() {
   responder_.flush_posted();
 }
 
-void RcQp::on_fetch_failed(TimeNs now, Side side, wire::Psn psn) {
+void RcQp::on_fetch_failed(Side side, wire::Psn psn) {
   if (side == Side::requester) {
-    requester_.on_fetch_failed(now, psn);
+    requester_.on_fetch_failed(psn);
   } else {
-    responder_.on_fetch_failed(now, psn);
+    responder_.on_fetch_failed(psn);
   }
 }
 
-void RcQp::on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced) {
+void RcQp::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) {
   if (context_.state == QpState::error) return;
   if (kind == ScatterKind::read_response) {
-    requester_.on_scatter_failed(now, announced);
+    requester_.on_scatter_failed(announced);
   } else {
-    responder_.on_scatter_failed(now, kind, psn, announced);
+    responder_.on_scatter_failed(kind, psn, announced);
   }
 }
 

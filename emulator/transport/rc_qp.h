@@ -34,10 +34,10 @@ class RcQp {
   void flush_posted();
 
   // Payload for a frame from `psn` on could not be read.
-  void on_fetch_failed(TimeNs now, Side side, wire::Psn psn);
+  void on_fetch_failed(Side side, wire::Psn psn);
   // Data of the packet with `psn` could not be written. `announced`: the completion that would have
   // announced it has been turned into an error already.
-  void on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced);
+  void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced);
 
   bool active = false;  // stands in the endpoint's list of QPs that may send
 

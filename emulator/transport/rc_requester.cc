@@ -54,8 +54,8 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
   for (const Sge& sge : work.sges.view()) {
     MemoryRange range;
     if (sge.length_bytes > 0 &&
-        !context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address,
-                                     sge.length_bytes, access, range))
+        !context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address, sge.length_bytes,
+                                     access, range))
       return WcStatus::local_protection_error;
   }
   return WcStatus::success;
@@ -73,11 +73,10 @@ bool RcRequester::take_next() {
   request.responses = 0;
   request.started = false;
   // A faulty request is never sent and owns no PSN.
-  request.packets =
-      request.work.fault != WcStatus::success ? 0
-      : is_atomic(request.work.opcode)
-          ? 1
-          : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
+  request.packets = request.work.fault != WcStatus::success ? 0
+                    : is_atomic(request.work.opcode)
+                        ? 1
+                        : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
   next_psn_ = request.end_psn();
   return true;
 }
@@ -85,8 +84,7 @@ bool RcRequester::take_next() {
 bool RcRequester::may_start(const Request& request) const {
   if (request.started) return true;
   if (request.work.fence && rd_atomics_ > 0) return false;
-  return !is_read_or_atomic(request.work.opcode) ||
-         rd_atomics_ < context_.attributes.max_rd_atomic;
+  return !is_read_or_atomic(request.work.opcode) || rd_atomics_ < context_.attributes.max_rd_atomic;
 }
 
 Turn RcRequester::transmit(TimeNs now, Burst& burst) {
@@ -100,7 +98,7 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
   }
   Request& request = requests_[send_index_];
   if (request.work.fault != WcStatus::success) {
-    if (send_index_ == 0) fail_oldest(now, request.work.fault);
+    if (send_index_ == 0) fail_oldest(request.work.fault);
     return Turn::idle;
   }
   const wire::Psn psn = request.first_psn + send_packet_;
@@ -159,7 +157,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   if (payload == nullptr) return Turn::no_buffer;
   if (payload_bytes > 0 && !add_payload(burst, work, offset, payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.
-    burst.discard_added(now);
+    burst.discard_added();
     return Turn::idle;
   }
 
@@ -216,7 +214,7 @@ void RcRequester::note_drained() {
     context_.events.on_qp_event(context_.qpn, QpEvent::send_queue_drained);
 }
 
-void RcRequester::on_fetch_failed(TimeNs now, wire::Psn psn) {
+void RcRequester::on_fetch_failed(wire::Psn psn) {
   if (context_.state == QpState::error) return;
   for (uint32_t i = 0; i < requests_.size(); ++i) {
     Request& request = requests_[i];
@@ -226,7 +224,7 @@ void RcRequester::on_fetch_failed(TimeNs now, wire::Psn psn) {
       send_index_ = i;
       send_packet_ = 0;
     }
-    if (i == 0) fail_oldest(now, WcStatus::local_protection_error);
+    if (i == 0) fail_oldest(WcStatus::local_protection_error);
     return;
   }
 }

@@ -1,19 +1,19 @@
-// The requester of a reliable connection: takes send requests off the queue, cuts them into packets,
-// and keeps them until they are answered (IBTA vol 1, 9.7.5.1 and 9.7.7).
+// The requester of a reliable connection: takes send requests off the queue, cuts them into
+// packets, and keeps them until they are answered (IBTA vol 1, 9.7.5.1 and 9.7.7).
 //
-// Every packet of a request has a PSN; a READ owns as many as its response will have. From `una_` (the
-// oldest PSN not yet acknowledged) to `sent_end_` (after the newest ever sent) packets are in flight,
-// at most limits.window_packets of them before a new one waits; one READ may reach beyond. An ACK is
-// asked for at the end of every message and every limits.ack_interval_packets.
+// Every packet of a request has a PSN; a READ owns as many as its response will have. From `una_`
+// (the oldest PSN not yet acknowledged) to `sent_end_` (after the newest ever sent) packets are in
+// flight, at most limits.window_packets of them before a new one waits; one READ may reach beyond.
+// An ACK is asked for at the end of every message and every limits.ack_interval_packets.
 //
-// Retransmission is go-back-N: the send cursor (`send_index_`, `send_packet_`) is set back to `una_` and
-// runs forward again. Three things set it back: a NAK for a sequence error (at once), an answer that
-// shows that a READ response or atomic ACK before it was lost (implied NAK, once until there is
-// progress), and the ACK timer. Each costs one of retry_count; progress gives them back. An RNR NAK
-// holds the cursor for the responder's time and costs one of rnr_retry.
+// Retransmission is go-back-N: the send cursor (`send_index_`, `send_packet_`) is set back to
+// `una_` and runs forward again. Three things set it back: a NAK for a sequence error (at once), an
+// answer that shows that a READ response or atomic ACK before it was lost (implied NAK, once until
+// there is progress), and the ACK timer. Each costs one of retry_count; progress gives them back.
+// An RNR NAK holds the cursor for the responder's time and costs one of rnr_retry.
 //
-// A request fails only when it is the oldest: an error of its own (its memory, its opcode) waits until
-// all before it have been answered, so that completions stay in order and mean what they say.
+// A request fails only when it is the oldest: an error of its own (its memory, its opcode) waits
+// until all before it have been answered, so that completions stay in order and mean what they say.
 //
 // rc_requester.cc sends, rc_completer.cc handles the answers.
 #pragma once
@@ -41,8 +41,8 @@ class RcRequester {
 
   void flush();         // what has been taken off the queue
   void flush_posted();  // what still stands in it
-  void on_fetch_failed(TimeNs now, wire::Psn psn);
-  void on_scatter_failed(TimeNs now, bool announced);
+  void on_fetch_failed(wire::Psn psn);
+  void on_scatter_failed(bool announced);
 
  private:
   struct Request {
@@ -59,8 +59,8 @@ class RcRequester {
   WcStatus find_fault(const SendWork& work) const;
   bool may_start(const Request& request) const;
   Turn send_packet(TimeNs now, Burst& burst, Request& request);
-  bool add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes,
-                   uint32_t length_bytes, std::byte* to);
+  bool add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes, uint32_t length_bytes,
+                   std::byte* to);
   wire::Bth make_bth(const Request& request, wire::Operation operation, wire::Psn psn) const;
   void note_drained();
 
@@ -73,15 +73,15 @@ class RcRequester {
   void on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome);
   bool acknowledge_before(TimeNs now, wire::Psn end);
   bool accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic);
-  bool scatter_response(Request& request, std::span<const std::byte> payload,
-                        uint32_t offset_bytes, wire::Psn psn);
+  bool scatter_response(Request& request, std::span<const std::byte> payload, uint32_t offset_bytes,
+                        wire::Psn psn);
   void response_done(TimeNs now, Request& request);
   void progress(TimeNs now);
-  void implied_nak(TimeNs now);
-  void retry(TimeNs now);
+  void implied_nak();
+  void retry();
   void seek(wire::Psn psn);
   void complete_oldest(WcStatus status);
-  void fail_oldest(TimeNs now, WcStatus status);
+  void fail_oldest(WcStatus status);
 
   bool in_flight(wire::Psn psn) const { return !psn.before(una_) && psn.before(sent_end_); }
 

@@ -52,7 +52,7 @@ void RcResponder::start() {
   established_ = false;
 }
 
-void RcResponder::on_request(TimeNs now, const wire::Packet& packet) {
+void RcResponder::on_request(const wire::Packet& packet) {
   if (!established_) {
     established_ = true;
     if (context_.state == QpState::ready_to_receive)
@@ -60,7 +60,7 @@ void RcResponder::on_request(TimeNs now, const wire::Packet& packet) {
   }
   const int32_t ahead = packet.bth.psn.distance_from(expected_psn_);
   if (ahead == 0) {
-    execute(now, packet);
+    execute(packet);
   } else if (ahead < 0) {
     ++context_.counters.duplicate_requests;
     on_duplicate(packet);
@@ -82,10 +82,10 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
     const wire::Reth& reth = packet.ext.reth;
     const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
     MemoryRange range;
-    // A late copy of a request whose memory has gone since is no error: the requester has its answer.
+    // A late copy of a request whose memory has gone since is no error: the requester has its
+    // answer.
     const bool readable =
-        (context_.attributes.access & kRemoteRead) != 0 &&
-        !(psn + packets).after(expected_psn_) &&
+        (context_.attributes.access & kRemoteRead) != 0 && !(psn + packets).after(expected_psn_) &&
         (reth.length_bytes == 0 ||
          context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
                                       reth.length_bytes, kRemoteRead, range));
@@ -116,18 +116,18 @@ bool RcResponder::well_formed(const wire::Packet& packet) const {
   return message_ == Message::send ? is_send_op(op) : is_write_op(op);
 }
 
-void RcResponder::execute(TimeNs now, const wire::Packet& packet) {
+void RcResponder::execute(const wire::Packet& packet) {
   const Operation op = packet.operation();
   if (!well_formed(packet)) {
-    fail(now, responder_fault::kInvalidRequest, packet.bth.psn);
+    fail(responder_fault::kInvalidRequest, packet.bth.psn);
   } else if (is_send_op(op)) {
-    execute_send(now, packet);
+    execute_send(packet);
   } else if (is_write_op(op)) {
-    execute_write(now, packet);
+    execute_write(packet);
   } else if (op == Operation::read_request) {
-    execute_read(now, packet);
+    execute_read(packet);
   } else {
-    execute_atomic(now, packet);
+    execute_atomic(packet);
   }
 }
 
@@ -147,14 +147,14 @@ bool RcResponder::take_receive() {
   return true;
 }
 
-void RcResponder::execute_send(TimeNs now, const wire::Packet& packet) {
+void RcResponder::execute_send(const wire::Packet& packet) {
   if (!take_receive()) return;
   if (receive_.fault != WcStatus::success) {
-    fail(now, responder_fault::kReceiveMalformed, packet.bth.psn);
+    fail(responder_fault::kReceiveMalformed, packet.bth.psn);
     return;
   }
   if (const auto fault = scatter_receive(packet.payload, packet.bth.psn)) {
-    fail(now, *fault, packet.bth.psn);
+    fail(*fault, packet.bth.psn);
     return;
   }
   const bool ends = !is_first_or_middle(packet.operation());
@@ -189,11 +189,11 @@ std::optional<ResponderFault> RcResponder::scatter_receive(std::span<const std::
   return std::nullopt;
 }
 
-void RcResponder::execute_write(TimeNs now, const wire::Packet& packet) {
+void RcResponder::execute_write(const wire::Packet& packet) {
   const Operation op = packet.operation();
   const wire::Psn psn = packet.bth.psn;
   if ((context_.attributes.access & kRemoteWrite) == 0) {
-    fail(now, responder_fault::kInvalidRequest, psn);
+    fail(responder_fault::kInvalidRequest, psn);
     return;
   }
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
@@ -205,19 +205,19 @@ void RcResponder::execute_write(TimeNs now, const wire::Packet& packet) {
     if (target.length_bytes > 0 &&
         !context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
                                       target.length_bytes, kRemoteWrite, range)) {
-      fail(now, responder_fault::kRemoteAccess, psn);
+      fail(responder_fault::kRemoteAccess, psn);
       return;
     }
   }
   const bool ends = !is_first_or_middle(op);
   if (ends ? bytes != target.length_bytes : bytes >= target.length_bytes) {
-    fail(now, responder_fault::kInvalidRequest, psn);
+    fail(responder_fault::kInvalidRequest, psn);
     return;
   }
   if (has_immediate(op)) {
     if (!take_receive()) return;
     if (receive_.fault != WcStatus::success) {
-      fail(now, responder_fault::kReceiveMalformed, psn);
+      fail(responder_fault::kReceiveMalformed, psn);
       return;
     }
   }
@@ -225,7 +225,7 @@ void RcResponder::execute_write(TimeNs now, const wire::Packet& packet) {
     // Checked for every packet: the region may have gone since the first.
     if (!context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
                                       bytes, kRemoteWrite, range)) {
-      fail(now, responder_fault::kRemoteAccess, psn);
+      fail(responder_fault::kRemoteAccess, psn);
       return;
     }
     const uint32_t tag =
@@ -242,35 +242,35 @@ void RcResponder::execute_write(TimeNs now, const wire::Packet& packet) {
   accept(packet, 1, ends);
 }
 
-void RcResponder::execute_read(TimeNs now, const wire::Packet& packet) {
+void RcResponder::execute_read(const wire::Packet& packet) {
   const wire::Reth& reth = packet.ext.reth;
   const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
   MemoryRange range;
   if ((context_.attributes.access & kRemoteRead) == 0 || !room_for_rd_atomic() ||
       reth.length_bytes > (1u << 31)) {
-    fail(now, responder_fault::kInvalidRequest, packet.bth.psn);
+    fail(responder_fault::kInvalidRequest, packet.bth.psn);
     return;
   }
   if (reth.length_bytes > 0 &&
       !context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
                                     reth.length_bytes, kRemoteRead, range)) {
-    fail(now, responder_fault::kRemoteAccess, packet.bth.psn);
+    fail(responder_fault::kRemoteAccess, packet.bth.psn);
     return;
   }
   accept(packet, packets, true);
   queue_read(packet, msn_);
 }
 
-void RcResponder::execute_atomic(TimeNs now, const wire::Packet& packet) {
+void RcResponder::execute_atomic(const wire::Packet& packet) {
   const wire::AtomicEth& atomic = packet.ext.atomic;
   const wire::Psn psn = packet.bth.psn;
   if ((context_.attributes.access & kRemoteAtomic) == 0 || !room_for_rd_atomic() ||
       atomic.virtual_address % sizeof(uint64_t) != 0) {
-    fail(now, responder_fault::kInvalidRequest, psn);
+    fail(responder_fault::kInvalidRequest, psn);
     return;
   }
   // What was written before has to be in place, and may fail.
-  context_.settlement.settle(context_.memory, now);
+  context_.settlement.settle(context_.memory);
   if (context_.state == QpState::error) return;
   MemoryRange range;
   uint64_t original = 0;
@@ -281,7 +281,7 @@ void RcResponder::execute_atomic(TimeNs now, const wire::Packet& packet) {
            ? context_.memory.compare_swap(range, atomic.compare, atomic.swap_or_add, original)
            : context_.memory.fetch_add(range, atomic.swap_or_add, original));
   if (!done) {
-    fail(now, responder_fault::kRemoteAccess, psn);
+    fail(responder_fault::kRemoteAccess, psn);
     return;
   }
   // As many results are kept as the requester may have unanswered.
@@ -331,7 +331,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
 }
 
 // Ends the connection at the packet with `psn`.
-void RcResponder::fail(TimeNs now, const ResponderFault& fault, wire::Psn psn) {
+void RcResponder::fail(const ResponderFault& fault, wire::Psn psn) {
   ++context_.counters.responder_errors;
   drop_responses_from(psn);
   if (receive_taken_ && fault.receive_status != WcStatus::flush_error)
@@ -346,7 +346,8 @@ void RcResponder::flush() {
   if (receive_taken_) complete_receive(WcStatus::flush_error, nullptr, 0);
   message_ = Message::none;
   // Only answers up to a final NAK still leave.
-  const bool nak_waits = !responses_.empty() && wire::syndrome::is_nak(responses_.back().syndrome) &&
+  const bool nak_waits = !responses_.empty() &&
+                         wire::syndrome::is_nak(responses_.back().syndrome) &&
                          responses_.back().syndrome != wire::syndrome::kNakSequence;
   if (!nak_waits) {
     responses_.clear();
@@ -360,20 +361,20 @@ void RcResponder::flush_posted() {
     complete_receive(WcStatus::flush_error, nullptr, 0);
 }
 
-void RcResponder::on_fetch_failed(TimeNs now, wire::Psn psn) {
+void RcResponder::on_fetch_failed(wire::Psn psn) {
   if (context_.state == QpState::error) return;
-  fail(now, responder_fault::kRemoteAccess, psn);
+  fail(responder_fault::kRemoteAccess, psn);
 }
 
-void RcResponder::on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced) {
+void RcResponder::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) {
   if (kind == ScatterKind::remote_write) {
-    fail(now, responder_fault::kRemoteAccess, psn);
+    fail(responder_fault::kRemoteAccess, psn);
     return;
   }
   // The receive under way is another one when the failed one has been completed already.
   ResponderFault fault = responder_fault::kReceiveProtection;
   if (announced) fault.receive_status = WcStatus::flush_error;
-  fail(now, fault, psn);
+  fail(fault, psn);
 }
 
 }  // namespace rocemu::transport

@@ -2,12 +2,13 @@
 // them (IBTA vol 1, 9.7.4 and 9.7.5.1).
 //
 // Only the packet with the expected PSN is executed. One ahead of it draws one NAK for a sequence
-// error, the rest is dropped until the expected one comes. One behind it is a duplicate: SEND and WRITE
-// are acknowledged again, a READ is read again, an atomic is answered from the stored result.
+// error, the rest is dropped until the expected one comes. One behind it is a duplicate: SEND and
+// WRITE are acknowledged again, a READ is read again, an atomic is answered from the stored result.
 //
-// Answers leave in PSN order through a bounded queue (`responses_`). Acknowledgements coalesce: a burst
-// of requests is answered by one ACK with the newest PSN. READ data is fetched when its packet is sent.
-// At most max_dest_rd_atomic READs and atomics wait; one more is an invalid request.
+// Answers leave in PSN order through a bounded queue (`responses_`). Acknowledgements coalesce: a
+// burst of requests is answered by one ACK with the newest PSN. READ data is fetched when its
+// packet is sent. At most max_dest_rd_atomic READs and atomics wait; one more is an invalid
+// request.
 //
 // A request that may not be executed ends the connection: NAK, event, ERROR. The NAK still leaves.
 #pragma once
@@ -29,13 +30,13 @@ class RcResponder {
   void reset();
   void start();  // to RTR: the first PSN expected is attributes.receive_psn
 
-  void on_request(TimeNs now, const wire::Packet& packet);
-  Turn transmit(TimeNs now, Burst& burst);
+  void on_request(const wire::Packet& packet);
+  Turn transmit(Burst& burst);
 
   void flush();         // the receive under way
   void flush_posted();  // what still stands in the queue
-  void on_fetch_failed(TimeNs now, wire::Psn psn);
-  void on_scatter_failed(TimeNs now, ScatterKind kind, wire::Psn psn, bool announced);
+  void on_fetch_failed(wire::Psn psn);
+  void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced);
 
  private:
   enum class Message : uint8_t { none, send, write };
@@ -60,16 +61,16 @@ class RcResponder {
   // rc_responder.cc
   void on_duplicate(const wire::Packet& packet);
   bool well_formed(const wire::Packet& packet) const;
-  void execute(TimeNs now, const wire::Packet& packet);
-  void execute_send(TimeNs now, const wire::Packet& packet);
-  void execute_write(TimeNs now, const wire::Packet& packet);
-  void execute_read(TimeNs now, const wire::Packet& packet);
-  void execute_atomic(TimeNs now, const wire::Packet& packet);
+  void execute(const wire::Packet& packet);
+  void execute_send(const wire::Packet& packet);
+  void execute_write(const wire::Packet& packet);
+  void execute_read(const wire::Packet& packet);
+  void execute_atomic(const wire::Packet& packet);
   bool take_receive();
   std::optional<ResponderFault> scatter_receive(std::span<const std::byte> payload, wire::Psn psn);
   void complete_receive(WcStatus status, const wire::Packet* packet, uint32_t byte_length);
   void accept(const wire::Packet& packet, uint32_t psns, bool message_ends);
-  void fail(TimeNs now, const ResponderFault& fault, wire::Psn psn);
+  void fail(const ResponderFault& fault, wire::Psn psn);
   bool room_for_rd_atomic() const;
 
   // rc_responses.cc
@@ -80,12 +81,12 @@ class RcResponder {
   bool make_room_for_replay(wire::Psn psn);
   Turn send_acknowledge(Burst& burst, const Response& response);
   Turn send_atomic(Burst& burst, const Response& response);
-  Turn send_read(TimeNs now, Burst& burst, Response& response);
+  Turn send_read(Burst& burst, Response& response);
   wire::Bth make_bth(wire::Operation operation, wire::Psn psn) const;
 
   QpContext& context_;
   wire::Psn expected_psn_;
-  uint32_t msn_ = 0;  // messages completed, 24 bits
+  uint32_t msn_ = 0;       // messages completed, 24 bits
   bool nak_sent_ = false;  // for the expected PSN
   bool established_ = false;
 

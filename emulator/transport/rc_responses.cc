@@ -61,8 +61,8 @@ void RcResponder::drop_responses_from(wire::Psn psn) {
 }
 
 // Whether the answer to `psn` is to be sent again. Not if its first sending is still to come: the
-// request is then a copy that the network made. When the queue is full, the requester has gone back to
-// `psn` and will ask again for all that waits behind it.
+// request is then a copy that the network made. When the queue is full, the requester has gone back
+// to `psn` and will ask again for all that waits behind it.
 bool RcResponder::make_room_for_replay(wire::Psn psn) {
   for (size_t i = 0; i < responses_.size(); ++i) {
     const Response& response = responses_[i];
@@ -85,7 +85,7 @@ wire::Bth RcResponder::make_bth(Operation operation, wire::Psn psn) const {
   return bth;
 }
 
-Turn RcResponder::transmit(TimeNs now, Burst& burst) {
+Turn RcResponder::transmit(Burst& burst) {
   if (responses_.empty()) return Turn::idle;
   Response& response = responses_.front();
   Turn turn = Turn::idle;
@@ -97,7 +97,7 @@ Turn RcResponder::transmit(TimeNs now, Burst& burst) {
       turn = send_atomic(burst, response);
       break;
     case Response::Kind::read:
-      return send_read(now, burst, response);
+      return send_read(burst, response);
   }
   if (turn != Turn::sent) return turn;
   if (response.kind != Response::Kind::acknowledge) --rd_atomics_queued_;
@@ -108,9 +108,8 @@ Turn RcResponder::transmit(TimeNs now, Burst& burst) {
 Turn RcResponder::send_acknowledge(Burst& burst, const Response& response) {
   wire::ExtendedHeaders ext;
   ext.aeth = {response.syndrome, response.msn};
-  const bool added =
-      burst.add(context_.qp, Side::responder, context_.attributes.path,
-                make_bth(Operation::acknowledge, response.psn), ext, 0) != nullptr;
+  const bool added = burst.add(context_.qp, Side::responder, context_.attributes.path,
+                               make_bth(Operation::acknowledge, response.psn), ext, 0) != nullptr;
   return added ? Turn::sent : Turn::no_buffer;
 }
 
@@ -124,7 +123,7 @@ Turn RcResponder::send_atomic(Burst& burst, const Response& response) {
   return added ? Turn::sent : Turn::no_buffer;
 }
 
-Turn RcResponder::send_read(TimeNs now, Burst& burst, Response& response) {
+Turn RcResponder::send_read(Burst& burst, Response& response) {
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t offset = response.sent * mtu;
   const uint32_t bytes = std::min(mtu, response.length_bytes - offset);
@@ -134,7 +133,7 @@ Turn RcResponder::send_read(TimeNs now, Burst& burst, Response& response) {
       !context_.memory.check_remote(context_.resources.pd, response.rkey, response.value + offset,
                                     bytes, kRemoteRead, range)) {
     // The region has gone since the request was checked.
-    on_fetch_failed(now, psn);
+    on_fetch_failed(psn);
     return Turn::idle;
   }
   const bool first = response.sent == 0;

@@ -25,8 +25,8 @@ constexpr WcStatus status_of_nak(uint8_t syndrome) {
   }
 }
 
-// What ends a connection at the responder: the NAK, the event, and the status of the receive that was
-// under way (if one was).
+// What ends a connection at the responder: the NAK, the event, and the status of the receive that
+// was under way (if one was).
 struct ResponderFault {
   uint8_t syndrome;
   QpEvent event;
@@ -39,16 +39,13 @@ inline constexpr ResponderFault kInvalidRequest{wire::syndrome::kNakInvalidReque
 inline constexpr ResponderFault kRemoteAccess{wire::syndrome::kNakRemoteAccess,
                                               QpEvent::access_error, WcStatus::flush_error};
 // A SEND longer than the receive: C9-76.
-inline constexpr ResponderFault kReceiveTooShort{wire::syndrome::kNakInvalidRequest,
-                                                 QpEvent::request_error,
-                                                 WcStatus::local_length_error};
+inline constexpr ResponderFault kReceiveTooShort{
+    wire::syndrome::kNakInvalidRequest, QpEvent::request_error, WcStatus::local_length_error};
 // The receive's own memory fails the check or is gone.
-inline constexpr ResponderFault kReceiveProtection{wire::syndrome::kNakRemoteOperation,
-                                                   QpEvent::fatal,
-                                                   WcStatus::local_protection_error};
-inline constexpr ResponderFault kReceiveMalformed{wire::syndrome::kNakRemoteOperation,
-                                                  QpEvent::fatal,
-                                                  WcStatus::local_qp_operation_error};
+inline constexpr ResponderFault kReceiveProtection{
+    wire::syndrome::kNakRemoteOperation, QpEvent::fatal, WcStatus::local_protection_error};
+inline constexpr ResponderFault kReceiveMalformed{
+    wire::syndrome::kNakRemoteOperation, QpEvent::fatal, WcStatus::local_qp_operation_error};
 }  // namespace responder_fault
 
 // ACK timeout by its code; kNever for 0.
@@ -59,8 +56,9 @@ constexpr TimeNs ack_timeout_ns(uint8_t code) {
 // RNR NAK timer by its code.
 constexpr TimeNs rnr_timer_ns(uint8_t code) {
   constexpr std::array<uint32_t, 32> kHundredthsOfMs = {
-      65536, 1,   2,   3,   4,   6,   8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
-      256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+      65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+      48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+      2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
   return TimeNs{kHundredthsOfMs[code & 31]} * 10'000;
 }
 

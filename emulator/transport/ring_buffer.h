@@ -1,5 +1,5 @@
-// A queue that keeps its elements' storage: slots are reused, so that a queue in steady state allocates
-// nothing. Grows by doubling; the owner bounds its size.
+// A queue that keeps its elements' storage: slots are reused, so that a queue in steady state
+// allocates nothing. Grows by doubling; the owner bounds its size.
 #pragma once
 
 #include <cassert>

@@ -4,10 +4,10 @@
 
 namespace rocemu::transport {
 
-void Settlement::settle(Memory& memory, TimeNs now) {
+void Settlement::settle(Memory& memory) {
   if (!scatters_.empty()) {
     memory.flush_scatters(failed_);
-    for (uint32_t tag : failed_) fail(tag, now);
+    for (uint32_t tag : failed_) fail(tag);
     failed_.clear();
     scatters_.clear();
   }
@@ -15,12 +15,13 @@ void Settlement::settle(Memory& memory, TimeNs now) {
   pending_.clear();
 }
 
-void Settlement::fail(uint32_t tag, TimeNs now) {
+void Settlement::fail(uint32_t tag) {
   const Scatter scatter = scatters_[tag];
   const Side side = side_of(scatter.kind);
   bool announced = false;
   for (Pending& pending : pending_) {
-    if (pending.qp != scatter.qp || pending.side != side || pending.scatters_before <= tag) continue;
+    if (pending.qp != scatter.qp || pending.side != side || pending.scatters_before <= tag)
+      continue;
     // The first completion after the scatter is the one that would have announced it, but for a
     // peer's WRITE, which announces nothing here.
     const bool own = !announced && scatter.kind != ScatterKind::remote_write;
@@ -28,7 +29,7 @@ void Settlement::fail(uint32_t tag, TimeNs now) {
       pending.completion.status = own ? WcStatus::local_protection_error : WcStatus::flush_error;
     announced = true;
   }
-  scatter.qp->on_scatter_failed(now, scatter.kind, scatter.psn, announced);
+  scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
 }
 
 void Settlement::forget(const RcQp& qp) {

@@ -1,7 +1,7 @@
-// Ties completions to the data they announce. Scatters are only collected while a burst of frames is
-// handled; the completions that depend on them wait here until all have been moved. When a move fails,
-// the completion that would have announced it is turned into an error and what the same side of the
-// same QP completed after it is flushed.
+// Ties completions to the data they announce. Scatters are only collected while a burst of frames
+// is handled; the completions that depend on them wait here until all have been moved. When a move
+// fails, the completion that would have announced it is turned into an error and what the same side
+// of the same QP completed after it is flushed.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,12 @@ class Settlement {
     return static_cast<uint32_t>(scatters_.size() - 1);
   }
   void complete(RcQp& qp, Side side, CompletionQueue& queue, const Completion& completion) {
-    pending_.push_back(
-        {&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, completion});
+    pending_.push_back({&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, completion});
   }
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
   // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
-  void settle(Memory& memory, TimeNs now);
+  void settle(Memory& memory);
 
   // The QP goes away without completing anything more.
   void forget(const RcQp& qp);
@@ -55,7 +54,7 @@ class Settlement {
     Side side;
     Completion completion;
   };
-  void fail(uint32_t tag, TimeNs now);
+  void fail(uint32_t tag);
 
   std::vector<Scatter> scatters_;
   std::vector<Pending> pending_;

@@ -1,6 +1,6 @@
-// Work requests and completions as the transport sees them: copies, already out of a program's reach.
-// Statuses and completion opcodes have the numbers of ibv_wc_status and ibv_wc_opcode, so that they
-// cross the ABI unchanged.
+// Work requests and completions as the transport sees them: copies, already out of a program's
+// reach. Statuses and completion opcodes have the numbers of ibv_wc_status and ibv_wc_opcode, so
+// that they cross the ABI unchanged.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,9 @@ enum class WorkOpcode : uint8_t {
   fetch_add,
 };
 
-constexpr bool is_send(WorkOpcode op) { return op == WorkOpcode::send || op == WorkOpcode::send_imm; }
+constexpr bool is_send(WorkOpcode op) {
+  return op == WorkOpcode::send || op == WorkOpcode::send_imm;
+}
 constexpr bool is_write(WorkOpcode op) {
   return op == WorkOpcode::write || op == WorkOpcode::write_imm;
 }
