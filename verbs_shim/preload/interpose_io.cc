@@ -1,0 +1,50 @@
+// write and close, for the descriptors in the table; socket, to hide NETLINK_RDMA.
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "verbs_shim/preload/fd_table.h"
+#include "verbs_shim/preload/real.h"
+
+using namespace rocemu::preload;
+
+namespace {
+
+// linux/netlink.h. libibverbs and libnl ask it for devices first and read sysfs only if the socket
+// can't be had; an answer of a kernel that has no device would end the search.
+constexpr int kNetlinkRdma = 20;
+
+__attribute__((noinline)) ssize_t write_noted(int fd, FdEntry* entry, const void* data,
+                                              size_t bytes) {
+  const Real& next = real();
+  const rocemu_fd_watch* watch = entry->watch.load(std::memory_order_acquire);
+  if (watch == nullptr || watch->on_write == nullptr || !in_owner_process() ||
+      check_entry(fd, entry) == nullptr) {
+    return next.write(fd, data, bytes);
+  }
+  return watch->on_write(entry->context, data, bytes);
+}
+
+}  // namespace
+
+ROCEMU_EXPORT ssize_t write(int fd, const void* data, size_t bytes) {
+  FdEntry* entry = find_entry(fd);
+  if (entry != nullptr) [[unlikely]]
+    return write_noted(fd, entry, data, bytes);
+  return real().write(fd, data, bytes);
+}
+
+ROCEMU_EXPORT int close(int fd) {
+  FdEntry* entry = find_entry(fd);
+  if (entry != nullptr) [[unlikely]]
+    before_close(fd, entry);
+  return real().close(fd);
+}
+
+ROCEMU_EXPORT int socket(int domain, int type, int protocol) noexcept {
+  const Real& next = real();
+  if (domain == AF_NETLINK && protocol == kNetlinkRdma && active()) {
+    errno = EPROTONOSUPPORT;
+    return -1;
+  }
+  return next.socket(domain, type, protocol);
+}

@@ -1,0 +1,163 @@
+#include "verbs_shim/provider/channel.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs_shim/preload/watch.h"
+#include "verbs_shim/provider/complain.h"
+#include "verbs_shim/provider/context.h"
+#include "verbs_shim/provider/new_object.h"
+
+namespace rocemu::provider {
+namespace {
+
+struct Preload {
+  decltype(&rocemu_preload_watch_fd_v1) watch_fd;
+  decltype(&rocemu_preload_unwatch_fd_v1) unwatch_fd;
+};
+
+bool find_preload(Preload& preload) {
+  preload.watch_fd =
+      reinterpret_cast<decltype(preload.watch_fd)>(dlsym(RTLD_DEFAULT, ROCEMU_PRELOAD_WATCH_FD));
+  preload.unwatch_fd = reinterpret_cast<decltype(preload.unwatch_fd)>(
+      dlsym(RTLD_DEFAULT, ROCEMU_PRELOAD_UNWATCH_FD));
+  return preload.watch_fd != nullptr && preload.unwatch_fd != nullptr;
+}
+
+Preload preload;
+
+struct CreateChannelCommand {
+  ib_uverbs_cmd_hdr header;
+  ib_uverbs_create_comp_channel body;
+};
+
+// The only descriptor writes that libibverbs makes behind a provider's back.
+bool is_create_channel(const void* data, size_t bytes, CreateChannelCommand& command) {
+  if (bytes != sizeof(command)) return false;
+  memcpy(&command, data, sizeof(command));
+  return command.header.command == IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL;
+}
+
+}  // namespace
+
+int ChannelList::open(Context& context) {
+  static constexpr rocemu_fd_watch kCommands = {&ChannelList::on_command, nullptr};
+  context_ = &context;
+  if (!find_preload(preload)) {
+    complain(
+        "librocemu-preload.so is not loaded, or is of another release: start the program with "
+        "'rocemu run' or 'rocemu exec'");
+    return ENOSYS;
+  }
+  return preload.watch_fd(context.verbs.cmd_fd, &kCommands, this);
+}
+
+void ChannelList::close() {
+  Lock lock(mutex_);
+  while (first_ != nullptr) {
+    Channel* channel = first_;
+    first_ = channel->next;
+    if (!channel->closed) preload.unwatch_fd(channel->events.read_end());
+    channel->events.close_write_end();
+    delete_object(channel);
+  }
+}
+
+ssize_t ChannelList::on_command(void* list, const void* data, size_t bytes) {
+  CreateChannelCommand command;
+  if (!is_create_channel(data, bytes, command)) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  const int fd = static_cast<ChannelList*>(list)->create();
+  if (fd < 0) return -1;
+  ib_uverbs_create_comp_channel_resp response = {};
+  response.fd = static_cast<uint32_t>(fd);
+  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(command.body.response)), &response,
+         sizeof(response));
+  return static_cast<ssize_t>(bytes);
+}
+
+int ChannelList::create() {
+  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close};
+  auto* channel = new_object<Channel>();
+  int write_end = -1;
+  int error = channel == nullptr ? ENOMEM : channel->events.open(write_end);
+  if (error != 0) {
+    if (channel != nullptr) delete_object(channel);
+    errno = error;
+    return -1;
+  }
+  rocemu_create_channel request = {};
+  rocemu_handle_message reply;
+  error = context_->call(ROCEMU_OP_CREATE_CHANNEL, request, reply, nullptr, {&write_end, 1});
+  ::close(write_end);
+  const int fd = channel->events.read_end();
+  if (error != 0) {
+    ::close(fd);
+    channel->events.close_write_end();
+    delete_object(channel);
+    errno = error;
+    return -1;
+  }
+  channel->context = context_;
+  channel->handle = reply.handle;
+  {
+    Lock lock(mutex_);
+    channel->next = first_;
+    first_ = channel;
+  }
+  error = preload.watch_fd(fd, &kChannel, channel);
+  if (error == 0) return fd;
+  ::close(fd);
+  remove(channel);
+  errno = error;
+  return -1;
+}
+
+Channel* ChannelList::acquire(int fd) {
+  Lock lock(mutex_);
+  for (Channel* channel = first_; channel != nullptr; channel = channel->next) {
+    if (channel->closed || channel->events.read_end() != fd) continue;
+    ++channel->users;
+    return channel;
+  }
+  return nullptr;
+}
+
+void ChannelList::release(Channel* channel) {
+  mutex_.lock();
+  const bool last = --channel->users == 0 && channel->closed;
+  mutex_.unlock();
+  if (last) remove(channel);
+}
+
+void ChannelList::on_close(void* context) {
+  auto* channel = static_cast<Channel*>(context);
+  ChannelList& list = channel->context->state.channels;
+  list.mutex_.lock();
+  channel->closed = true;
+  const bool unused = channel->users == 0;
+  list.mutex_.unlock();
+  if (unused) list.remove(channel);
+}
+
+void ChannelList::remove(Channel* channel) {
+  {
+    Lock lock(mutex_);
+    Channel** link = &first_;
+    while (*link != channel) link = &(*link)->next;
+    *link = channel->next;
+  }
+  rocemu_handle_message request = {};
+  request.handle = channel->handle;
+  rocemu_handle_message reply;
+  context_->call(ROCEMU_OP_DESTROY_CHANNEL, request, reply);
+  channel->events.close_write_end();
+  delete_object(channel);
+}
+
+}  // namespace rocemu::provider

@@ -1,0 +1,51 @@
+// Completion channels. libibverbs makes one by writing a command to the device's descriptor and
+// gives it up by closing its own; the preload library shows both to the provider.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "verbs_shim/provider/event_pipe.h"
+#include "verbs_shim/provider/mutex.h"
+
+namespace rocemu::provider {
+
+struct Context;
+
+struct Channel {
+  Context* context;
+  EventPipe events;
+  uint32_t handle;  // the NIC's
+  uint32_t users;   // CQs that report to it
+  bool closed;      // by the program; goes when the last user does
+  Channel* next;
+};
+
+class ChannelList {
+ public:
+  // Starts listening to what is written to the context's cmd_fd. 0 or an errno; ENOSYS, with a
+  // message, when the preload library isn't there.
+  int open(Context& context);
+  // The NIC's side has gone with the connection; the descriptors stay the program's.
+  void close();
+
+  // Makes a channel; its descriptor, or -1 with errno.
+  int create();
+
+  // The channel behind libibverbs' descriptor, which gets one more user; null for none. release()
+  // ends the use.
+  Channel* acquire(int fd);
+  void release(Channel* channel);
+
+ private:
+  static ssize_t on_command(void* list, const void* data, size_t bytes);
+  static void on_close(void* channel);
+  void remove(Channel* channel);
+
+  Context* context_ = nullptr;
+  Channel* first_ = nullptr;
+  Mutex mutex_;
+};
+
+}  // namespace rocemu::provider

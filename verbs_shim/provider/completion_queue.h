@@ -1,0 +1,34 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbs_shim/provider/completion_ring.h"
+#include "verbs_shim/provider/context.h"
+#include "verbs_shim/provider/mutex.h"
+#include "verbs_shim/provider/poll_pacer.h"
+#include "verbs_shim/provider/shared_memory.h"
+
+namespace rocemu::provider {
+
+struct CompletionQueue {
+  union {
+    ibv_cq cq;
+    ibv_cq_ex cq_ex;
+  } verbs;
+  Mutex lock;  // of the ring and of `current`; held from start_poll to end_poll
+  CompletionRing ring;
+  const rocemu_cqe* current = nullptr;  // what the read_ functions of ibv_cq_ex read
+  PollPacer pacer;
+  Channel* channel = nullptr;
+  SharedMemory memory;
+};
+
+inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+
+// poll.cc: the functions that ibv_cq_ex holds, for completions with the fields of `wc_flags`.
+inline constexpr uint64_t kOfferedWcFlags =
+    uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
+
+}  // namespace rocemu::provider

@@ -1,0 +1,70 @@
+// A completion queue's ring, from the side that empties it. Not thread-safe: the CQ's lock is held,
+// but for arm(). See verbs_shim/abi/rings.h.
+#pragma once
+
+#include <cstdint>
+
+#include "verbs_shim/abi/rings.h"
+#include "verbs_shim/provider/shared_index.h"
+
+namespace rocemu::provider {
+
+class CompletionRing {
+ public:
+  // `memory` is the CQ's, header first; `entries` a power of two.
+  void attach(void* memory, uint32_t entries) {
+    header_ = static_cast<rocemu_cq_header*>(memory);
+    slots_ = reinterpret_cast<rocemu_cqe*>(static_cast<uint8_t*>(memory) + ROCEMU_CQ_RING_OFFSET);
+    mask_ = entries - 1;
+    next_ = given_back_ = producer_seen_ = load_relaxed(&header_->consumer);
+  }
+
+  // The oldest completion that has not been taken, or null. It stays where it is until give_back().
+  const rocemu_cqe* take() {
+    while (true) {
+      if (next_ == producer_seen_) {
+        producer_seen_ = load_acquire(&header_->producer);
+        if (next_ == producer_seen_) return nullptr;
+      }
+      const rocemu_cqe* entry = &slots_[next_++ & mask_];
+      if (entry->dead == 0) return entry;
+    }
+  }
+
+  // Lets the NIC write over everything taken so far, and over the dead ones passed on the way.
+  void give_back() {
+    if (given_back_ == next_) return;
+    given_back_ = next_;
+    store_release(&header_->consumer, next_);
+  }
+
+  // Makes the completions of a QP that are not taken yet disappear. The NIC writes no more of them.
+  void kill(uint32_t qp_num) {
+    producer_seen_ = load_acquire(&header_->producer);
+    for (uint32_t i = next_; i != producer_seen_; ++i) {
+      rocemu_cqe& entry = slots_[i & mask_];
+      if (entry.qp_num == qp_num) entry.dead = 1;
+    }
+    while (next_ != producer_seen_ && slots_[next_ & mask_].dead != 0) ++next_;
+    give_back();
+  }
+
+  // Asks for an event. A stronger request that is still there stays.
+  void arm(uint32_t wish) {
+    uint32_t seen = load_relaxed(&header_->arm);
+    while (seen < wish && !__atomic_compare_exchange_n(&header_->arm, &seen, wish, true,
+                                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    full_fence();
+  }
+
+ private:
+  rocemu_cq_header* header_ = nullptr;
+  rocemu_cqe* slots_ = nullptr;
+  uint32_t mask_ = 0;
+  uint32_t next_ = 0;        // to be taken
+  uint32_t given_back_ = 0;  // the consumer index as the NIC sees it
+  uint32_t producer_seen_ = 0;
+};
+
+}  // namespace rocemu::provider

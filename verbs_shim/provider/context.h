@@ -1,0 +1,66 @@
+// An open device: what stands behind an ibv_context.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "verbs_shim/abi/control.h"
+#include "verbs_shim/provider/channel.h"
+#include "verbs_shim/provider/connection.h"
+#include "verbs_shim/provider/doorbell.h"
+#include "verbs_shim/provider/event_pipe.h"
+#include "verbs_shim/provider/mutex.h"
+#include "verbs_shim/provider/shared_memory.h"
+
+namespace rocemu::provider {
+
+struct DeviceState {
+  Connection connection;
+  Doorbells doorbells;
+  EventPipe async_events;
+  ChannelList channels;
+  Mutex purge_lock;  // events are purged from one pipe of the context at a time
+  rocemu_device_attr limits = {};
+  bool yield_when_idle = true;
+  uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
+
+  SharedMemory doorbell_page;
+  SharedMemory engine_page;
+  std::atomic<bool> fatal_reported{false};
+};
+
+// libibverbs allocates it, with its own private part before it, and fills `verbs`.
+struct Context {
+  ibv_context verbs;
+  void* allocation;  // where libibverbs' part begins
+  DeviceState state;
+
+  // A control call, whose failure for want of a NIC the program also hears of as an
+  // IBV_EVENT_DEVICE_FATAL.
+  template <typename Request, typename Reply>
+  int call(rocemu_op op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
+           SentFds sent = {}) {
+    const int error = state.connection.call(op, request, reply, received, sent);
+    if (error == EIO && state.connection.lost()) report_fatal();
+    return error;
+  }
+
+  // Whether the NIC still is there; looks, which costs a system call.
+  bool look_for_nic();
+
+ private:
+  void report_fatal();
+};
+
+inline Context& to_context(ibv_context* context) { return *reinterpret_cast<Context*>(context); }
+
+// Connects `context`, whose `verbs` and `allocation` are set, to device `device_index`. 0 or an
+// errno, after which close_context() isn't needed.
+int open_context(Context& context, uint32_t device_index);
+
+// Ends the connection, with which the NIC destroys all that was made on it.
+void close_context(Context& context);
+
+}  // namespace rocemu::provider

@@ -1,0 +1,128 @@
+// Taking completions off a CQ: ibv_poll_cq, and the functions of ibv_cq_ex.
+#include <errno.h>
+#include <sched.h>
+
+#include "verbs_shim/provider/completion_queue.h"
+#include "verbs_shim/provider/verbs_ops.h"
+
+namespace rocemu::provider {
+namespace {
+
+void translate(const rocemu_cqe& from, ibv_wc& to) {
+  to.wr_id = from.wr_id;
+  to.status = static_cast<ibv_wc_status>(from.status);
+  to.opcode = static_cast<ibv_wc_opcode>(from.opcode);
+  to.vendor_err = from.vendor_err;
+  to.byte_len = from.byte_length;
+  to.imm_data = from.imm_or_rkey;
+  to.qp_num = from.qp_num;
+  to.src_qp = from.src_qp;
+  to.wc_flags = from.wc_flags;
+  to.pkey_index = from.pkey_index;
+  to.slid = from.slid;
+  to.sl = from.sl;
+  to.dlid_path_bits = from.dlid_path_bits;
+}
+
+// After a poll that found nothing, the CQ's lock given up. EIO when the NIC is gone and nothing
+// more will come, else 0.
+int idle(CompletionQueue& queue) {
+  Context& context = to_context(queue.verbs.cq.context);
+  const PollPacer::Advice advice = queue.pacer.on_empty();
+  if (advice != PollPacer::Advice::kGoOn && context.state.yield_when_idle) sched_yield();
+  if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
+  return context.state.connection.lost() ? EIO : 0;
+}
+
+void show(CompletionQueue& queue, const rocemu_cqe* entry) {
+  queue.current = entry;
+  if (entry == nullptr) return;
+  queue.verbs.cq_ex.wr_id = entry->wr_id;
+  queue.verbs.cq_ex.status = static_cast<ibv_wc_status>(entry->status);
+}
+
+// ibv_start_poll: the lock stays held after success, until end_poll.
+int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
+  if (attr->comp_mask != 0) return EINVAL;
+  CompletionQueue& queue = to_queue(cq);
+  queue.lock.lock();
+  show(queue, queue.ring.take());
+  if (queue.current != nullptr) {
+    queue.pacer.on_completion();
+    return 0;
+  }
+  queue.ring.give_back();
+  queue.lock.unlock();
+  const int error = idle(queue);
+  return error != 0 ? error : ENOENT;
+}
+
+int next_poll(ibv_cq_ex* cq) {
+  CompletionQueue& queue = to_queue(cq);
+  show(queue, queue.ring.take());
+  return queue.current == nullptr ? ENOENT : 0;
+}
+
+void end_poll(ibv_cq_ex* cq) {
+  CompletionQueue& queue = to_queue(cq);
+  queue.current = nullptr;
+  queue.ring.give_back();
+  queue.lock.unlock();
+}
+
+const rocemu_cqe& current(ibv_cq_ex* cq) { return *to_queue(cq).current; }
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* cq) { return static_cast<ibv_wc_opcode>(current(cq).opcode); }
+uint32_t read_vendor_err(ibv_cq_ex* cq) { return current(cq).vendor_err; }
+uint32_t read_byte_len(ibv_cq_ex* cq) { return current(cq).byte_length; }
+__be32 read_imm_data(ibv_cq_ex* cq) { return current(cq).imm_or_rkey; }
+uint32_t read_qp_num(ibv_cq_ex* cq) { return current(cq).qp_num; }
+uint32_t read_src_qp(ibv_cq_ex* cq) { return current(cq).src_qp; }
+unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).wc_flags; }
+uint32_t read_slid(ibv_cq_ex* cq) { return current(cq).slid; }
+uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).sl; }
+uint8_t read_dlid_path_bits(ibv_cq_ex* cq) { return current(cq).dlid_path_bits; }
+uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
+
+}  // namespace
+
+int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
+  CompletionQueue& queue = to_queue(cq);
+  int taken = 0;
+  {
+    Lock lock(queue.lock);
+    while (taken < entries) {
+      const rocemu_cqe* entry = queue.ring.take();
+      if (entry == nullptr) break;
+      translate(*entry, completions[taken++]);
+    }
+    queue.ring.give_back();
+  }
+  if (taken > 0) {
+    queue.pacer.on_completion();
+    return taken;
+  }
+  return entries > 0 ? -idle(queue) : 0;
+}
+
+void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {
+  const auto wanted = [wc_flags](uint64_t flag, auto function) {
+    return (wc_flags & flag) != 0 ? function : nullptr;
+  };
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = read_opcode;
+  cq.read_vendor_err = read_vendor_err;
+  cq.read_wc_flags = read_wc_flags;
+  cq.read_byte_len = wanted(IBV_WC_EX_WITH_BYTE_LEN, &read_byte_len);
+  cq.read_imm_data = wanted(IBV_WC_EX_WITH_IMM, &read_imm_data);
+  cq.read_qp_num = wanted(IBV_WC_EX_WITH_QP_NUM, &read_qp_num);
+  cq.read_src_qp = wanted(IBV_WC_EX_WITH_SRC_QP, &read_src_qp);
+  cq.read_slid = wanted(IBV_WC_EX_WITH_SLID, &read_slid);
+  cq.read_sl = wanted(IBV_WC_EX_WITH_SL, &read_sl);
+  cq.read_dlid_path_bits = wanted(IBV_WC_EX_WITH_DLID_PATH_BITS, &read_dlid_path_bits);
+  cq.read_completion_ts = wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, &read_completion_ts);
+}
+
+}  // namespace rocemu::provider

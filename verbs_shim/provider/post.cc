@@ -1,0 +1,168 @@
+// ibv_post_send and ibv_post_recv.
+#include <errno.h>
+#include <string.h>
+
+#include "verbs_shim/provider/queue_pair.h"
+#include "verbs_shim/provider/verbs_ops.h"
+
+namespace rocemu::provider {
+namespace {
+
+static_assert(sizeof(ibv_sge) == sizeof(rocemu_sge));
+static_assert(offsetof(ibv_sge, length) == offsetof(rocemu_sge, length_bytes));
+static_assert(offsetof(ibv_sge, lkey) == offsetof(rocemu_sge, lkey));
+
+constexpr unsigned kCarriedFlags =
+    IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+void copy_sges(const ibv_sge* from, uint32_t count, uint8_t* to) {
+  if (count > 0) memcpy(to, from, count * sizeof(*from));
+}
+
+// Where the request reaches in the peer, and what it carries besides data. False when the opcode
+// isn't one a work queue entry can express.
+bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
+  switch (from.opcode) {
+    case IBV_WR_SEND:
+      return true;
+    case IBV_WR_SEND_WITH_IMM:
+      to.imm_or_rkey = from.imm_data;
+      return true;
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV:
+      to.imm_or_rkey = from.invalidate_rkey;
+      return true;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      to.imm_or_rkey = from.imm_data;
+      [[fallthrough]];
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_READ:
+      to.remote_address = from.wr.rdma.remote_addr;
+      to.rkey = from.wr.rdma.rkey;
+      return true;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      to.remote_address = from.wr.atomic.remote_addr;
+      to.rkey = from.wr.atomic.rkey;
+      to.compare_add = from.wr.atomic.compare_add;
+      to.swap = from.wr.atomic.swap;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool takes_inline(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+         opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
+         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+// Copies what the scatter list names behind the WQE; false when it is longer than was granted.
+bool copy_inline(const ibv_send_wr& from, uint32_t room, rocemu_send_wqe& wqe, uint8_t* payload) {
+  uint32_t bytes = 0;
+  for (int i = 0; i < from.num_sge; ++i) {
+    const ibv_sge& sge = from.sg_list[i];
+    if (sge.length > room - bytes) return false;
+    if (sge.length > 0) {
+      memcpy(payload + bytes, reinterpret_cast<const void*>(sge.addr), sge.length);
+    }
+    bytes += sge.length;
+  }
+  wqe.inline_bytes = bytes;
+  return true;
+}
+
+int put_send(QueuePair& queue, const ibv_send_wr& request) {
+  if (request.num_sge < 0 || static_cast<uint32_t>(request.num_sge) > queue.cap.max_send_sge) {
+    return EINVAL;
+  }
+  rocemu_send_wqe wqe = {};
+  if (!set_operation(request, wqe)) return EINVAL;
+  const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
+  if (is_inline && !takes_inline(request.opcode)) return EINVAL;
+  uint8_t* slot = queue.send_ring.claim();
+  if (slot == nullptr) return ENOMEM;
+  wqe.wr_id = request.wr_id;
+  wqe.opcode = static_cast<uint8_t>(request.opcode);
+  wqe.flags = static_cast<uint8_t>(request.send_flags & kCarriedFlags);
+  if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  uint8_t* payload = slot + sizeof(wqe);
+  if (is_inline) {
+    if (!copy_inline(request, queue.cap.max_inline_data, wqe, payload)) {
+      queue.send_ring.unclaim_last();
+      return EINVAL;
+    }
+  } else {
+    wqe.num_sge = static_cast<uint16_t>(request.num_sge);
+    copy_sges(request.sg_list, wqe.num_sge, payload);
+  }
+  memcpy(slot, &wqe, sizeof(wqe));
+  return 0;
+}
+
+int put_recv(QueuePair& queue, const ibv_recv_wr& request) {
+  if (request.num_sge < 0 || static_cast<uint32_t>(request.num_sge) > queue.cap.max_recv_sge) {
+    return EINVAL;
+  }
+  uint8_t* slot = queue.recv_ring.claim();
+  if (slot == nullptr) return ENOMEM;
+  rocemu_recv_wqe wqe = {};
+  wqe.wr_id = request.wr_id;
+  wqe.num_sge = static_cast<uint32_t>(request.num_sge);
+  memcpy(slot, &wqe, sizeof(wqe));
+  copy_sges(request.sg_list, wqe.num_sge, slot + sizeof(wqe));
+  return 0;
+}
+
+}  // namespace
+
+int check_can_send(const QueuePair& queue) {
+  switch (queue.verbs.qp.state) {
+    case IBV_QPS_RESET:
+    case IBV_QPS_INIT:
+    case IBV_QPS_RTR:
+      return EINVAL;
+    default:
+      return 0;
+  }
+}
+
+void submit_sends(QueuePair& queue) {
+  if (!queue.send_ring.has_claimed()) return;
+  queue.send_ring.publish();
+  to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell);
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.send_lock);
+  int error = check_can_send(queue);
+  while (error == 0 && request != nullptr) {
+    error = put_send(queue, *request);
+    if (error == 0) request = request->next;
+  }
+  if (error != 0 && bad != nullptr) *bad = request;
+  submit_sends(queue);
+  return error;
+}
+
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.recv_lock);
+  int error = qp->state == IBV_QPS_RESET ? EINVAL : 0;
+  while (error == 0 && request != nullptr) {
+    error = put_recv(queue, *request);
+    if (error == 0) request = request->next;
+  }
+  if (error != 0 && bad != nullptr) *bad = request;
+  if (!queue.recv_ring.has_claimed()) return error;
+  queue.recv_ring.publish();
+  full_fence();
+  if (load_relaxed(&queue.header->qp_state) == IBV_QPS_ERR) {
+    to_context(qp->context).state.doorbells.ring(queue.doorbell);
+  }
+  return error;
+}
+
+}  // namespace rocemu::provider

@@ -1,0 +1,66 @@
+// The verbs that the provider offers, under the names and with the types that libibverbs' table of
+// operations has for them. Return values and errno are as the man pages of the ibv_ functions say.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <type_traits>
+
+namespace rocemu::provider {
+
+// rdma-core's struct verbs_mr: an ibv_mr and what its registration was.
+struct VerbsMr {
+  ibv_mr mr;
+  int type;  // 0: an ordinary region
+  int access;
+};
+static_assert(sizeof(VerbsMr) == 56);
+
+// device_query.cc
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attr, size_t attr_bytes);
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+
+// memory.cc
+ibv_pd* alloc_pd(ibv_context* context);
+int dealloc_pd(ibv_pd* pd);
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access);
+int dereg_mr(VerbsMr* mr);
+
+// completion_queue.cc
+ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+int destroy_cq(ibv_cq* cq);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+
+// poll.cc
+int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions);
+
+// queue_pair.cc
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
+int destroy_qp(ibv_qp* qp);
+
+// qp_state.cc
+int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
+int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
+
+// post.cc
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
+
+// driver.cc, as the context's memory is laid out by the version of libibverbs
+void free_context(ibv_context* context);
+
+// The types that the public header shows.
+template <auto function, typename Member>
+inline constexpr bool kSameType = std::is_same_v<decltype(function), Member>;
+static_assert(kSameType<&poll_cq, decltype(ibv_context_ops::poll_cq)>);
+static_assert(kSameType<&req_notify_cq, decltype(ibv_context_ops::req_notify_cq)>);
+static_assert(kSameType<&post_send, decltype(ibv_context_ops::post_send)>);
+static_assert(kSameType<&post_recv, decltype(ibv_context_ops::post_recv)>);
+static_assert(kSameType<&create_cq_ex, decltype(verbs_context::create_cq_ex)>);
+static_assert(kSameType<&create_qp_ex, decltype(verbs_context::create_qp_ex)>);
+static_assert(kSameType<&query_device_ex, decltype(verbs_context::query_device_ex)>);
+
+}  // namespace rocemu::provider
