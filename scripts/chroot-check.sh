@@ -51,6 +51,7 @@ if [[ -z $mirror ]]; then
 fi
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/rocemu-chroot-XXXXXX")
+chmod 755 "$root" # apt in it drops its privileges
 if [[ -n $keep ]]; then
   echo "chroot-check.sh: the folder is $root"
 else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <vector>
 
 namespace rocemu::cli {
@@ -11,16 +12,25 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.1f", value.get<double>());
+  return text;
 }
+
+bool is_zero(const Json& value) { return value.is_number() && value.get<double>() == 0; }
 
 bool is_plain(const Json& value) { return !value.is_object() && !value.is_array(); }
 
+enum class Zeros { kShow, kHide };
+
 // "key value, key value" of the plain members, `except` left out.
-std::string plain_members(const Json& object, std::string_view except) {
+std::string plain_members(const Json& object, std::string_view except, Zeros zeros = Zeros::kShow) {
   std::string text;
   for (const auto& [key, value] : object.items()) {
     if (!is_plain(value) || key == except) continue;
+    if (zeros == Zeros::kHide && is_zero(value)) continue;
     if (!text.empty()) text += ", ";
     text += key + " " + value_text(value);
   }
@@ -96,13 +106,26 @@ std::string gid_table(const std::vector<const Json*>& devices) {
   return rows.size() > 1 ? table(rows) : "";
 }
 
+// Groups of counters: what is not zero in them.
+std::string counter_table(const std::vector<const Json*>& devices) {
+  std::vector<Row> rows;
+  for (const Json* device : devices) {
+    for (const auto& [key, value] : device->items()) {
+      if (!value.is_object() || key == "objects") continue;
+      const std::string counts = plain_members(value, "", Zeros::kHide);
+      if (!counts.empty()) rows.push_back({value_text(member(*device, "name")), key, counts});
+    }
+  }
+  return table(rows);
+}
+
 }  // namespace
 
 std::string status_text(const Json& status) {
   std::vector<std::string> parts;
   parts.push_back(plain_members(status, "") + "\n");
   for (const auto& [key, value] : status.items()) {
-    if (value.is_object()) parts[0] += key + ": " + plain_members(value, "") + "\n";
+    if (value.is_object()) parts[0] += key + ": " + plain_members(value, "", Zeros::kHide) + "\n";
   }
   std::vector<const Json*> devices;
   std::vector<Row> rows;
@@ -114,6 +137,7 @@ std::string status_text(const Json& status) {
   parts.push_back(table(rows));
   parts.push_back(gid_table(devices));
   parts.push_back(object_table(devices));
+  parts.push_back(counter_table(devices));
 
   std::string text;
   for (const std::string& part : parts) {

@@ -32,6 +32,20 @@ TEST_CASE("status shows devices, GIDs and counts", "[cli]") {
         "rocemu10  0   -   3\n");
 }
 
+TEST_CASE("counters are shown when they are not zero", "[cli]") {
+  const Json status = Json::parse(R"({
+    "uptime_s": 3.14159, "engine": {"turns": 7, "sleeps": 0},
+    "devices": [{"name": "rocemu0", "counters": {"rx_frames": 5, "ack_timeouts": 0},
+                 "port": {"rx_bytes": 0}}]})");
+  CHECK(status_text(status) ==
+        "uptime_s 3.1\n"
+        "engine: turns 7\n"
+        "\n"
+        "rocemu0\n"
+        "\n"
+        "rocemu0  counters  rx_frames 5\n");
+}
+
 TEST_CASE("status of another shape is shown as far as it goes", "[cli]") {
   for (const char* text :
        {"{}", R"({"devices": 3})", R"({"devices": [1, null, {}]})",
