@@ -7,7 +7,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
-       libspdlog-dev nlohmann-json3-dev libpcap-dev libibverbs-dev libnuma-dev)
+       libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 test=(catch2 clang-format python3 python3-scapy qperf tshark)
 
