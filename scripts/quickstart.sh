@@ -29,17 +29,18 @@ measure='
 
 # TOOL SIZE ITERATIONS: shows the program's own table and sets $row to its last line.
 show() {
-  local tool=$1 size=$2 iterations=$3 output
+  local tool=$1 size=$2 iterations=$3 output table
   local port=$((20000 + RANDOM % 10000))
   step "$tool, messages of $size bytes, rocemu1 to rocemu0"
   if ! output=$(timeout "$limit_s" "$rocemu" run -- \
-      bash -c "$measure" measure "$tool" "$port" -s "$size" -n "$iterations" 2>&1); then
+      bash -c "$measure" measure "$tool" "$port" -s "$size" -n "$iterations" 2>&1) ||
+      ! table=$(grep -A1 '#bytes' <<< "$output"); then
     printf '%s\n' "$output" >&2
     echo "quickstart.sh: $tool failed" >&2
     exit 1
   fi
-  printf '%s\n' "$output" | grep -A1 '#bytes'
-  row=$(printf '%s\n' "$output" | grep -A1 '#bytes' | tail -1)
+  printf '%s\n' "$table"
+  row=${table##*$'\n'}
 }
 
 step "Packages"
@@ -60,7 +61,7 @@ show ib_send_lat 8 20000
 send_lat=$(awk '{print $5}' <<< "$row")
 
 step "Done"
-printf '%-12s %10s MB/s\n%-12s %10s MB/s\n%-12s %10s us, typical, one way\n' \
+printf '%-12s %10s MiB/s\n%-12s %10s MiB/s\n%-12s %10s us, typical, one way\n' \
   ib_write_bw "$write_bw" ib_read_bw "$read_bw" ib_send_lat "$send_lat"
 echo
 echo "Your own programs: $rocemu run -- PROGRAM     (more: $rocemu --help)"
