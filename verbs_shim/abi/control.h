@@ -1,10 +1,10 @@
 /* The control protocol between a program (provider, preload library, command line) and rocemud.
  *
  * Transport: an AF_UNIX SOCK_SEQPACKET socket, one message a datagram, at most
- * ROCEMU_MESSAGE_MAX bytes, file descriptors by SCM_RIGHTS. Every request is answered by exactly one
- * reply with the same `op` and `cookie`, in the order of the requests. A reply's `status` is 0 or a
- * positive errno; a reply with a status carries no body. The daemon closes the connection after a
- * message that is not well formed (short, unknown op, wrong size).
+ * ROCEMU_MESSAGE_MAX bytes, file descriptors by SCM_RIGHTS. Every request is answered by exactly
+ * one reply with the same `op` and `cookie`, in the order of the requests. A reply's `status` is 0
+ * or a positive errno; a reply with a status carries no body. The daemon closes the connection
+ * after a message that is not well formed (short, unknown op, wrong size).
  *
  * The first request on a connection is ROCEMU_OP_HELLO. A HELLO with device_index
  * ROCEMU_NO_DEVICE makes a control connection (status, shutdown); any other opens that device, and
@@ -38,7 +38,8 @@ enum {
 /* Environment of a program that is to see the NIC; `rocemu run` and `rocemu exec` set it. */
 #define ROCEMU_ENV_DIR "ROCEMU_DIR" /* the NIC's state directory: holds the next two */
 #define ROCEMU_SOCKET_NAME "nic.sock"
-#define ROCEMU_SYSFS_NAME "sys" /* stands in for /sys: class/infiniband, class/infiniband_verbs, … */
+#define ROCEMU_SYSFS_NAME \
+  "sys" /* stands in for /sys: class/infiniband, class/infiniband_verbs, … */
 #define ROCEMU_SYSFS_MARKER "rocemu" /* file in class/infiniband/DEV: holds the device_index */
 
 enum rocemu_op {
@@ -178,12 +179,13 @@ struct rocemu_handle_message {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_handle_message, 32);
 
-/* ---- REG_MR ---- reply: rocemu_reg_mr_reply. EINVAL bad access flags or length over max_mr_size. */
+/* ---- REG_MR ---- reply: rocemu_reg_mr_reply. EINVAL bad access flags or length over max_mr_size.
+ */
 struct rocemu_reg_mr {
   struct rocemu_header header;
   uint32_t pd;
-  uint32_t access; /* enum ibv_access_flags */
-  uint64_t address;      /* in the program */
+  uint32_t access;  /* enum ibv_access_flags */
+  uint64_t address; /* in the program */
   uint64_t length_bytes;
   uint64_t iova; /* the address that work requests and peers use */
 };
@@ -199,8 +201,8 @@ struct rocemu_reg_mr_reply {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_reg_mr_reply, 40);
 
 /* ---- CREATE_CHANNEL ---- one descriptor: the write end of a pipe whose read end is the program's
- * ibv_comp_channel fd (O_NONBLOCK set on the write end by the program). Each completion event is the
- * 8 bytes of the CQ's `user_pointer`. Reply: rocemu_handle_message. */
+ * ibv_comp_channel fd (O_NONBLOCK set on the write end by the program). Each completion event is
+ * the 8 bytes of the CQ's `user_pointer`. Reply: rocemu_handle_message. */
 struct rocemu_create_channel {
   struct rocemu_header header;
 };
@@ -228,7 +230,8 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq_reply, 40);
 
 /* ---- DESTROY_CQ ---- request: rocemu_handle_message; EBUSY while a QP uses it. The reply says how
  * many events about this CQ were ever written to its channel and to the async pipe, so that the
- * provider can purge those the program has not read and wait for the acknowledgement of the rest. */
+ * provider can purge those the program has not read and wait for the acknowledgement of the rest.
+ */
 struct rocemu_destroy_events_reply {
   struct rocemu_header header;
   uint32_t comp_events;
@@ -258,7 +261,7 @@ struct rocemu_create_qp_reply {
   struct rocemu_header header;
   uint32_t qp;
   uint32_t qp_num;
-  uint32_t doorbell; /* slot in the doorbell page */
+  uint32_t doorbell;        /* slot in the doorbell page */
   uint32_t sq_entries;      /* powers of two, at least what was asked; 0 for none */
   uint32_t sq_stride_bytes; /* multiples of 64 */
   uint32_t rq_entries;
@@ -272,9 +275,9 @@ struct rocemu_create_qp_reply {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp_reply, 88);
 
-/* ---- DESTROY_QP ---- request: rocemu_handle_message; reply: rocemu_destroy_events_reply. After the
- * reply the NIC writes nothing more about this QP; completions already in the CQ stay there and the
- * provider removes them. */
+/* ---- DESTROY_QP ---- request: rocemu_handle_message; reply: rocemu_destroy_events_reply. After
+ * the reply the NIC writes nothing more about this QP; completions already in the CQ stay there and
+ * the provider removes them. */
 
 /* Address vector: struct ibv_ah_attr with its GRH. */
 struct rocemu_ah_attr {
@@ -342,7 +345,8 @@ struct rocemu_query_qp_reply {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_query_qp_reply, 144);
 
-/* What the daemon writes to the async pipe: 16 bytes, struct ib_uverbs_async_event_desc's layout. */
+/* What the daemon writes to the async pipe: 16 bytes, struct ib_uverbs_async_event_desc's layout.
+ */
 struct rocemu_async_event {
   uint64_t element;    /* the object's user_pointer; the port number for port events */
   uint32_t event_type; /* enum ibv_event_type */

@@ -2,9 +2,9 @@
  *
  * Each piece is a memfd made and sealed (no shrink, no grow) by rocemud. Producer and consumer
  * indices are free-running 32-bit counters: an entry stands at index & (entries - 1), a ring holds
- * producer - consumer entries. The side that writes an index publishes it with a release store after
- * the entries; the other reads it with an acquire load. Everything a program can write here is
- * hostile to the NIC: it copies an entry out, then checks the copy.
+ * producer - consumer entries. The side that writes an index publishes it with a release store
+ * after the entries; the other reads it with an acquire load. Everything a program can write here
+ * is hostile to the NIC: it copies an entry out, then checks the copy.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_RINGS_H
 #define ROCEMU_VERBS_SHIM_ABI_RINGS_H
@@ -19,7 +19,7 @@ extern "C" {
 
 /* ---- the engine page: one for the daemon, read-only for programs ---- */
 struct rocemu_engine_page {
-  uint32_t magic;       /* ROCEMU_ABI_MAGIC */
+  uint32_t magic; /* ROCEMU_ABI_MAGIC */
   uint32_t abi_version;
   /* 1 while the engine sleeps or is about to: after ringing a doorbell and a full fence, a program
    * that reads 1 writes 8 bytes (uint64_t 1) to the wake eventfd. */
@@ -42,11 +42,13 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_doorbell_page, 8320);
 /* ---- a QP's memory: this header at offset 0, then the SQ, then the RQ ---- */
 struct rocemu_queue_header {
   uint32_t sq_producer __attribute__((aligned(64))); /* program */
-  uint32_t sq_consumer __attribute__((aligned(64))); /* NIC: entries before it may be written again */
+  uint32_t sq_consumer
+      __attribute__((aligned(64))); /* NIC: entries before it may be written again */
   uint32_t rq_producer __attribute__((aligned(64))); /* program */
   uint32_t rq_consumer __attribute__((aligned(64))); /* NIC */
   /* NIC: enum ibv_qp_state as the engine sees it. post_send rings the doorbell always. post_recv
-   * publishes, fences, and rings only if it reads IBV_QPS_ERR here (its receives are then flushed). */
+   * publishes, fences, and rings only if it reads IBV_QPS_ERR here (its receives are then flushed).
+   */
   uint32_t qp_state __attribute__((aligned(64)));
   uint8_t pad[60];
 };
@@ -60,15 +62,15 @@ struct rocemu_sge {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_sge, 16);
 
 enum rocemu_send_flags {
-  ROCEMU_SEND_FENCE = 1,     /* the values of enum ibv_send_flags */
-  ROCEMU_SEND_SIGNALED = 2,  /* set by the provider for sq_sig_all as well */
+  ROCEMU_SEND_FENCE = 1,    /* the values of enum ibv_send_flags */
+  ROCEMU_SEND_SIGNALED = 2, /* set by the provider for sq_sig_all as well */
   ROCEMU_SEND_SOLICITED = 4,
   ROCEMU_SEND_INLINE = 8, /* inline_bytes of payload follow the WQE instead of SGEs */
 };
 
 /* One send work request: this, then num_sge rocemu_sge or inline_bytes of payload.
- * The stride of the ring is at least 64 + max(16 * max_send_sge, max_inline_data). An inline payload
- * stays in its slot until sq_consumer has passed it. */
+ * The stride of the ring is at least 64 + max(16 * max_send_sge, max_inline_data). An inline
+ * payload stays in its slot until sq_consumer has passed it. */
 struct rocemu_send_wqe {
   uint64_t wr_id;
   uint8_t opcode; /* enum ibv_wr_opcode */
@@ -80,14 +82,15 @@ struct rocemu_send_wqe {
   uint32_t inline_bytes;
   uint64_t compare_add;
   uint64_t swap;
-  uint32_t ah;          /* UD and XRC, when the device has them; else 0 */
+  uint32_t ah; /* UD and XRC, when the device has them; else 0 */
   uint32_t remote_qpn;
   uint32_t remote_qkey;
   uint32_t reserved;
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_send_wqe, 64);
 
-/* One receive work request: this, then num_sge rocemu_sge. Stride at least 16 + 16 * max_recv_sge. */
+/* One receive work request: this, then num_sge rocemu_sge. Stride at least 16 + 16 * max_recv_sge.
+ */
 struct rocemu_recv_wqe {
   uint64_t wr_id;
   uint32_t num_sge;
@@ -117,9 +120,9 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_cq_header, 256);
 struct rocemu_cqe {
   uint64_t wr_id;
   uint32_t qp_num;
-  uint8_t status; /* enum ibv_wc_status */
-  uint8_t opcode; /* enum ibv_wc_opcode */
-  uint16_t wc_flags;    /* enum ibv_wc_flags */
+  uint8_t status;    /* enum ibv_wc_status */
+  uint8_t opcode;    /* enum ibv_wc_opcode */
+  uint16_t wc_flags; /* enum ibv_wc_flags */
   uint32_t byte_length;
   uint32_t imm_or_rkey; /* immediate in network order, or the invalidated rkey */
   uint32_t src_qp;
@@ -129,7 +132,8 @@ struct rocemu_cqe {
   uint16_t slid;
   uint8_t sl;
   uint8_t dlid_path_bits;
-  /* The provider's own: it sets 1 in entries of a QP that was destroyed or reset, and skips them. */
+  /* The provider's own: it sets 1 in entries of a QP that was destroyed or reset, and skips them.
+   */
   uint8_t dead;
   uint8_t reserved[17];
 };

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "verbs_shim/preload/watch.h"
+#include "verbs_shim/abi/watch.h"
 
 namespace rocemu::preload {
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verbs_shim/preload/watch.h"
+#include "verbs_shim/abi/watch.h"
 #include "verbs_shim/provider/complain.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/new_object.h"
