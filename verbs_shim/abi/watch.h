@@ -6,8 +6,8 @@
  * with the program, or the program doesn't see the device at all. The suffix is the interface's
  * version.
  */
-#ifndef ROCEMU_VERBS_SHIM_PRELOAD_WATCH_H
-#define ROCEMU_VERBS_SHIM_PRELOAD_WATCH_H
+#ifndef ROCEMU_VERBS_SHIM_ABI_WATCH_H
+#define ROCEMU_VERBS_SHIM_ABI_WATCH_H
 
 #include <stddef.h>
 #include <sys/types.h>
