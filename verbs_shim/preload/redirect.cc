@@ -20,8 +20,17 @@ constexpr string_view kVerbsClass = "/class/infiniband_verbs";
 constexpr string_view kDeviceNodes = "/dev/infiniband";
 constexpr string_view kUverbs = "uverbs";
 
+// string_view's own starts_with and substr can throw, for which a C++ runtime would be linked.
+bool begins_with(string_view path, string_view start) {
+  return path.size() >= start.size() && memcmp(path.data(), start.data(), start.size()) == 0;
+}
+
+string_view after(string_view path, size_t length) {
+  return {path.data() + length, path.size() - length};
+}
+
 bool is_below(string_view path, string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+  return begins_with(path, folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
 // Copies `path` without doubled slashes and "." components; the length, or 0 when it doesn't fit.
@@ -92,7 +101,8 @@ bool read_device_number(const char* path, dev_t& number) {
 void resolve_device_node(const char* path, string_view name, Resolved& resolved) {
   constexpr string_view kDev = "/dev";
   char rest[kVerbsClass.size() + NAME_MAX + kDev.size() + 2];
-  if (!name.starts_with(kUverbs) || name.size() > NAME_MAX || name.find('/') != string_view::npos) {
+  if (!begins_with(name, kUverbs) || name.size() > NAME_MAX ||
+      name.find('/') != string_view::npos) {
     return nowhere(ENOENT, resolved);
   }
   size_t length = 0;
@@ -107,18 +117,18 @@ void resolve_device_node(const char* path, string_view name, Resolved& resolved)
 }
 
 void resolve_tidied(const char* given, string_view path, Resolved& resolved) {
-  if (path.starts_with(kRdmaClasses)) {
-    to_tree(path.substr(kSys.size()), resolved);
+  if (begins_with(path, kRdmaClasses)) {
+    to_tree(after(path, kSys.size()), resolved);
   } else if (is_below(path, kSys)) {
     if (path.size() <= kSys.size() + 1 || exists(path.data()) || errno != ENOENT) return;
-    if (in_tree(path.substr(kSys.size()), resolved) && exists(resolved.path)) {
+    if (in_tree(after(path, kSys.size()), resolved) && exists(resolved.path)) {
       resolved.where = Where::kTree;
     } else {
       resolved.path = given;
     }
   } else if (is_below(path, kDeviceNodes)) {
     if (path.size() <= kDeviceNodes.size() + 1) return to_tree(kVerbsClass, resolved);
-    resolve_device_node(given, path.substr(kDeviceNodes.size() + 1), resolved);
+    resolve_device_node(given, after(path, kDeviceNodes.size() + 1), resolved);
   }
 }
 

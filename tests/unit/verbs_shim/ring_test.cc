@@ -1,0 +1,157 @@
+#include <sys/eventfd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+#include "verbs_shim/provider/completion_ring.h"
+#include "verbs_shim/provider/doorbell.h"
+#include "verbs_shim/provider/poll_pacer.h"
+#include "verbs_shim/provider/work_ring.h"
+
+using namespace rocemu::provider;
+
+namespace {
+
+constexpr uint32_t kEntries = 4;
+constexpr uint32_t kStride = 64;
+
+struct WorkMemory {
+  uint32_t producer;
+  uint32_t consumer;
+  std::array<uint8_t, kEntries* kStride> slots = {};
+  WorkRing ring;
+
+  explicit WorkMemory(uint32_t start) : producer(start), consumer(start) {
+    ring.attach(&producer, &consumer, slots.data(), kEntries, kStride);
+  }
+};
+
+struct CompletionMemory {
+  alignas(64) std::array<uint8_t, ROCEMU_CQ_RING_OFFSET + kEntries * sizeof(rocemu_cqe)> bytes = {};
+  CompletionRing ring;
+
+  CompletionMemory() { ring.attach(bytes.data(), kEntries); }
+  rocemu_cq_header& header() { return *reinterpret_cast<rocemu_cq_header*>(bytes.data()); }
+  void complete(uint64_t wr_id, uint32_t qp_num) {
+    auto* slots = reinterpret_cast<rocemu_cqe*>(bytes.data() + ROCEMU_CQ_RING_OFFSET);
+    rocemu_cqe entry = {};
+    entry.wr_id = wr_id;
+    entry.qp_num = qp_num;
+    slots[header().producer % kEntries] = entry;
+    ++header().producer;
+  }
+  std::vector<uint64_t> take_all() {
+    std::vector<uint64_t> ids;
+    while (const rocemu_cqe* entry = ring.take()) ids.push_back(entry->wr_id);
+    ring.give_back();
+    return ids;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a work ring takes as many entries as it has, and more once the NIC has moved on") {
+  // Also across the wrap of the free-running indices.
+  WorkMemory memory(GENERATE(0u, 0xfffffffeu));
+  const uint32_t start = memory.producer;
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    CHECK(memory.ring.claim() == memory.slots.data() + (start + i) % kEntries * kStride);
+  }
+  CHECK(memory.ring.claim() == nullptr);
+  CHECK(memory.producer == start);
+  memory.ring.publish();
+  CHECK(memory.producer == start + kEntries);
+  ++memory.consumer;
+  CHECK(memory.ring.claim() == memory.slots.data() + start % kEntries * kStride);
+  CHECK(memory.ring.claim() == nullptr);
+}
+
+TEST_CASE("claimed work entries can be given back") {
+  WorkMemory memory(0);
+  uint8_t* first = memory.ring.claim();
+  memory.ring.publish();
+  uint8_t* second = memory.ring.claim();
+  memory.ring.claim();
+  memory.ring.unclaim_last();
+  CHECK(memory.ring.has_claimed());
+  memory.ring.unclaim_all();
+  CHECK_FALSE(memory.ring.has_claimed());
+  CHECK(memory.ring.claim() == second);
+  CHECK(first != second);
+}
+
+TEST_CASE("completions come in order and their room is given back together") {
+  CompletionMemory memory;
+  CHECK(memory.ring.take() == nullptr);
+  memory.complete(1, 7);
+  memory.complete(2, 7);
+  CHECK(memory.ring.take()->wr_id == 1);
+  CHECK(memory.header().consumer == 0);
+  CHECK(memory.ring.take()->wr_id == 2);
+  memory.ring.give_back();
+  CHECK(memory.header().consumer == 2);
+}
+
+TEST_CASE("completions of a QP that is gone are skipped") {
+  CompletionMemory memory;
+  memory.complete(1, 7);
+  memory.complete(2, 8);
+  memory.complete(3, 7);
+  memory.ring.kill(7);
+  CHECK(memory.header().consumer == 1);
+  CHECK(memory.take_all() == std::vector<uint64_t>{2});
+  CHECK(memory.header().consumer == 3);
+  memory.complete(4, 7);  // a new QP with the number
+  CHECK(memory.take_all() == std::vector<uint64_t>{4});
+}
+
+TEST_CASE("arming never lowers what is armed") {
+  CompletionMemory memory;
+  memory.ring.arm(ROCEMU_CQ_ARM_NEXT);
+  memory.ring.arm(ROCEMU_CQ_ARM_SOLICITED);
+  CHECK(memory.header().arm == ROCEMU_CQ_ARM_NEXT);
+  memory.header().arm = ROCEMU_CQ_UNARMED;
+  memory.ring.arm(ROCEMU_CQ_ARM_SOLICITED);
+  CHECK(memory.header().arm == ROCEMU_CQ_ARM_SOLICITED);
+}
+
+TEST_CASE("a doorbell sets its bit and the bit above it, and wakes the NIC only from sleep") {
+  auto page = std::make_unique<rocemu_doorbell_page>();
+  auto engine = std::make_unique<rocemu_engine_page>();
+  std::memset(page.get(), 0, sizeof(*page));
+  std::memset(engine.get(), 0, sizeof(*engine));
+  const int wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  Doorbells doorbells;
+  doorbells.page = page.get();
+  doorbells.engine = engine.get();
+  doorbells.wake_fd = wake_fd;
+
+  const uint32_t slot = GENERATE(0u, 63u, 64u, 4096u, 65535u);
+  doorbells.ring(slot);
+  CHECK(page->bits[slot / 64] == uint64_t{1} << slot % 64);
+  CHECK(page->summary[slot / 4096] == uint64_t{1} << slot / 64 % 64);
+  uint64_t wakes = 0;
+  CHECK(read(wake_fd, &wakes, sizeof(wakes)) == -1);
+
+  engine->sleeping = 1;
+  doorbells.ring(slot);
+  CHECK(read(wake_fd, &wakes, sizeof(wakes)) == sizeof(wakes));
+  close(wake_fd);
+}
+
+TEST_CASE("every eighth empty poll in a row yields, and a completion starts the count anew") {
+  PollPacer pacer;
+  const auto empty_polls = [&](int count) {
+    int yields = 0;
+    for (int i = 0; i < count; ++i) yields += pacer.on_empty() != PollPacer::Advice::kGoOn;
+    return yields;
+  };
+  CHECK(empty_polls(7) == 0);
+  CHECK(empty_polls(1) == 1);
+  CHECK(empty_polls(7) == 0);
+  pacer.on_completion();
+  CHECK(empty_polls(7) == 0);
+  CHECK(empty_polls(1) == 1);
+}
