@@ -1,0 +1,63 @@
+// One program's connection to the control plane, as a conversation: a request comes in, is
+// answered, and only then is the next one read. So a connection holds at most one request, one call
+// to the engine and one reply, whatever the program sends.
+//
+// The process that opened the connection is watched, too: when it ends, the connection ends,
+// although a child may still hold the socket. The control thread's.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "emulator/daemon/message_socket.h"
+
+namespace rocemu::daemon {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer);
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void start();
+  // From now on nothing is read or sent; on_end() is called, once. The object lives until calls
+  // under way have returned.
+  void end();
+  bool ended() const { return ended_; }
+
+ protected:
+  const PeerCredentials& peer() const { return peer_; }
+  boost::asio::io_context& io() { return io_; }
+
+  // To be answered by exactly one reply(), now or later. The message is valid until it returns.
+  virtual void on_request(ReceivedMessage& message) = 0;
+  virtual void on_end() = 0;
+  // The reply has been handed to the kernel, and the next request may come.
+  virtual void on_replied() {}
+
+  void reply(std::span<const std::byte> bytes, std::span<const int> fds);
+
+ private:
+  void read_next();
+  void read();
+  void replied();
+  void keep_for_later(std::span<const std::byte> bytes, std::span<const int> fds);
+  void wait_for_room();
+  void send_kept();
+  void watch_peer();
+
+  boost::asio::io_context& io_;
+  PeerCredentials peer_;
+  boost::asio::posix::stream_descriptor socket_;
+  boost::asio::posix::stream_descriptor process_;
+  std::unique_ptr<ReceivedMessage> message_;
+  std::vector<std::byte> pending_reply_;
+  std::vector<UniqueFd> pending_fds_;
+  bool ended_ = false;
+};
+
+}  // namespace rocemu::daemon

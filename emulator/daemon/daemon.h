@@ -1,0 +1,59 @@
+// Puts the parts of rocemud together and runs them: DPDK, switch, devices, engine thread, sysfs
+// tree, and on the calling thread the control plane.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dpdk_io/eal.h"
+#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/pcap.h"
+#include "dpdk_io/switch.h"
+#include "emulator/daemon/engine.h"
+#include "emulator/daemon/gid_directory.h"
+#include "emulator/daemon/listener.h"
+#include "emulator/daemon/nic.h"
+#include "emulator/daemon/options.h"
+#include "emulator/daemon/status.h"
+#include "emulator/daemon/sysfs_tree.h"
+
+namespace rocemu::daemon {
+
+class Daemon {
+ public:
+  // Programs can open devices afterwards. Throws std::exception with a message for the user.
+  explicit Daemon(const Options& options);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Returns after SIGTERM, SIGINT or ROCEMU_OP_SHUTDOWN.
+  void run();
+
+ private:
+  void add_device(const device::HcaConfig& config, const transport::TransportLimits& limits);
+  void refresh_counters();
+  void write_counters(const Snapshot& snapshot);
+
+  // In the order they depend on each other: the engine goes before the io_context its answers are
+  // posted to, and the frames before the pool.
+  dpdk_io::Eal eal_;
+  dpdk_io::FramePool pool_;
+  std::unique_ptr<dpdk_io::PcapWriter> capture_;
+  dpdk_io::Switch switch_;
+  GidDirectory gids_;
+  boost::asio::io_context io_;
+  Engine engine_;
+  Nic nic_;
+  std::unique_ptr<SysfsTree> sysfs_;
+  std::unique_ptr<Listener> listener_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer counter_timer_;
+  std::vector<uint64_t> frames_shown_;  // by device, as of the last write to sysfs
+};
+
+}  // namespace rocemu::daemon

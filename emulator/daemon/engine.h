@@ -1,0 +1,113 @@
+// The engine: the one thread that owns devices, QPs, timers and ports, and that moves everything.
+//
+// A turn runs the commands of the control plane, rings doorbells, and lets every device receive,
+// time out and send. Between bursts nothing else runs, so that no control operation is ever half
+// done from the data path's point of view. When there is nothing to do it sleeps as idle_policy.h
+// says.
+//
+// Going to sleep (rings.h): it shows `sleeping` in the engine page and then looks once more at all
+// that could have come. A program does it the other way round: doorbell, full fence, look at
+// `sleeping`. So one of the two sees the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/pcap.h"
+#include "dpdk_io/port.h"
+#include "emulator/daemon/command_queue.h"
+#include "emulator/daemon/engine_clock.h"
+#include "emulator/daemon/engine_context.h"
+#include "emulator/daemon/frame_port.h"
+#include "emulator/daemon/idle_policy.h"
+#include "emulator/daemon/shared_memory.h"
+#include "emulator/daemon/wake_set.h"
+#include "emulator/device/hca.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+
+struct EngineStats {
+  uint64_t turns = 0;
+  uint64_t busy_turns = 0;
+  uint64_t commands = 0;
+  uint64_t yields = 0;
+  uint64_t sleeps = 0;
+  uint64_t block_modes = 0;  // how often somebody was found to hog the core
+};
+
+class Engine {
+ public:
+  // `pool` outlives the engine. Throws std::system_error.
+  explicit Engine(dpdk_io::FramePool& pool);
+  ~Engine();  // stops it
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Before start(). The port outlives the engine.
+  void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port);
+  // Before start(). The writer outlives the engine; it is flushed when the engine has time.
+  void set_capture(dpdk_io::PcapWriter* writer) { capture_ = writer; }
+
+  void start();
+  // All commands posted so far are run, then every context is closed, then the thread ends.
+  void stop();
+
+  // Any thread.
+  void post(Task task);
+  WakeSet& wake_set() { return wake_set_; }
+  int engine_page_fd() const { return engine_page_fd_.get(); }
+  const EngineClock& clock() const { return clock_; }
+
+  // The engine thread, that is, from within a posted task.
+  uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
+  device::Hca& hca(uint32_t index) { return *devices_[index]->hca; }
+  const dpdk_io::Port& port(uint32_t index) const { return devices_[index]->frames.port(); }
+  const EngineStats& stats() const { return stats_; }
+  EngineContext& add_context(std::unique_ptr<EngineContext> context);
+  void close_context(EngineContext& context);
+
+ private:
+  struct Device {
+    Device(std::unique_ptr<device::Hca> hca_, dpdk_io::Port& port, dpdk_io::FramePool& pool)
+        : hca(std::move(hca_)), frames(port, pool) {}
+    std::unique_ptr<device::Hca> hca;
+    FramePort frames;
+    bool touched = false;      // completions may wait to be published
+    bool events_wait = false;  // an event could not be written
+  };
+
+  void run();
+  bool turn();
+  bool ring_doorbells();
+  bool run_device(Device& device);
+  void idle();
+  void yield();
+  void sleep();
+  bool anything_to_do() const;
+  transport::TimeNs sleep_limit_ns() const;
+  void flush_capture();
+
+  dpdk_io::FramePool& pool_;
+  dpdk_io::PcapWriter* capture_ = nullptr;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<EngineContext>> contexts_;
+  SharedMemory page_memory_;
+  rocemu_engine_page& page_;
+  UniqueFd engine_page_fd_;
+  WakeSet wake_set_;
+  WakeFd command_wake_;
+  CommandQueue commands_;
+  EngineClock clock_;
+  IdlePolicy idle_policy_;
+  EngineStats stats_;
+  uint64_t flushed_frames_ = 0;
+  transport::TimeNs next_flush_ns_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rocemu::daemon

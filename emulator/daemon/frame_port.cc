@@ -1,0 +1,70 @@
+#include "emulator/daemon/frame_port.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace rocemu::daemon {
+
+FramePort::~FramePort() { dpdk_io::FramePool::free_bulk({burst_.data(), waiting_}); }
+
+unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
+  std::array<rte_mbuf*, kBurst> frames;
+  std::array<std::span<const std::byte>, kBurst> bytes;
+  unsigned total = 0;
+  while (total < kReceiveBudget) {
+    const unsigned count = port_.receive(frames);
+    if (count == 0) break;
+    for (unsigned i = 0; i < count; ++i)
+      bytes[i] = {rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])};
+    endpoint.on_frames(now, {bytes.data(), count});
+    dpdk_io::FramePool::free_bulk({frames.data(), count});
+    total += count;
+    if (count < kBurst) break;
+  }
+  return total;
+}
+
+unsigned FramePort::transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
+  sent_ = 0;
+  if (waiting_ != 0) hand_to_port();
+  if (waiting_ == 0 && endpoint.wants_transmit()) {
+    endpoint.transmit(now, *this, kBurst);
+    hand_to_port();
+  }
+  return sent_;
+}
+
+bool FramePort::allocate(transport::FrameBuffer& buffer) noexcept {
+  if (waiting_ + being_built_ == kBurst) return false;
+  rte_mbuf* frame = pool_.allocate();
+  if (frame == nullptr) return false;
+  ++being_built_;
+  buffer.data = rte_pktmbuf_mtod(frame, std::byte*);
+  buffer.handle = frame;
+  return true;
+}
+
+void FramePort::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
+  auto* frame = static_cast<rte_mbuf*>(buffer.handle);
+  frame->data_len = static_cast<uint16_t>(length_bytes);
+  frame->pkt_len = length_bytes;
+  --being_built_;
+  burst_[waiting_++] = frame;
+}
+
+void FramePort::discard(const transport::FrameBuffer& buffer) noexcept {
+  --being_built_;
+  dpdk_io::FramePool::free(static_cast<rte_mbuf*>(buffer.handle));
+}
+
+void FramePort::hand_to_port() noexcept {
+  const unsigned taken = port_.transmit({burst_.data(), waiting_});
+  std::copy(burst_.begin() + taken, burst_.begin() + waiting_, burst_.begin());
+  waiting_ -= taken;
+  sent_ += taken;
+}
+
+}  // namespace rocemu::daemon

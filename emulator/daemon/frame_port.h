@@ -1,0 +1,49 @@
+// Joins a device's endpoint to its DPDK port: received frames go in as spans, frames to send are
+// written by the transport straight into the mbufs that leave. The engine thread's.
+#pragma once
+
+#include <array>
+
+#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/port.h"
+#include "emulator/transport/endpoint.h"
+#include "emulator/transport/environment.h"
+
+namespace rocemu::daemon {
+
+class FramePort final : private transport::FrameSink {
+ public:
+  // Both outlive this object.
+  FramePort(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(port), pool_(pool) {}
+  ~FramePort();
+  FramePort(const FramePort&) = delete;
+  FramePort& operator=(const FramePort&) = delete;
+
+  // Hands what has arrived to the endpoint, at most kReceiveBudget frames; returns how many.
+  unsigned receive(transport::TimeNs now, transport::Endpoint& endpoint) noexcept;
+  // Lets the endpoint send, at most kBurst frames, after those the port did not take last time.
+  // Returns how many left.
+  unsigned transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept;
+
+  // True while there is something to do that no descriptor will tell of.
+  bool has_work() const noexcept { return waiting_ != 0 || port_.has_work(); }
+  dpdk_io::Port& port() const noexcept { return port_; }
+
+ private:
+  static constexpr unsigned kBurst = 64;
+  static constexpr unsigned kReceiveBudget = 256;
+
+  bool allocate(transport::FrameBuffer& buffer) noexcept override;
+  void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
+  void discard(const transport::FrameBuffer& buffer) noexcept override;
+  void hand_to_port() noexcept;
+
+  dpdk_io::Port& port_;
+  dpdk_io::FramePool& pool_;
+  std::array<rte_mbuf*, kBurst> burst_;  // finished frames, of which the port took none yet
+  unsigned waiting_ = 0;
+  unsigned being_built_ = 0;
+  unsigned sent_ = 0;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,28 @@
+// Who has which GID among the devices of this daemon, which all hang on one switch.
+#pragma once
+
+#include <unordered_map>
+
+#include "emulator/device/hca.h"
+
+namespace rocemu::daemon {
+
+// Filled before the engine starts, only read afterwards.
+class GidDirectory final : public device::AddressResolver {
+ public:
+  void add(const device::PortConfig& port) {
+    for (const device::GidEntry& entry : port.gids) macs_.emplace(entry.gid, port.mac);
+  }
+
+  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+    const auto found = macs_.find(gid);
+    if (found == macs_.end()) return false;
+    mac = found->second;
+    return true;
+  }
+
+ private:
+  std::unordered_map<wire::Gid, wire::MacAddress> macs_;
+};
+
+}  // namespace rocemu::daemon

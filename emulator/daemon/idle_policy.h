@@ -1,0 +1,51 @@
+// What the engine does with a turn that found no work. Time comes in as a parameter.
+//
+// There are often fewer cores than threads that want to spin: two programs and the engine on two
+// cores is the normal case. The engine therefore
+//   - polls, and yields every few empty turns, so that the program it shares a core with gets on;
+//   - sleeps after some 50 us without work, so that an idle NIC costs nothing;
+//   - times each yield. One that took over 300 us means that a program which never yields (one that
+//     polls its own memory, say) hogs the core until the scheduler takes it away. The engine then
+//     goes to block mode for 20 to 200 ms: it sleeps at once, and the kernel's wake-up preemption,
+//     which a yielding thread does not get, brings it back when a doorbell rings.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/transport/work.h"
+
+namespace rocemu::daemon {
+
+class IdlePolicy {
+ public:
+  using TimeNs = transport::TimeNs;
+  enum class Action { poll, yield, sleep };
+
+  struct Parameters {
+    unsigned turns_per_yield = 8;
+    TimeNs sleep_after_ns = 50'000;
+    TimeNs long_yield_ns = 300'000;
+    TimeNs block_min_ns = 20'000'000;
+    TimeNs block_max_ns = 200'000'000;
+    unsigned block_mode_turns = 2;  // empty turns before it sleeps in block mode
+  };
+
+  IdlePolicy() = default;
+  explicit IdlePolicy(const Parameters& parameters) : parameters_(parameters) {}
+
+  void on_work() { empty_turns_ = 0; }
+  Action on_empty_turn(TimeNs now);
+  void on_yield(TimeNs before, TimeNs after);
+  void on_wake_up() { empty_turns_ = 0; }
+
+  bool block_mode(TimeNs now) const { return now < block_until_; }
+
+ private:
+  Parameters parameters_;
+  unsigned empty_turns_ = 0;
+  TimeNs idle_since_ = 0;
+  TimeNs block_until_ = 0;
+  TimeNs block_length_ns_ = 0;
+};
+
+}  // namespace rocemu::daemon

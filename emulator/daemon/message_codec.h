@@ -1,0 +1,45 @@
+// Between the messages of verbs_shim/abi/control.h and what the daemon works with. Pure functions
+// of their arguments: sizes and reserved fields are checked here, meaning is checked by the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tl/expected.hpp>
+#include <variant>
+
+#include "emulator/device/hca.h"
+#include "emulator/device/qp_attributes.h"
+#include "verbs_shim/abi/control.h"
+
+namespace rocemu::daemon {
+
+enum class Malformed {
+  too_short,     // for a header
+  wrong_length,  // for its op, or other than its header says
+  unknown_op,
+};
+const char* to_string(Malformed why);
+
+struct Request {
+  rocemu_header header{};
+  // A request that is a header alone holds monostate.
+  std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
+               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp>
+      body;
+  // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
+  // HELLO of another ABI (its length is not checked then).
+  int error = 0;
+};
+
+// A copy of the message, which is `bytes` as it came.
+tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes);
+
+device::MrSpec to_mr_spec(const rocemu_reg_mr& message);
+device::CqSpec to_cq_spec(const rocemu_create_cq& message);
+device::QpSpec to_qp_spec(const rocemu_create_qp& message);
+device::QpAttr to_qp_attr(const rocemu_qp_attr& message);
+rocemu_qp_attr from_qp_attr(const device::QpAttr& attr);
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,23 @@
+// What every session needs of the NIC it serves.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/daemon/engine.h"
+#include "emulator/device/attributes.h"
+#include "emulator/dma/address_space.h"
+
+namespace rocemu::daemon {
+
+struct Nic {
+  Engine& engine;
+  std::vector<device::HcaConfig> devices;  // by device_index
+  std::optional<dma::Method> dma;          // empty: whichever works
+  transport::TimeNs started_ns = 0;
+  std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
+};
+
+}  // namespace rocemu::daemon

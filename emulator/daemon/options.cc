@@ -1,0 +1,116 @@
+#include "emulator/daemon/options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "dpdk_io/switch.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr uint32_t kMax24Bits = (1u << 24) - 1;
+constexpr uint32_t kMaxEntries = 1u << 24;  // of a ring: its indices are 32 bits, its size fits 31
+constexpr uint32_t kMaxMessageBytes = 1u << 31;  // IBTA vol 1, 9.7.2: the longest RC message
+
+// The sections of the configuration file. Not to be typed on the command line.
+CLI::App* add_section(CLI::App& app, const char* name) {
+  CLI::App* section = app.add_subcommand(name);
+  section->group("");
+  section->configurable();
+  return section;
+}
+
+template <class Value>
+void add_limit(CLI::App* section, const char* name, Value& value, Value least, Value most) {
+  section->add_option(std::string("--") + name, value)->check(CLI::Range(least, most));
+}
+
+void add_device_limits(CLI::App& app, device::DeviceLimits& limits) {
+  CLI::App* section = add_section(app, "limits");
+  const auto add = [section](const char* name, uint32_t& value, uint32_t least, uint32_t most) {
+    add_limit(section, name, value, least, most);
+  };
+  add("max_qp", limits.max_qp, 1, ROCEMU_DOORBELL_SLOTS_MAX);
+  add("max_qp_wr", limits.max_qp_wr, 1, 1u << 20);
+  add("max_sge", limits.max_sge, 1, 256);
+  add("max_cq", limits.max_cq, 1, kMax24Bits);
+  add("max_cqe", limits.max_cqe, 1, kMaxEntries);
+  add("max_mr", limits.max_mr, 1, kMax24Bits);
+  add("max_pd", limits.max_pd, 1, kMax24Bits);
+  add("max_contexts", limits.max_contexts, 1, 65536);
+  add("max_channels", limits.max_channels, 1, kMax24Bits);
+  add("max_qp_rd_atom", limits.max_qp_rd_atom, 1, 255);
+  add("max_inline_data", limits.max_inline_data, 0, 4096);
+  add("max_msg_size", limits.max_msg_size, 4096, kMaxMessageBytes);
+  add("num_comp_vectors", limits.num_comp_vectors, 1, 1024);
+  add_limit<uint64_t>(section, "max_mr_size", limits.max_mr_size, 4096, UINT64_MAX / 2);
+}
+
+void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
+  CLI::App* section = add_section(app, "transport");
+  add_limit(section, "window_packets", limits.window_packets, 1u, 1u << 16);
+  add_limit(section, "ack_interval_packets", limits.ack_interval_packets, 1u, 1u << 16);
+  add_limit(section, "quantum_frames", limits.quantum_frames, 1u, 64u);
+}
+
+// CLI11 says "INI was not able to parse NAME", also of TOML.
+std::string setting_named(const std::string& message) {
+  return message.substr(message.find_last_of(' ') + 1);
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  Options options;
+  std::string dma = "auto";
+  std::string pcap;
+  int ready_fd = -1;
+
+  CLI::App app(
+      "rocemud: the software RoCEv2 NIC. People start it with 'rocemu up' or 'rocemu run'.",
+      "rocemud");
+  app.set_version_flag("--version", ROCEMU_VERSION);
+  app.set_config("--config", "", "Read options from a TOML file");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--dir", options.dir, "State directory: the socket and the sysfs tree go there")
+      ->required();
+  app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
+      ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
+      ->capture_default_str();
+  app.add_option("--pcap", pcap, "Write every frame on the wire to this file");
+  app.add_option("--ready-fd", ready_fd, "Write 'ready' and a newline here when programs can start")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--log-level", options.log_level, "How much to say on stderr")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.add_flag("--die-with-parent", options.die_with_parent,
+               "End when the process that started this one ends");
+  app.add_option("--dma", dma, "How to reach programs' memory")
+      ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
+      ->capture_default_str();
+  add_device_limits(app, options.limits);
+  add_transport_limits(app, options.transport);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return {std::nullopt, app.exit(success)};
+  } catch (const CLI::ConfigError& error) {
+    std::fprintf(stderr, "rocemud: unknown setting in the configuration file: %s\n",
+                 setting_named(error.what()).c_str());
+    return {std::nullopt, kExitUsage};
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "rocemud: %s (see rocemud --help)\n", error.what());
+    return {std::nullopt, kExitUsage};
+  }
+
+  if (!pcap.empty()) options.pcap = pcap;
+  if (ready_fd >= 0) options.ready_fd = ready_fd;
+  if (dma == "process_vm") options.dma = dma::Method::process_vm;
+  if (dma == "mem_fd") options.dma = dma::Method::mem_fd;
+  return {std::move(options), 0};
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,37 @@
+// The command line and configuration of rocemud.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "emulator/device/attributes.h"
+#include "emulator/dma/address_space.h"
+#include "emulator/transport/attributes.h"
+
+namespace rocemu::daemon {
+
+inline constexpr int kExitUsage = 2;
+
+struct Options {
+  std::filesystem::path dir;
+  uint32_t devices = 2;
+  std::optional<std::filesystem::path> pcap;
+  std::optional<int> ready_fd;
+  std::string log_level = "info";
+  bool die_with_parent = false;
+  std::optional<dma::Method> dma;  // empty: whichever works
+  device::DeviceLimits limits;
+  transport::TransportLimits transport;
+};
+
+struct ParsedOptions {
+  std::optional<Options> options;  // empty: nothing to run, exit with the code
+  int exit_code = 0;
+};
+
+// Prints the help, the version, or one line that says what is wrong.
+ParsedOptions parse_options(int argc, const char* const* argv);
+
+}  // namespace rocemu::daemon

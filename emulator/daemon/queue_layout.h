@@ -1,0 +1,35 @@
+// Where the rings of a QP and of a CQ stand in their memfds (verbs_shim/abi/rings.h), and how much
+// a program gets when it asks for so much.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/device/attributes.h"
+#include "emulator/device/hca.h"
+
+namespace rocemu::daemon {
+
+struct RingLayout {
+  uint32_t entries = 0;  // a power of two, or 0
+  uint32_t stride_bytes = 0;
+  size_t offset_bytes = 0;
+  uint32_t max_sge = 0;
+
+  size_t size_bytes() const { return size_t{entries} * stride_bytes; }
+};
+
+struct QpLayout {
+  RingLayout send;
+  RingLayout receive;
+  uint32_t max_inline_data = 0;
+  size_t memory_bytes = 0;
+};
+
+// Precondition: device::check_qp and check_cq have passed the request.
+QpLayout lay_out_qp(const device::DeviceLimits& limits, const device::QpSpec& spec);
+
+uint32_t cq_entries(uint32_t cqe);
+size_t cq_memory_bytes(uint32_t entries);
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,65 @@
+#include "emulator/daemon/shared_completion_ring.h"
+
+#include <cstring>
+#include <utility>
+
+#include "emulator/daemon/shared_words.h"
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr uint16_t kWcWithImm = 2;  // IBV_WC_WITH_IMM
+
+}  // namespace
+
+SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries,
+                                           const EngineClock& clock)
+    : memory_(std::move(memory)),
+      header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
+      ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
+      entries_(entries),
+      clock_(clock) {}
+
+// A consumer index that was never possible looks like a ring that is too full.
+bool SharedCompletionRing::full() noexcept {
+  if (producer_ - seen_consumer_ < entries_) return false;
+  seen_consumer_ = load_acquire(header_.consumer);
+  return producer_ - seen_consumer_ >= entries_;
+}
+
+bool SharedCompletionRing::push(const transport::Completion& completion) noexcept {
+  if (full()) {
+    store_release(header_.overrun, 1);
+    return false;
+  }
+  rocemu_cqe cqe{};
+  cqe.wr_id = completion.wr_id;
+  cqe.qp_num = completion.qpn.value;
+  cqe.status = static_cast<uint8_t>(completion.status);
+  cqe.opcode = static_cast<uint8_t>(completion.opcode);
+  cqe.wc_flags = completion.has_immediate ? kWcWithImm : uint16_t{0};
+  cqe.byte_length = completion.byte_length;
+  cqe.imm_or_rkey = completion.immediate;
+  cqe.timestamp_ns = clock_.now_ns();
+  std::memcpy(ring_ + size_t{producer_ & (entries_ - 1)} * sizeof(cqe), &cqe, sizeof(cqe));
+  ++producer_;
+  wakes_solicited_ |= completion.solicited || completion.status != transport::WcStatus::success;
+  return true;
+}
+
+bool SharedCompletionRing::publish() noexcept {
+  if (producer_ == published_) return false;
+  published_ = producer_;
+  const bool wakes_solicited = std::exchange(wakes_solicited_, false);
+
+  // The program arms, and then looks at `producer` once more.
+  store_seq_cst(header_.producer, producer_);
+  const uint32_t arm = load_seq_cst(header_.arm);
+  const bool wanted =
+      arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
+  if (!wanted) return false;
+  __atomic_exchange_n(&header_.arm, uint32_t{ROCEMU_CQ_UNARMED}, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,38 @@
+// The ring of a CQ in memory that the program writes to (verbs_shim/abi/rings.h). The producer
+// index that counts is private; the program's consumer index can do no more than make the ring look
+// full.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/daemon/engine_clock.h"
+#include "emulator/daemon/shared_memory.h"
+#include "emulator/device/qp_attributes.h"
+#include "emulator/device/queues.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+
+class SharedCompletionRing final : public device::CompletionRing {
+ public:
+  // `memory` holds cq_memory_bytes(entries); `clock` outlives the ring and stamps completions.
+  SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock);
+
+  bool push(const transport::Completion& completion) noexcept override;
+  bool publish() noexcept override;
+
+ private:
+  bool full() noexcept;
+
+  SharedMemory memory_;
+  rocemu_cq_header& header_;
+  std::byte* ring_;
+  uint32_t entries_;
+  const EngineClock& clock_;
+  uint32_t producer_ = 0;
+  uint32_t published_ = 0;
+  uint32_t seen_consumer_ = 0;
+  bool wakes_solicited_ = false;  // among what is not published yet
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,211 @@
+#include "emulator/daemon/shared_work_queues.h"
+
+#include <optional>
+#include <utility>
+
+#include "emulator/daemon/shared_words.h"
+
+namespace rocemu::daemon {
+namespace {
+
+using transport::Sge;
+using transport::WcStatus;
+using transport::WorkOpcode;
+
+constexpr uint32_t kAtomicBytes = 8;
+
+rocemu_queue_header& header_at(std::byte* memory) {
+  return *reinterpret_cast<rocemu_queue_header*>(memory);
+}
+
+// Numbers of enum ibv_wr_opcode.
+std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
+  switch (wr_opcode) {
+    case 0:
+      return WorkOpcode::write;
+    case 1:
+      return WorkOpcode::write_imm;
+    case 2:
+      return WorkOpcode::send;
+    case 3:
+      return WorkOpcode::send_imm;
+    case 4:
+      return WorkOpcode::read;
+    case 5:
+      return WorkOpcode::compare_swap;
+    case 6:
+      return WorkOpcode::fetch_add;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Copies a scatter/gather list out, without its empty elements (they name no memory, and their keys
+// are not looked at: IBTA vol 1, 10.7.3.2). Returns the bytes of all elements.
+uint64_t copy_sges(const std::byte* shared, uint32_t count, std::vector<Sge>& sges) {
+  uint64_t total = 0;
+  sges.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    rocemu_sge sge;
+    copy_out(sge, shared + i * sizeof(rocemu_sge));
+    if (sge.length_bytes == 0) continue;
+    sges.push_back({sge.address, sge.length_bytes, wire::LKey{sge.lkey}});
+    total += sge.length_bytes;
+  }
+  return total;
+}
+
+}  // namespace
+
+RingCursor::Next RingCursor::next() noexcept {
+  if (broken_ || entries_ == 0) return Next::none;
+  if (popped_ == seen_producer_) {
+    const uint32_t producer = load_seq_cst(*producer_);
+    if (producer == popped_) return Next::none;
+    const uint32_t in_flight = popped_ - released_;
+    if (producer - popped_ > entries_ - in_flight) {
+      broken_ = true;
+      return Next::nonsense;
+    }
+    seen_producer_ = producer;
+  }
+  return Next::entry;
+}
+
+void RingCursor::skip_all() noexcept {
+  popped_ = released_ = seen_producer_ = load_acquire(*producer_);
+  broken_ = false;
+}
+
+SharedSendQueue::SharedSendQueue(std::byte* memory, const RingLayout& ring,
+                                 uint32_t max_inline_data, uint32_t max_message_bytes)
+    : header_(header_at(memory)),
+      ring_(memory + ring.offset_bytes),
+      layout_(ring),
+      max_inline_data_(max_inline_data),
+      max_message_bytes_(max_message_bytes),
+      cursor_(header_.sq_producer, ring.entries) {
+  sges_.reserve(ring.max_sge);
+}
+
+bool SharedSendQueue::pop(transport::SendWork& work) noexcept {
+  const RingCursor::Next next = cursor_.next();
+  if (next == RingCursor::Next::none) return false;
+  rocemu_send_wqe wqe{};
+  const std::byte* slot = ring_ + size_t{cursor_.slot()} * layout_.stride_bytes;
+  if (next == RingCursor::Next::entry) copy_out(wqe, slot);
+  cursor_.advance();
+  decode(wqe, slot, work);
+  if (next == RingCursor::Next::nonsense) work.fault = WcStatus::local_qp_operation_error;
+  return true;
+}
+
+void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
+                             transport::SendWork& work) noexcept {
+  const std::optional<WorkOpcode> opcode = work_opcode(wqe.opcode);
+  work.wr_id = wqe.wr_id;
+  work.opcode = opcode.value_or(WorkOpcode::send);
+  work.signaled = (wqe.flags & ROCEMU_SEND_SIGNALED) != 0;
+  work.solicited = (wqe.flags & ROCEMU_SEND_SOLICITED) != 0;
+  work.fence = (wqe.flags & ROCEMU_SEND_FENCE) != 0;
+  work.fault = WcStatus::success;
+  work.immediate = wqe.imm_or_rkey;
+  work.remote_address = wqe.remote_address;
+  work.rkey = wire::RKey{wqe.rkey};
+  work.compare_add = wqe.compare_add;
+  work.swap = wqe.swap;
+  work.length_bytes = 0;
+  work.inline_payload = nullptr;
+  work.sges.assign({});
+
+  const bool is_inline = (wqe.flags & ROCEMU_SEND_INLINE) != 0;
+  const bool takes_inline = !transport::is_read_or_atomic(work.opcode);
+  if (!opcode || (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
+      (is_inline && wqe.inline_bytes > max_inline_data_)) {
+    work.fault = WcStatus::local_qp_operation_error;
+    return;
+  }
+  const std::byte* payload = slot + sizeof(rocemu_send_wqe);
+  if (is_inline) {
+    work.inline_payload = payload;
+    work.length_bytes = wqe.inline_bytes;
+    return;
+  }
+  const uint64_t total = copy_sges(payload, wqe.num_sge, sges_);
+  if (total > max_message_bytes_ || (transport::is_atomic(work.opcode) && total != kAtomicBytes)) {
+    work.fault = WcStatus::local_length_error;
+    return;
+  }
+  work.length_bytes = static_cast<uint32_t>(total);
+  work.sges.assign(sges_);
+}
+
+void SharedSendQueue::release(uint32_t count) noexcept {
+  cursor_.release(count);
+  store_release(header_.sq_consumer, cursor_.released());
+}
+
+void SharedSendQueue::reset() noexcept {
+  cursor_.skip_all();
+  store_release(header_.sq_consumer, cursor_.released());
+}
+
+SharedReceiveQueue::SharedReceiveQueue(std::byte* memory, const RingLayout& ring)
+    : header_(header_at(memory)),
+      ring_(memory + ring.offset_bytes),
+      layout_(ring),
+      cursor_(header_.rq_producer, ring.entries) {
+  sges_.reserve(ring.max_sge);
+}
+
+bool SharedReceiveQueue::pop(transport::ReceiveWork& work) noexcept {
+  const RingCursor::Next next = cursor_.next();
+  if (next == RingCursor::Next::none) return false;
+  rocemu_recv_wqe wqe{};
+  const std::byte* slot = ring_ + size_t{cursor_.slot()} * layout_.stride_bytes;
+  if (next == RingCursor::Next::entry) copy_out(wqe, slot);
+
+  work.wr_id = wqe.wr_id;
+  work.fault = WcStatus::success;
+  work.length_bytes = 0;
+  work.sges.assign({});
+  if (next == RingCursor::Next::nonsense || wqe.num_sge > layout_.max_sge) {
+    work.fault = WcStatus::local_qp_operation_error;
+  } else {
+    const uint64_t total = copy_sges(slot + sizeof(rocemu_recv_wqe), wqe.num_sge, sges_);
+    if (total > UINT32_MAX) {
+      work.fault = WcStatus::local_length_error;
+    } else {
+      work.length_bytes = static_cast<uint32_t>(total);
+      work.sges.assign(sges_);
+    }
+  }
+
+  cursor_.advance();
+  cursor_.release(1);
+  store_release(header_.rq_consumer, cursor_.released());
+  return true;
+}
+
+void SharedReceiveQueue::reset() noexcept {
+  cursor_.skip_all();
+  store_release(header_.rq_consumer, cursor_.released());
+}
+
+SharedWorkQueues::SharedWorkQueues(SharedMemory memory, const QpLayout& layout,
+                                   uint32_t max_message_bytes)
+    : memory_(std::move(memory)),
+      send_(memory_.data(), layout.send, layout.max_inline_data, max_message_bytes),
+      receive_(memory_.data(), layout.receive) {}
+
+void SharedWorkQueues::show_state(transport::QpState state) noexcept {
+  // Either the program's post_recv sees ERROR and rings, or the flush that follows sees its entry.
+  store_seq_cst(header_at(memory_.data()).qp_state, static_cast<uint32_t>(state));
+}
+
+void SharedWorkQueues::reset() noexcept {
+  send_.reset();
+  receive_.reset();
+}
+
+}  // namespace rocemu::daemon
