@@ -1,5 +1,5 @@
-// access, readlink and realpath in all their spellings. Answers name paths below /sys, as the
-// program would see them on a machine that has the device.
+// access, readlink, realpath and getxattr (of which ls -l makes use) in all their spellings.
+// Answers name paths below /sys, as the program would see them on a machine that has the device.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,6 +63,16 @@ __attribute__((noinline)) char* realpath_resolved(const char* path, char* out) {
   return strcpy(out, path);
 }
 
+__attribute__((noinline)) ssize_t getxattr_resolved(const char* path, auto next) {
+  Resolved resolved;
+  resolve(path, resolved);
+  if (resolved.where == Where::kCdev || resolved.where == Where::kNowhere) {
+    errno = resolved.where == Where::kCdev ? ENODATA : resolved.error;
+    return -1;
+  }
+  return next(resolved.path);
+}
+
 }  // namespace
 }  // namespace rocemu::preload
 
@@ -120,4 +130,20 @@ ROCEMU_EXPORT char* __realpath_chk(const char* path, char* out, size_t room) {
 
 ROCEMU_EXPORT char* canonicalize_file_name(const char* path) noexcept {
   return realpath(path, nullptr);
+}
+
+ROCEMU_EXPORT ssize_t getxattr(const char* path, const char* name, void* out,
+                               size_t bytes) noexcept {
+  const Real& next = real();
+  if (!concerns(path)) return next.getxattr(path, name, out, bytes);
+  return getxattr_resolved(path,
+                           [&](const char* to) { return next.getxattr(to, name, out, bytes); });
+}
+
+ROCEMU_EXPORT ssize_t lgetxattr(const char* path, const char* name, void* out,
+                                size_t bytes) noexcept {
+  const Real& next = real();
+  if (!concerns(path)) return next.lgetxattr(path, name, out, bytes);
+  return getxattr_resolved(path,
+                           [&](const char* to) { return next.lgetxattr(to, name, out, bytes); });
 }

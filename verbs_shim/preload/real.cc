@@ -68,6 +68,8 @@ void initialise() {
   find(functions.readlinkat, "readlinkat");
   find(functions.realpath, "realpath");
   find(functions.realpath_chk, "__realpath_chk");
+  find(functions.getxattr, "getxattr");
+  find(functions.lgetxattr, "lgetxattr");
   find(functions.write, "write");
   find(functions.close, "close");
   find(functions.socket, "socket");

@@ -51,6 +51,8 @@ struct Real {
   ssize_t (*readlinkat)(int, const char*, char*, size_t);
   char* (*realpath)(const char*, char*);
   char* (*realpath_chk)(const char*, char*, size_t);
+  ssize_t (*getxattr)(const char*, const char*, void*, size_t);
+  ssize_t (*lgetxattr)(const char*, const char*, void*, size_t);
   ssize_t (*write)(int, const void*, size_t);
   int (*close)(int);
   int (*socket)(int, int, int);
