@@ -1,0 +1,143 @@
+// Two hosts with one connected QP each, on a network that loses what it is told to lose: the stage
+// for stories about the transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "emulator/sim/fabric.h"
+#include "emulator/sim/sim_queues.h"
+#include "emulator/wire/packet.h"
+
+namespace rocemu::transport_test {
+
+using namespace rocemu::transport;
+using sim::ReceiveRequest;
+using sim::SendRequest;
+using wire::Operation;
+using wire::Psn;
+
+inline constexpr uint64_t kUs = 1000;
+inline constexpr uint64_t kMs = 1'000'000;
+inline constexpr uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+
+struct PairOptions {
+  sim::NodeOptions node;
+  uint32_t mtu_bytes = 1024;
+  uint32_t a_psn = 100;
+  uint32_t b_psn = 5000;
+  uint8_t timeout = 8;  // 1.05 ms
+  uint8_t retry_count = 3;
+  uint8_t rnr_retry = 3;
+  uint8_t min_rnr_timer = 5;  // 60 us
+  uint8_t max_rd_atomic = 4;
+  uint32_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+};
+
+struct Buffer {
+  uint64_t address = 0;
+  uint32_t length_bytes = 0;
+  uint32_t key = 0;
+  Sge sge() const { return {address, length_bytes, wire::LKey{key}}; }
+  Sge sge(uint32_t offset, uint32_t length) const {
+    return {address + offset, length, wire::LKey{key}};
+  }
+};
+
+// One side: a node, its QP and queues.
+class Host {
+ public:
+  Host(sim::Node& node, size_t send_depth) : node_(node), send_queue(send_depth) {}
+
+  // Registered memory, filled with bytes that depend on `seed`; 0: zero.
+  Buffer buffer(uint32_t length_bytes, uint8_t seed = 0, uint32_t access = kAllAccess);
+  std::vector<std::byte> bytes(const Buffer& buffer);
+  uint64_t word(const Buffer& buffer, uint32_t offset = 0);
+  void set_word(const Buffer& buffer, uint64_t value, uint32_t offset = 0);
+
+  void post(SendRequest request);
+  void receive(uint64_t wr_id, const std::vector<Sge>& sges);
+  void modify(QpState state);
+
+  QpState state() { return node_.endpoint().state(qpn); }
+  const Counters& counters() { return node_.endpoint().counters(); }
+  Endpoint& endpoint() { return node_.endpoint(); }
+  sim::Node& node() { return node_; }
+  bool had_event(QpEvent event) const;
+
+ private:
+  sim::Node& node_;
+
+ public:
+  wire::Qpn qpn{};
+  sim::SimSendQueue send_queue;
+  sim::SimReceiveQueue receive_queue;
+  sim::SimCompletionQueue send_cq;
+  sim::SimCompletionQueue receive_cq;
+  QpAttributes attributes;
+};
+
+// A frame that was sent, as the stories look at it.
+struct Sent {
+  uint64_t now_ns;
+  bool from_a;
+  Operation operation;
+  uint32_t psn;
+  uint32_t payload_bytes;
+  bool ack_request;
+  bool solicited;
+  wire::ExtendedHeaders ext;
+};
+
+class Pair {
+ public:
+  explicit Pair(const PairOptions& options = {});
+
+  sim::Fabric fabric{1};
+  Host a;
+  Host b;
+  std::vector<Sent> sent;
+  // Frames for which this is true do not arrive.
+  std::function<bool(const Sent&)> lose;
+
+  // Runs until nothing is left to happen; fails the test when that takes more than ten seconds.
+  void drive();
+  void run_for(uint64_t ns) { fabric.run(fabric.now_ns() + ns); }
+
+  // Hands `to` a frame that claims to come from its peer. Destination QP, P_Key and addresses are
+  // filled in; the frame is well formed as far as Ethernet, IP, UDP and ICRC go.
+  void inject(Host& to, Operation operation, uint32_t psn, const wire::ExtendedHeaders& ext = {},
+              std::span<const std::byte> payload = {}, bool ack_request = true);
+  std::vector<std::byte> frame_for(Host& to, wire::Bth bth, const wire::ExtendedHeaders& ext,
+                                   std::span<const std::byte> payload);
+
+  // What one side sent of one kind.
+  std::vector<Sent> sent_by(const Host& host, Operation operation) const;
+  size_t count(const Host& host, Operation operation) const {
+    return sent_by(host, operation).size();
+  }
+  Host& peer_of(const Host& host) { return &host == &a ? b : a; }
+
+ private:
+  void connect(Host& host, const PairOptions& options, uint32_t psn, uint32_t peer_psn);
+};
+
+// Requests in one word.
+SendRequest send(const Buffer& from, uint64_t wr_id = 1);
+SendRequest write(const Buffer& from, const Buffer& to, uint64_t wr_id = 1);
+SendRequest read(const Buffer& into, const Buffer& from, uint64_t wr_id = 1);
+SendRequest compare_swap(const Buffer& into, const Buffer& cell, uint64_t compare, uint64_t swap,
+                         uint64_t wr_id = 1);
+SendRequest fetch_add(const Buffer& into, const Buffer& cell, uint64_t add, uint64_t wr_id = 1);
+SendRequest with_immediate(SendRequest request, uint32_t immediate);
+SendRequest fenced(SendRequest request);
+SendRequest unsignaled(SendRequest request);
+
+std::vector<WcStatus> statuses(const sim::SimCompletionQueue& cq);
+std::vector<uint64_t> wr_ids(const sim::SimCompletionQueue& cq);
+
+}  // namespace rocemu::transport_test
