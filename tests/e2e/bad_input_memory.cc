@@ -2,6 +2,7 @@
 // memory they may not use. The statuses are IBTA vol. 1, 11.6.2; a refused remote access also takes
 // the responder to the error state with an affiliated asynchronous error (11.6.3.2).
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -183,15 +184,43 @@ void read_into_unmapped_region(Lab& lab) {
   expect_local_error(link, request, IBV_WC_LOC_PROT_ERR);
 }
 
+// A range of 2 GiB less a block, made of one block of memory mapped again and again, so that a
+// device that pins what it registers is not out of memory.
+class HugeRange {
+ public:
+  static constexpr size_t kBlockBytes = size_t{16} << 20;
+  static constexpr size_t kBytes = (size_t{1} << 31) - kBlockBytes;
+
+  HugeRange() {
+    base_ = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const int fd = memfd_create("block", MFD_CLOEXEC);
+    bool mapped = base_ != MAP_FAILED && fd >= 0 && ftruncate(fd, kBlockBytes) == 0;
+    for (size_t at = 0; mapped && at < kBytes; at += kBlockBytes) {
+      mapped = mmap(static_cast<char*>(base_) + at, kBlockBytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+    }
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (!mapped) fail_errno(error, "mapping a range of 2 GiB");
+  }
+  ~HugeRange() { munmap(base_, kBytes); }
+  HugeRange(const HugeRange&) = delete;
+  HugeRange& operator=(const HugeRange&) = delete;
+
+  void* data() const { return base_; }
+
+ private:
+  void* base_;
+};
+
 // Two SGEs of almost 2 GiB each: valid in themselves, too long together.
 void message_longer_than_the_port_allows(Lab& lab) {
   if (lab.a().port.max_msg_sz > (1u << 31)) throw Skipped("max_msg_sz is over 2^31");
-  constexpr size_t kHuge = (size_t{1} << 31) - kPage;
   Link link = lab.make_link();
-  const Memory memory(kHuge);
-  const MrPtr mr = register_memory(lab.a().pd.get(), memory.data(), kHuge, 0);
+  const HugeRange range;
+  const MrPtr mr = register_memory(lab.a().pd.get(), range.data(), HugeRange::kBytes, 0);
   must(mr.get(), "ibv_reg_mr of almost 2 GiB");
-  const ibv_sge sge{memory.address(), static_cast<uint32_t>(kHuge), mr->lkey};
+  const ibv_sge sge{reinterpret_cast<uintptr_t>(range.data()), HugeRange::kBytes, mr->lkey};
   ibv_sge sges[2] = {sge, sge};
   SendRequest request(IBV_WR_RDMA_WRITE, 1, sge);
   request.remote(link.b.memory.address(), link.b.mr->rkey);
