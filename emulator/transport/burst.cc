@@ -1,7 +1,6 @@
 #include "emulator/transport/burst.h"
 
 #include <cstring>
-#include <span>
 
 #include "emulator/transport/rc_qp.h"
 #include "emulator/wire/icrc.h"
@@ -33,6 +32,7 @@ void Burst::discard_from(uint32_t index) {
     if (frame.qp == first.qp && frame.side == first.side) frame.discarded = true;
   }
   first.qp->on_fetch_failed(first.side, first.psn);
+  failed_qps_.push_back(first.qp);
 }
 
 unsigned Burst::finish(Counters& counters) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "emulator/transport/attributes.h"
@@ -21,6 +22,7 @@ class Burst {
   void begin(FrameSink& sink, unsigned max_frames) {
     sink_ = &sink;
     room_ = max_frames;
+    failed_qps_.clear();
   }
   bool full() const { return frames_.size() >= room_; }
 
@@ -37,6 +39,9 @@ class Burst {
   // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
   // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
   unsigned finish(Counters& counters);
+  // The QPs that the last finish() or discard_added() calls have failed: they may have a NAK to
+  // send.
+  std::span<RcQp* const> failed_qps() const { return failed_qps_; }
 
  private:
   struct Frame {
@@ -56,6 +61,7 @@ class Burst {
   unsigned room_ = 0;
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;
+  std::vector<RcQp*> failed_qps_;
 };
 
 }  // namespace rocemu::transport

@@ -169,6 +169,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
     }
   }
   const unsigned sent = burst_.finish(counters_);
+  for (RcQp* qp : burst_.failed_qps()) touch(*qp);
   settlement_.settle(memory_);
   return sent;
 }

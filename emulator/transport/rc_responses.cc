@@ -54,9 +54,15 @@ void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, uint32_t msn) {
 
 // Takes back what was to be sent for `psn` and later ones.
 void RcResponder::drop_responses_from(wire::Psn psn) {
-  while (!responses_.empty() && (responses_.back().psn + responses_.back().packets).after(psn)) {
-    if (responses_.back().kind != Response::Kind::acknowledge) --rd_atomics_queued_;
-    responses_.pop_back();
+  // A replay may stand behind answers to later requests, so that all have to be looked at.
+  for (size_t left = responses_.size(); left > 0; --left) {
+    const Response response = responses_.front();
+    responses_.pop_front();
+    if (!(response.psn + response.packets).after(psn)) {
+      responses_.push_back() = response;
+    } else if (response.kind != Response::Kind::acknowledge) {
+      --rd_atomics_queued_;
+    }
   }
 }
 
@@ -132,9 +138,11 @@ Turn RcResponder::send_read(Burst& burst, Response& response) {
   if (bytes > 0 &&
       !context_.memory.check_remote(context_.resources.pd, response.rkey, response.value + offset,
                                     bytes, kRemoteRead, range)) {
-    // The region has gone since the request was checked.
+    // The region has gone since the request was checked. What waits behind, the NAK, leaves now.
+    --rd_atomics_queued_;
+    responses_.pop_front();
     on_fetch_failed(psn);
-    return Turn::idle;
+    return transmit(burst);
   }
   const bool first = response.sent == 0;
   const bool last = response.sent + 1 == response.packets;
