@@ -153,11 +153,11 @@ void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) 
   // scatter, so it is settled before this returns.
   std::array<std::byte, sizeof(uint64_t)> value;
   std::memcpy(value.data(), &packet.ext.atomic_original, value.size());
-  if (!scatter_response(request, value, 0, packet.bth.psn)) {
+  if (scatter_response(request, value, 0, packet.bth.psn)) {
+    response_done(now, request);
+  } else {
     fail_oldest(WcStatus::local_protection_error);
-    return;
   }
-  response_done(now, request);
   context_.settlement.settle(context_.memory);
 }
 
