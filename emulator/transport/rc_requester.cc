@@ -148,8 +148,10 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
     ext.immediate = work.immediate;
     // Solicited events belong to messages that consume a receive (IBTA 9.2.3).
     bth.solicited = last && work.solicited && work.opcode != WorkOpcode::write;
-    bth.ack_request = last || static_cast<uint32_t>((psn + 1).distance_from(ack_asked_)) >=
-                                  context_.limits.ack_interval_packets;
+    const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));
+    const auto window_used = static_cast<uint32_t>((psn + 1).distance_from(una_));
+    bth.ack_request = last || since_asked >= context_.limits.ack_interval_packets ||
+                      window_used >= context_.limits.window_packets;
   }
 
   std::byte* payload =

@@ -4,7 +4,8 @@
 // Every packet of a request has a PSN; a READ owns as many as its response will have. From `una_`
 // (the oldest PSN not yet acknowledged) to `sent_end_` (after the newest ever sent) packets are in
 // flight, at most limits.window_packets of them before a new one waits; one READ may reach beyond.
-// An ACK is asked for at the end of every message and every limits.ack_interval_packets.
+// An ACK is asked for at the end of every message, every limits.ack_interval_packets, and when the
+// window is full.
 //
 // Retransmission is go-back-N: the send cursor (`send_index_`, `send_packet_`) is set back to
 // `una_` and runs forward again. Three things set it back: a NAK for a sequence error (at once), an
