@@ -255,18 +255,16 @@ void RcRequester::complete_oldest(WcStatus status) {
   const Request& oldest = requests_.front();
   const SendWork& work = oldest.work;
   if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
-  if (work.signaled || status != WcStatus::success) {
-    Completion completion;
-    completion.wr_id = work.wr_id;
-    completion.qpn = context_.qpn;
-    completion.status = status;
-    completion.opcode = completion_opcode(work.opcode);
-    completion.solicited = status != WcStatus::success;
-    completion.byte_length = is_atomic(work.opcode) ? 8 : work.length_bytes;
-    if (status != WcStatus::success) ++context_.counters.completions_with_error;
-    context_.settlement.complete(context_.qp, Side::requester, *context_.resources.send_cq,
-                                 completion);
-  }
+  Completion completion;
+  completion.wr_id = work.wr_id;
+  completion.qpn = context_.qpn;
+  completion.status = status;
+  completion.opcode = completion_opcode(work.opcode);
+  completion.solicited = status != WcStatus::success;
+  completion.byte_length = is_atomic(work.opcode) ? 8 : work.length_bytes;
+  if (status != WcStatus::success) ++context_.counters.completions_with_error;
+  context_.settlement.complete(context_.qp, Side::requester, *context_.resources.send_cq,
+                               completion, work.signaled);
   context_.resources.send_queue->release(1);
   requests_.pop_front();
   if (send_index_ > 0) {

@@ -11,7 +11,9 @@ void Settlement::settle(Memory& memory) {
     failed_.clear();
     scatters_.clear();
   }
-  for (const Pending& pending : pending_) pending.queue->push(pending.completion);
+  for (const Pending& pending : pending_)
+    if (pending.announce || pending.completion.status != WcStatus::success)
+      pending.queue->push(pending.completion);
   pending_.clear();
 }
 

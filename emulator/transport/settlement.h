@@ -30,8 +30,12 @@ class Settlement {
     scatters_.push_back({&qp, psn, kind});
     return static_cast<uint32_t>(scatters_.size() - 1);
   }
-  void complete(RcQp& qp, Side side, CompletionQueue& queue, const Completion& completion) {
-    pending_.push_back({&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, completion});
+  // `announce` false: a success that the program did not ask to hear of; it is pushed only when its
+  // data could not be moved.
+  void complete(RcQp& qp, Side side, CompletionQueue& queue, const Completion& completion,
+                bool announce = true) {
+    pending_.push_back(
+        {&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, announce, completion});
   }
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
@@ -52,6 +56,7 @@ class Settlement {
     CompletionQueue* queue;
     uint32_t scatters_before;
     Side side;
+    bool announce;
     Completion completion;
   };
   void fail(uint32_t tag);
