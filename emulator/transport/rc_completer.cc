@@ -197,7 +197,9 @@ void RcRequester::progress(TimeNs now) {
   rnr_retries_left_ = context_.attributes.rnr_retry;
   implied_nak_taken_ = false;
   const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
-  ack_deadline_ = una_ == sent_end_ || timeout == kNever ? kNever : now + timeout;
+  // During an RNR wait nothing is sent that could be answered.
+  const bool waiting = una_ == sent_end_ || rnr_until_ != kNever;
+  ack_deadline_ = waiting || timeout == kNever ? kNever : now + timeout;
   // The answer may be to packets that the cursor was about to send again.
   if (send_index_ == 0 && !requests_.empty()) {
     const int32_t done = una_.distance_from(requests_.front().first_psn);

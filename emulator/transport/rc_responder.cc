@@ -85,16 +85,17 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
     // A late copy of a request whose memory has gone since is no error: the requester has its
     // answer.
     const bool readable =
-        (context_.attributes.access & kRemoteRead) != 0 && !(psn + packets).after(expected_psn_) &&
+        (context_.attributes.access & kRemoteRead) != 0 && reth.length_bytes <= kMaxMessageBytes &&
+        !(psn + packets).after(expected_psn_) &&
         (reth.length_bytes == 0 ||
          context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
                                       reth.length_bytes, kRemoteRead, range));
-    if (readable && make_room_for_replay(psn)) queue_read(packet, msn_);
+    if (readable && make_room_for_replay(psn)) queue_read(packet, true);
   } else if (is_atomic_op(op)) {
     for (size_t i = 0; i < atomic_results_.size(); ++i) {
       const AtomicResult result = atomic_results_[i];
       if (result.psn != psn) continue;
-      if (make_room_for_replay(psn)) queue_atomic(psn, result.original, msn_);
+      if (make_room_for_replay(psn)) queue_atomic(psn, result.original, true);
       return;
     }
   }
@@ -246,8 +247,8 @@ void RcResponder::execute_read(const wire::Packet& packet) {
   const wire::Reth& reth = packet.ext.reth;
   const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
   MemoryRange range;
-  if ((context_.attributes.access & kRemoteRead) == 0 || !room_for_rd_atomic() ||
-      reth.length_bytes > (1u << 31)) {
+  if ((context_.attributes.access & kRemoteRead) == 0 || reth.length_bytes > kMaxMessageBytes ||
+      !make_room_for_request()) {
     fail(responder_fault::kInvalidRequest, packet.bth.psn);
     return;
   }
@@ -258,14 +259,14 @@ void RcResponder::execute_read(const wire::Packet& packet) {
     return;
   }
   accept(packet, packets, true);
-  queue_read(packet, msn_);
+  queue_read(packet, false);
 }
 
 void RcResponder::execute_atomic(const wire::Packet& packet) {
   const wire::AtomicEth& atomic = packet.ext.atomic;
   const wire::Psn psn = packet.bth.psn;
-  if ((context_.attributes.access & kRemoteAtomic) == 0 || !room_for_rd_atomic() ||
-      atomic.virtual_address % sizeof(uint64_t) != 0) {
+  if ((context_.attributes.access & kRemoteAtomic) == 0 ||
+      atomic.virtual_address % sizeof(uint64_t) != 0 || !make_room_for_request()) {
     fail(responder_fault::kInvalidRequest, psn);
     return;
   }
@@ -289,7 +290,7 @@ void RcResponder::execute_atomic(const wire::Packet& packet) {
     atomic_results_.pop_front();
   atomic_results_.push_back() = {psn, original};
   accept(packet, 1, true);
-  queue_atomic(psn, original, msn_);
+  queue_atomic(psn, original, false);
 }
 
 bool RcResponder::room_for_rd_atomic() const {

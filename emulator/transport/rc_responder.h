@@ -51,7 +51,8 @@ class RcResponder {
     wire::RKey rkey{};
     uint32_t length_bytes = 0;
     uint32_t packets = 1;
-    uint32_t sent = 0;  // packets of it
+    uint32_t sent = 0;    // packets of it
+    bool replay = false;  // sent once before
   };
   struct AtomicResult {
     wire::Psn psn;
@@ -75,10 +76,13 @@ class RcResponder {
 
   // rc_responses.cc
   void queue_acknowledge(uint8_t syndrome, wire::Psn psn);
-  void queue_read(const wire::Packet& packet, uint32_t msn);
-  void queue_atomic(wire::Psn psn, uint64_t original, uint32_t msn);
+  void queue_read(const wire::Packet& packet, bool replay);
+  void queue_atomic(wire::Psn psn, uint64_t original, bool replay);
+  template <class Unwanted>
+  void drop_responses_if(Unwanted unwanted);
   void drop_responses_from(wire::Psn psn);
   bool make_room_for_replay(wire::Psn psn);
+  bool make_room_for_request();
   Turn send_acknowledge(Burst& burst, const Response& response);
   Turn send_atomic(Burst& burst, const Response& response);
   Turn send_read(Burst& burst, Response& response);

@@ -16,6 +16,11 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
       last.msn = msn_;
       return;
     }
+    // Of two NAKs for the same packet the newer one counts.
+    if (last.syndrome != wire::syndrome::kAck && last.psn == psn) {
+      last.syndrome = syndrome;
+      return;
+    }
     // Behind a NAK that has not left, an ACK of what came before says nothing new.
     if (syndrome == wire::syndrome::kAck && nak_sent_) return;
   }
@@ -27,13 +32,14 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
   response.msn = msn_;
 }
 
-void RcResponder::queue_read(const wire::Packet& packet, uint32_t msn) {
+void RcResponder::queue_read(const wire::Packet& packet, bool replay) {
   Response& response = responses_.push_back();
   response = Response{};
   response.kind = Response::Kind::read;
   response.syndrome = wire::syndrome::kAck;
   response.psn = packet.bth.psn;
-  response.msn = msn;
+  response.msn = msn_;
+  response.replay = replay;
   response.value = packet.ext.reth.virtual_address;
   response.rkey = packet.ext.reth.rkey;
   response.length_bytes = packet.ext.reth.length_bytes;
@@ -41,24 +47,24 @@ void RcResponder::queue_read(const wire::Packet& packet, uint32_t msn) {
   ++rd_atomics_queued_;
 }
 
-void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, uint32_t msn) {
+void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, bool replay) {
   Response& response = responses_.push_back();
   response = Response{};
   response.kind = Response::Kind::atomic;
   response.syndrome = wire::syndrome::kAck;
   response.psn = psn;
-  response.msn = msn;
+  response.msn = msn_;
+  response.replay = replay;
   response.value = original;
   ++rd_atomics_queued_;
 }
 
-// Takes back what was to be sent for `psn` and later ones.
-void RcResponder::drop_responses_from(wire::Psn psn) {
-  // A replay may stand behind answers to later requests, so that all have to be looked at.
+template <class Unwanted>
+void RcResponder::drop_responses_if(Unwanted unwanted) {
   for (size_t left = responses_.size(); left > 0; --left) {
     const Response response = responses_.front();
     responses_.pop_front();
-    if (!(response.psn + response.packets).after(psn)) {
+    if (!unwanted(response)) {
       responses_.push_back() = response;
     } else if (response.kind != Response::Kind::acknowledge) {
       --rd_atomics_queued_;
@@ -66,9 +72,16 @@ void RcResponder::drop_responses_from(wire::Psn psn) {
   }
 }
 
+// Takes back what was to be sent for `psn` and later ones.
+void RcResponder::drop_responses_from(wire::Psn psn) {
+  drop_responses_if(
+      [&](const Response& response) { return (response.psn + response.packets).after(psn); });
+}
+
 // Whether the answer to `psn` is to be sent again. Not if its first sending is still to come: the
 // request is then a copy that the network made. When the queue is full, the requester has gone back
-// to `psn` and will ask again for all that waits behind it.
+// to `psn` and will ask again for the other replays; if there is none, it has as many answers to
+// come as it may, and this is an old copy.
 bool RcResponder::make_room_for_replay(wire::Psn psn) {
   for (size_t i = 0; i < responses_.size(); ++i) {
     const Response& response = responses_[i];
@@ -78,7 +91,25 @@ bool RcResponder::make_room_for_replay(wire::Psn psn) {
         within < static_cast<int32_t>(response.packets))
       return false;
   }
-  if (!room_for_rd_atomic()) drop_responses_from(psn);
+  if (!room_for_rd_atomic())
+    drop_responses_if([](const Response& response) { return response.replay; });
+  return room_for_rd_atomic();
+}
+
+// Whether one more READ or atomic may wait. A requester that has gone back and has got its answers
+// after all may ask while replays wait. They are answers it no longer needs, the oldest first.
+bool RcResponder::make_room_for_request() {
+  if (room_for_rd_atomic()) return true;
+  const Response* oldest = nullptr;
+  for (size_t i = 0; i < responses_.size(); ++i) {
+    const Response& response = responses_[i];
+    if (response.replay && (oldest == nullptr || response.psn.before(oldest->psn)))
+      oldest = &response;
+  }
+  if (oldest == nullptr) return false;
+  const wire::Psn psn = oldest->psn;
+  drop_responses_if(
+      [&](const Response& response) { return response.replay && response.psn == psn; });
   return room_for_rd_atomic();
 }
 

@@ -80,9 +80,12 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
   return WcOpcode::send;
 }
 
+// The longest message (IBTA vol 1, 9.7.2).
+inline constexpr uint32_t kMaxMessageBytes = 1u << 31;
+
 // Packets of a message: at least one.
 constexpr uint32_t packets_of(uint32_t length_bytes, uint32_t mtu_bytes) {
-  return length_bytes == 0 ? 1 : (length_bytes + mtu_bytes - 1) / mtu_bytes;
+  return length_bytes == 0 ? 1 : (length_bytes - 1) / mtu_bytes + 1;
 }
 
 }  // namespace rocemu::transport
