@@ -5,7 +5,7 @@
 #
 # Rules:
 #   layers    a folder includes only the folders that the table below gives it
-#   pure      emulator/ outside daemon/ and cli/ knows no DPDK, socket, thread or clock
+#   pure      emulator/ outside daemon/ and cli/, and impairment/, know no DPDK, socket, thread or clock
 #   abi       verbs_shim/abi includes nothing but the C library
 #   no-rdma   dpdk_io knows Ethernet, so no RDMA header
 #   no-dpdk   DPDK headers belong to dpdk_io and emulator/daemon
@@ -22,11 +22,12 @@ BEGIN {
   allowed["emulator/cm"] = "emulator/wire emulator/cm"
   allowed["emulator/dma"] = "emulator/dma"
   allowed["emulator/device"] = "emulator/wire emulator/transport emulator/cm emulator/dma emulator/device"
-  allowed["emulator/sim"] = "emulator/wire emulator/transport emulator/cm emulator/device emulator/sim"
+  allowed["emulator/sim"] = "emulator/wire emulator/transport emulator/cm emulator/device emulator/sim impairment"
   allowed["emulator/daemon"] = "emulator/wire emulator/transport emulator/cm emulator/dma " \
-                               "emulator/device emulator/daemon dpdk_io verbs_shim/abi"
-  allowed["emulator/cli"] = "emulator/cli verbs_shim/abi"
-  allowed["dpdk_io"] = "dpdk_io"
+                               "emulator/device emulator/daemon dpdk_io impairment verbs_shim/abi"
+  allowed["emulator/cli"] = "emulator/cli impairment verbs_shim/abi"
+  allowed["dpdk_io"] = "dpdk_io impairment"
+  allowed["impairment"] = "impairment"
   allowed["verbs_shim/abi"] = "verbs_shim/abi"
   allowed["verbs_shim/provider"] = "verbs_shim/abi verbs_shim/provider"
   allowed["verbs_shim/preload"] = "verbs_shim/abi verbs_shim/preload"
@@ -70,7 +71,7 @@ function check_angled(part, name) {
   if (name ~ dpdk && part != "dpdk_io" && part != "emulator/daemon") {
     complain("no-dpdk", part " may not include <" name ">")
   }
-  if (name ~ impure && part ~ /^emulator\// && part != "emulator/daemon" && part != "emulator/cli") {
+  if (name ~ impure && part ~ /^(emulator\/|impairment)/ && part != "emulator/daemon" && part != "emulator/cli") {
     complain("pure", part " may not include <" name ">")
   }
   if (name ~ rdma && part == "dpdk_io") complain("no-rdma", part " may not include <" name ">")
@@ -110,7 +111,7 @@ END {
 '
 
 folders=()
-for folder in emulator dpdk_io verbs_shim tests; do
+for folder in emulator dpdk_io impairment verbs_shim tests; do
   [[ -d $folder ]] && folders+=("$folder")
 done
 ((${#folders[@]} > 0)) || {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/sim/impairment/link.h"
 #include "emulator/sim/node.h"
+#include "impairment/link.h"
 
 namespace rocemu::sim {
 

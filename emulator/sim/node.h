@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/sim/impairment/random.h"
 #include "emulator/sim/sim_memory.h"
 #include "emulator/transport/endpoint.h"
+#include "impairment/random.h"
 
 namespace rocemu::sim {
 
@@ -56,6 +56,8 @@ class Node : public transport::EventSink, public transport::FrameSink {
   uint64_t poll_at_ns() const { return poll_at_ns_; }
 
   std::vector<NodeEvent> events;
+  // Called after every turn of the loop, when set.
+  std::function<void()> after_poll;
 
   void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
   void on_qp_error(wire::Qpn qpn) noexcept override;

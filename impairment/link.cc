@@ -1,4 +1,4 @@
-#include "emulator/sim/impairment/link.h"
+#include "impairment/link.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "emulator/sim/impairment/random.h"
+#include "impairment/random.h"
 
 namespace rocemu::impairment {
 
