@@ -83,6 +83,7 @@ void Node::poll(uint64_t now_ns) {
     endpoint_.on_frames(now_ns, frames);
   }
   endpoint_.transmit(now_ns, *this, options_.tx_burst);
+  if (after_poll) after_poll();
 
   if (!received_.empty() || endpoint_.wants_transmit()) {
     poll_by(now_ns);

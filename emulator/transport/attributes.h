@@ -60,4 +60,13 @@ struct TransportLimits {
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
 };
 
+// How much it has under way.
+struct QpLoad {
+  uint32_t requests = 0;             // taken off the send queue, not completed
+  uint32_t unacknowledged_psns = 0;  // sent, not acknowledged
+  uint32_t rd_atomics = 0;           // READs and atomics that wait for their answer
+  uint32_t queued_responses = 0;     // answers that have not left
+  uint32_t kept_atomic_results = 0;  // for the case that an atomic is asked for again
+};
+
 }  // namespace rocemu::transport

@@ -90,6 +90,11 @@ bool Endpoint::draining(wire::Qpn qpn) const {
   return qp != nullptr && qp->draining();
 }
 
+QpLoad Endpoint::load(wire::Qpn qpn) const {
+  const RcQp* qp = find(qpn);
+  return qp == nullptr ? QpLoad{} : qp->load();
+}
+
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   wire::Packet packet;
   for (const std::span<const std::byte> frame : frames) {

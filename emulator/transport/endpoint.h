@@ -49,6 +49,8 @@ class Endpoint {
   // True while the send queue in state SQD still waits for answers.
   bool draining(wire::Qpn qpn) const;
 
+  QpLoad load(wire::Qpn qpn) const;
+
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
   // not whole is counted and dropped. The bytes must stay valid for the length of the call.
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);

@@ -24,6 +24,13 @@ bool RcQp::draining() const {
   return context_.state == QpState::send_queue_drain && !requester_.drained();
 }
 
+QpLoad RcQp::load() const {
+  QpLoad load;
+  requester_.add_load(load);
+  responder_.add_load(load);
+  return load;
+}
+
 void RcQp::modify(QpState state, const QpAttributes& attributes) {
   const QpState before = context_.state;
   context_.attributes = attributes;

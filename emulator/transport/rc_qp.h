@@ -19,6 +19,7 @@ class RcQp {
   wire::Qpn qpn() const { return context_.qpn; }
   QpState state() const { return context_.state; }
   bool draining() const;
+  QpLoad load() const;
 
   void modify(QpState state, const QpAttributes& attributes);
   void on_packet(TimeNs now, const wire::Packet& packet);

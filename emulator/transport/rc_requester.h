@@ -34,6 +34,11 @@ class RcRequester {
   void start();  // to RTS: the first PSN is attributes.send_psn
   void note_draining() { drain_noted_ = false; }
   bool drained() const { return requests_.empty(); }
+  void add_load(QpLoad& load) const {
+    load.requests = static_cast<uint32_t>(requests_.size());
+    load.unacknowledged_psns = static_cast<uint32_t>(sent_end_.distance_from(una_));
+    load.rd_atomics = rd_atomics_;
+  }
 
   Turn transmit(TimeNs now, Burst& burst);
   void on_response(TimeNs now, const wire::Packet& packet);

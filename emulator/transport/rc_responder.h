@@ -33,6 +33,11 @@ class RcResponder {
   void on_request(const wire::Packet& packet);
   Turn transmit(Burst& burst);
 
+  void add_load(QpLoad& load) const {
+    load.queued_responses = static_cast<uint32_t>(responses_.size());
+    load.kept_atomic_results = static_cast<uint32_t>(atomic_results_.size());
+  }
+
   void flush();         // the receive under way
   void flush_posted();  // what still stands in the queue
   void on_fetch_failed(wire::Psn psn);

@@ -1,0 +1,226 @@
+#include "tests/sim/scenario.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "emulator/sim/packet_text.h"
+#include "tests/sim/flow.h"
+
+namespace rocemu::sim_scenarios {
+
+using transport::QpState;
+
+namespace {
+
+constexpr transport::PdHandle kPd = 3;
+constexpr uint64_t kTimeLimitNs = 1'000'000'000'000;
+constexpr uint64_t kEventLimit = 10'000'000;
+
+class Scenario {
+ public:
+  Scenario(uint64_t seed, bool trace) : plan_(draw_plan(seed)), fabric_(plan_.fabric_seed) {
+    for (const sim::NodeOptions& options : plan_.nodes) fabric_.add_node(options);
+    counters_.resize(plan_.nodes.size());
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      sim::Node& node = fabric_.node(i);
+      counters_[i].address = node.memory().allocate(8);
+      counters_[i].key =
+          node.memory().register_region(kPd, counters_[i].address, 8, transport::kRemoteAtomic);
+      for (size_t j = 0; j < plan_.nodes.size(); ++j)
+        fabric_.set_link(node, fabric_.node(j), plan_.links[i * plan_.nodes.size() + j]);
+    }
+    for (size_t i = 0; i < plan_.connections.size(); ++i) connect(i);
+    for (size_t i = 0; i < plan_.nodes.size(); ++i)
+      fabric_.node(i).after_poll = [this] { after_poll(); };
+    fabric_.observer = [this, trace](const sim::FrameRecord& record) {
+      if (record.kind == sim::FrameRecord::Kind::sent) ++frames_;
+      if (trace) std::printf("%s\n", describe(record).c_str());
+      return true;
+    };
+    if (trace) trace_completions();
+  }
+
+  Outcome run() {
+    for (const auto& flow : flows_) flow->start();
+    finish("the requests");
+    if (verdict_.ok()) check_calm();
+    for (const auto& flow : flows_)
+      if (verdict_.ok()) flow->check_end();
+    if (verdict_.ok()) check_counters();
+    for (const auto& party : parties_) {
+      party->node.endpoint().modify(party->qpn, QpState::error, party->attributes);
+      party->node.wake();
+    }
+    if (verdict_.ok()) finish("the flush");
+    for (const auto& flow : flows_)
+      if (verdict_.ok()) flow->check_flushed();
+    for (const auto& party : parties_) party->node.endpoint().destroy(party->qpn);
+    for (size_t i = 0; i < fabric_.node_count(); ++i) {
+      verdict_.check(fabric_.node(i).memory().guards_intact(), "written behind a buffer");
+      verdict_.check(fabric_.node(i).endpoint().qp_count() == 0, "a QP is left");
+    }
+
+    Outcome outcome;
+    outcome.failure = verdict_.text();
+    outcome.frames = frames_;
+    outcome.virtual_ns = fabric_.now_ns();
+    for (const auto& party : parties_) outcome.requests += party->send_queue.posted();
+    for (const auto& flow : flows_) outcome.failed_connection |= flow->failed();
+    return outcome;
+  }
+
+ private:
+  void connect(size_t index) {
+    const Connection& connection = plan_.connections[index];
+    Party* pair[2];
+    for (size_t i = 0; i < 2; ++i) {
+      parties_.push_back(std::make_unique<Party>(fabric_.node(connection.side[i].node),
+                                                 connection.direction[i].send_depth));
+      pair[i] = parties_.back().get();
+      pair[i]->qpn =
+          *pair[i]->node.endpoint().create_rc({kPd, &pair[i]->send_queue, &pair[i]->receive_queue,
+                                               &pair[i]->send_cq, &pair[i]->receive_cq});
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      set_up(*pair[i], *pair[1 - i], connection, i);
+      flows_.push_back(std::make_unique<Flow>(
+          plan_, connection, static_cast<uint32_t>(i), *pair[i], *pair[1 - i],
+          counters_[connection.side[1 - i].node], fabric_, verdict_,
+          "connection " + std::to_string(index) + " side " + std::to_string(i)));
+    }
+  }
+
+  void set_up(Party& party, const Party& peer, const Connection& connection, size_t index) {
+    const QpSide& side = connection.side[index];
+    const QpSide& other = connection.side[1 - index];
+    transport::QpAttributes& attributes = party.attributes;
+    attributes.path = party.node.path_to(peer.node);
+    attributes.path_mtu_bytes = connection.mtu_bytes;
+    attributes.remote_qpn = peer.qpn;
+    attributes.send_psn = wire::Psn(side.first_psn);
+    attributes.receive_psn = wire::Psn(other.first_psn);
+    attributes.access = transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
+    attributes.max_rd_atomic = side.max_rd_atomic;
+    attributes.max_dest_rd_atomic = other.max_rd_atomic;
+    attributes.min_rnr_timer = side.min_rnr_timer;
+    attributes.timeout = side.timeout;
+    attributes.retry_count = side.retry_count;
+    attributes.rnr_retry = side.rnr_retry;
+    for (QpState state : {QpState::init, QpState::ready_to_receive, QpState::ready_to_send})
+      party.node.endpoint().modify(party.qpn, state, attributes);
+
+    if (side.kill_at_ns)
+      fabric_.at(*side.kill_at_ns, [&party] {
+        party.killed = true;
+        party.node.endpoint().modify(party.qpn, QpState::error, party.attributes);
+        party.node.wake();
+      });
+    if (side.pause_at_ns) {
+      fabric_.at(*side.pause_at_ns, [&party] { change(party, QpState::send_queue_drain); });
+      fabric_.at(*side.pause_at_ns + side.resume_after_ns,
+                 [&party] { change(party, QpState::ready_to_send); });
+    }
+  }
+
+  static void change(Party& party, QpState state) {
+    if (party.in_error()) return;
+    party.node.endpoint().modify(party.qpn, state, party.attributes);
+    party.node.wake();
+  }
+
+  void after_poll() {
+    for (const auto& flow : flows_) flow->post_due();
+    for (size_t i = 0; i < parties_.size(); ++i) check_bounds(i);
+  }
+
+  void check_bounds(size_t index) {
+    Party& party = *parties_[index];
+    const QpSide& side = plan_.connections[index / 2].side[index % 2];
+    const QpSide& other = plan_.connections[index / 2].side[1 - index % 2];
+    const transport::QpLoad load = party.node.endpoint().load(party.qpn);
+    const uint32_t window = party.node.endpoint().limits().window_packets;
+    const uint32_t longest_read = 65536 / plan_.connections[index / 2].mtu_bytes;
+    verdict_.check(load.requests <= window + 1, "more requests taken than the window bounds");
+    verdict_.check(load.unacknowledged_psns <= window - 1 + longest_read, "the window is exceeded");
+    verdict_.check(load.rd_atomics <= side.max_rd_atomic, "more READs and atomics than allowed");
+    verdict_.check(load.queued_responses <= 2u * other.max_rd_atomic + 3,
+                   "more answers wait than READs and atomics account for");
+    verdict_.check(load.kept_atomic_results <= std::max<uint32_t>(other.max_rd_atomic, 1),
+                   "more atomic results kept than needed");
+  }
+
+  void finish(const char* what) {
+    // In slices, so that a failure ends the run.
+    for (uint64_t events = 0; events < kEventLimit && verdict_.ok(); events += 1000)
+      if (fabric_.run(kTimeLimitNs, 1000)) return;
+    verdict_.check(false, (std::string("did not come to an end: ") + what).c_str());
+  }
+
+  // Without faults and errors nothing is sent twice.
+  void check_calm() {
+    if (!plan_.calm) return;
+    uint64_t rnr = 0;
+    bool failed = false;
+    for (const auto& party : parties_) failed |= party->in_error();
+    for (size_t i = 0; i < fabric_.node_count(); ++i)
+      rnr += fabric_.node(i).endpoint().counters().rnr_naks_sent;
+    if (rnr > 0 || failed) return;
+    for (size_t i = 0; i < fabric_.node_count(); ++i) {
+      const transport::Counters& counters = fabric_.node(i).endpoint().counters();
+      verdict_.check(counters.retransmitted_frames == 0, "sent twice on a perfect network");
+      verdict_.check(counters.ack_timeouts == 0, "an ACK timeout on a perfect network");
+      verdict_.check(counters.implied_naks + counters.sequence_naks_sent == 0,
+                     "a NAK on a perfect network");
+      verdict_.check(counters.duplicate_requests == 0, "a duplicate on a perfect network");
+    }
+  }
+
+  void check_counters() {
+    for (size_t i = 0; i < counters_.size(); ++i) {
+      SharedCounter& counter = counters_[i];
+      uint64_t value;
+      std::memcpy(&value, fabric_.node(i).memory().at(counter.address, 8).data(), sizeof value);
+      std::ranges::sort(counter.seen);
+      verdict_.check(std::ranges::adjacent_find(counter.seen) == counter.seen.end(),
+                     "two fetch_adds saw the same value");
+      verdict_.check(counter.seen.empty() || counter.seen.back() < value,
+                     "a fetch_add saw more than the counter has");
+      verdict_.check(value <= counter.posted && value >= counter.seen.size(),
+                     "a fetch_add was executed twice or not at all");
+    }
+  }
+
+  void trace_completions() {
+    for (const auto& party : parties_) {
+      for (const bool receive : {false, true}) {
+        sim::SimCompletionQueue& cq = receive ? party->receive_cq : party->send_cq;
+        cq.on_push = [this, inner = cq.on_push, receive,
+                      node = party->node.index()](const transport::Completion& completion) {
+          std::printf("%14.3f us  %u       %s completion qp %u wr_id %llu status %d\n",
+                      static_cast<double>(fabric_.now_ns()) / 1000, node,
+                      receive ? "receive" : "send", completion.qpn.value,
+                      static_cast<unsigned long long>(completion.wr_id),
+                      static_cast<int>(completion.status));
+          inner(completion);
+        };
+      }
+    }
+  }
+
+  Plan plan_;
+  sim::Fabric fabric_;
+  Verdict verdict_;
+  std::vector<SharedCounter> counters_;  // by node
+  std::vector<std::unique_ptr<Party>> parties_;
+  std::vector<std::unique_ptr<Flow>> flows_;
+  uint64_t frames_ = 0;
+};
+
+}  // namespace
+
+Outcome run_scenario(uint64_t seed, bool trace) { return Scenario(seed, trace).run(); }
+
+}  // namespace rocemu::sim_scenarios
