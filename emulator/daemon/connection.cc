@@ -66,6 +66,7 @@ void Connection::read() {
   switch (receive_message(socket_.native_handle(), *message_)) {
     case ReceiveResult::message:
       on_request(*message_);
+      message_->close_fds();
       return;
     case ReceiveResult::nothing:
       read_next();

@@ -1,4 +1,5 @@
-// The write end of a program's pipe for completion events or async events.
+// The write end of a program's pipe for completion events or async events. The process ignores
+// SIGPIPE: a program may close its end at any time.
 //
 // The pipe is the program's own, so it could hold up a writer: O_NONBLOCK is a flag of the open
 // file, which the program shares and can take away at any time. The pipe is therefore opened anew

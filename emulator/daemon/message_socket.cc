@@ -43,8 +43,7 @@ bool take_fds(msghdr& header, ReceivedMessage& message) {
 
 ReceiveResult receive_message(int socket, ReceivedMessage& message) {
   message.length_bytes = 0;
-  for (UniqueFd& fd : message.fds) fd.reset();
-  message.fd_count = 0;
+  message.close_fds();
 
   alignas(cmsghdr) char control[kControlBytes];
   iovec data{message.buffer.data(), message.buffer.size()};

@@ -19,6 +19,10 @@ struct ReceivedMessage {
   std::array<UniqueFd, ROCEMU_MESSAGE_MAX_FDS> fds;
   size_t fd_count = 0;
 
+  void close_fds() {
+    for (UniqueFd& fd : fds) fd.reset();
+    fd_count = 0;
+  }
   std::span<const std::byte> bytes() const { return {buffer.data(), length_bytes}; }
 };
 

@@ -55,9 +55,10 @@ void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
   add_limit(section, "quantum_frames", limits.quantum_frames, 1u, 64u);
 }
 
-// CLI11 says "INI was not able to parse NAME", also of TOML.
+// CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
 std::string setting_named(const std::string& message) {
-  return message.substr(message.find_last_of(' ') + 1);
+  const std::string name = message.substr(message.find_last_of(' ') + 1);
+  return name.substr(0, name.find(".++"));
 }
 
 }  // namespace

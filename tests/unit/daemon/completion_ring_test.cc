@@ -1,0 +1,123 @@
+#include <catch2/catch.hpp>
+
+#include "emulator/daemon/queue_layout.h"
+#include "emulator/daemon/shared_completion_ring.h"
+
+namespace rocemu::daemon {
+namespace {
+
+using transport::Completion;
+using transport::WcStatus;
+
+struct Cq {
+  explicit Cq(uint32_t entries = 4) {
+    SharedMemory shared("test", cq_memory_bytes(entries));
+    memory = shared.data();
+    clock.advance_to(123);
+    ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, clock);
+  }
+  rocemu_cq_header& header() { return *reinterpret_cast<rocemu_cq_header*>(memory); }
+  const rocemu_cqe& entry(uint32_t index) {
+    return reinterpret_cast<const rocemu_cqe*>(memory + ROCEMU_CQ_RING_OFFSET)[index];
+  }
+  bool push(uint64_t wr_id, bool solicited = false, WcStatus status = WcStatus::success) {
+    Completion completion;
+    completion.wr_id = wr_id;
+    completion.solicited = solicited;
+    completion.status = status;
+    return ring->push(completion);
+  }
+
+  EngineClock clock;
+  std::byte* memory = nullptr;
+  std::unique_ptr<SharedCompletionRing> ring;
+};
+
+}  // namespace
+
+TEST_CASE("completions appear when they are published, with every field") {
+  Cq cq;
+  Completion completion;
+  completion.wr_id = 9;
+  completion.qpn = wire::Qpn{77};
+  completion.status = WcStatus::remote_access_error;
+  completion.opcode = transport::WcOpcode::receive_rdma_with_imm;
+  completion.has_immediate = true;
+  completion.immediate = 0xa1b2c3d4;
+  completion.byte_length = 4321;
+  REQUIRE(cq.ring->push(completion));
+  CHECK(cq.header().producer == 0);
+  CHECK_FALSE(cq.ring->publish());
+  CHECK(cq.header().producer == 1);
+  const rocemu_cqe& entry = cq.entry(0);
+  CHECK(entry.wr_id == 9);
+  CHECK(entry.qp_num == 77);
+  CHECK(entry.status == 10);
+  CHECK(entry.opcode == 129);
+  CHECK(entry.wc_flags == 2);
+  CHECK(entry.imm_or_rkey == 0xa1b2c3d4);
+  CHECK(entry.byte_length == 4321);
+  CHECK(entry.timestamp_ns == 123);
+  CHECK(entry.dead == 0);
+}
+
+TEST_CASE("a full ring takes no more, says so, and goes on when the program has polled") {
+  Cq cq;
+  for (uint64_t i = 0; i < 4; ++i) REQUIRE(cq.push(i));
+  CHECK(cq.header().overrun == 0);
+  CHECK_FALSE(cq.push(4));
+  CHECK(cq.header().overrun == 1);
+  cq.ring->publish();
+  cq.header().consumer = 1;
+  CHECK(cq.push(5));
+  CHECK_FALSE(cq.push(6));
+  CHECK(cq.entry(0).wr_id == 5);
+}
+
+TEST_CASE("a consumer index that never was makes the ring look full and does no harm") {
+  Cq cq;
+  for (uint64_t i = 0; i < 4; ++i) REQUIRE(cq.push(i));
+  cq.header().consumer = GENERATE(5u, 100u, 0x80000000u, 0xffffffffu);
+  CHECK_FALSE(cq.push(4));
+  CHECK(cq.entry(0).wr_id == 0);
+}
+
+TEST_CASE("an armed CQ asks for one event") {
+  Cq cq;
+  cq.push(1);
+  CHECK_FALSE(cq.ring->publish());
+  cq.header().arm = ROCEMU_CQ_ARM_NEXT;
+  CHECK_FALSE(cq.ring->publish());  // nothing new
+  cq.push(2);
+  CHECK(cq.ring->publish());
+  CHECK(cq.header().arm == ROCEMU_CQ_UNARMED);
+  cq.push(3);
+  CHECK_FALSE(cq.ring->publish());
+}
+
+TEST_CASE("armed for solicited completions, only those and errors count") {
+  Cq cq(16);
+  cq.header().arm = ROCEMU_CQ_ARM_SOLICITED;
+  cq.push(1);
+  CHECK_FALSE(cq.ring->publish());
+  CHECK(cq.header().arm == ROCEMU_CQ_ARM_SOLICITED);
+
+  cq.push(2, true);
+  cq.push(3);
+  CHECK(cq.ring->publish());
+
+  cq.header().arm = ROCEMU_CQ_ARM_SOLICITED;
+  cq.push(4);
+  CHECK_FALSE(cq.ring->publish());  // what was solicited before has had its event
+  cq.push(5, false, WcStatus::flush_error);
+  CHECK(cq.ring->publish());
+}
+
+TEST_CASE("an arm value that means nothing asks for nothing") {
+  Cq cq;
+  cq.header().arm = 0xdead;
+  cq.push(1, true);
+  CHECK_FALSE(cq.ring->publish());
+}
+
+}  // namespace rocemu::daemon

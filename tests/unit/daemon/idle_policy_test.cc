@@ -1,0 +1,69 @@
+#include "emulator/daemon/idle_policy.h"
+
+#include <catch2/catch.hpp>
+
+namespace rocemu::daemon {
+namespace {
+
+using Action = IdlePolicy::Action;
+using TimeNs = IdlePolicy::TimeNs;
+
+constexpr TimeNs kUs = 1000;
+constexpr TimeNs kMs = 1000 * kUs;
+
+// Empty turns of 100 ns until it sleeps; when that was.
+TimeNs idle_until_sleep(IdlePolicy& policy, TimeNs now, unsigned* yields = nullptr) {
+  for (;; now += 100) {
+    const Action action = policy.on_empty_turn(now);
+    if (action == Action::sleep) return now;
+    if (action == Action::yield && yields != nullptr) ++*yields;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("without work it polls, yields every eighth turn, and sleeps after 50 us") {
+  IdlePolicy policy;
+  unsigned yields = 0;
+  CHECK(idle_until_sleep(policy, kMs, &yields) == kMs + 50 * kUs);
+  CHECK(yields == 500 / 8);
+}
+
+TEST_CASE("work starts the time anew") {
+  IdlePolicy policy;
+  for (TimeNs now = kMs; now < kMs + 40 * kUs; now += 100) policy.on_empty_turn(now);
+  policy.on_work();
+  CHECK(idle_until_sleep(policy, 2 * kMs) == 2 * kMs + 50 * kUs);
+}
+
+TEST_CASE("a yield that took long starts block mode, which sleeps at once") {
+  IdlePolicy policy;
+  policy.on_yield(kMs, kMs + 300 * kUs);
+  CHECK_FALSE(policy.block_mode(2 * kMs));
+  policy.on_yield(kMs, kMs + 301 * kUs);
+  const TimeNs start = kMs + 301 * kUs;
+  CHECK(policy.block_mode(start));
+  policy.on_work();
+  CHECK(idle_until_sleep(policy, start) <= start + kUs);
+  CHECK(policy.block_mode(start + 20 * kMs - 1));
+  CHECK_FALSE(policy.block_mode(start + 20 * kMs));
+}
+
+TEST_CASE("block mode that is needed again soon lasts longer, up to a bound") {
+  IdlePolicy policy;
+  TimeNs now = kMs;
+  TimeNs length = 0;
+  for (const TimeNs expected : {20 * kMs, 40 * kMs, 80 * kMs, 160 * kMs, 200 * kMs, 200 * kMs}) {
+    policy.on_yield(now, now + kMs);
+    now += kMs;
+    for (length = 0; policy.block_mode(now + length); length += kMs) {
+    }
+    CHECK(length == expected);
+    now += length;
+  }
+  now += 1000 * kMs;
+  policy.on_yield(now, now + kMs);
+  CHECK_FALSE(policy.block_mode(now + kMs + 20 * kMs));
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,156 @@
+#include "emulator/daemon/message_codec.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace rocemu::daemon {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes message(uint32_t op, size_t size_bytes) {
+  Bytes bytes(size_bytes);
+  rocemu_header header{};
+  header.op = op;
+  header.length = static_cast<uint32_t>(size_bytes);
+  header.cookie = 99;
+  std::memcpy(bytes.data(), &header, std::min(sizeof(header), size_bytes));
+  return bytes;
+}
+
+template <class Message>
+Bytes bytes_of(Message message, uint32_t op) {
+  message.header.op = op;
+  message.header.length = sizeof(message);
+  Bytes bytes(sizeof(message));
+  std::memcpy(bytes.data(), &message, sizeof(message));
+  return bytes;
+}
+
+constexpr struct {
+  uint32_t op;
+  size_t size_bytes;
+} kOps[] = {
+    {ROCEMU_OP_QUERY_DEVICE, sizeof(rocemu_header)},
+    {ROCEMU_OP_QUERY_PORT, sizeof(rocemu_query_port)},
+    {ROCEMU_OP_ALLOC_PD, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_DEALLOC_PD, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_REG_MR, sizeof(rocemu_reg_mr)},
+    {ROCEMU_OP_DEREG_MR, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_CREATE_CHANNEL, sizeof(rocemu_create_channel)},
+    {ROCEMU_OP_DESTROY_CHANNEL, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_CREATE_CQ, sizeof(rocemu_create_cq)},
+    {ROCEMU_OP_DESTROY_CQ, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_CREATE_QP, sizeof(rocemu_create_qp)},
+    {ROCEMU_OP_MODIFY_QP, sizeof(rocemu_modify_qp)},
+    {ROCEMU_OP_QUERY_QP, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_DESTROY_QP, sizeof(rocemu_handle_message)},
+    {ROCEMU_OP_STATUS, sizeof(rocemu_header)},
+    {ROCEMU_OP_SHUTDOWN, sizeof(rocemu_header)},
+};
+
+rocemu_hello hello() {
+  rocemu_hello message{};
+  message.magic = ROCEMU_ABI_MAGIC;
+  message.abi_version = ROCEMU_ABI_VERSION;
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("each request has one length") {
+  for (const auto& [op, size_bytes] : kOps) {
+    CAPTURE(op);
+    const auto request = decode(message(op, size_bytes));
+    REQUIRE(request);
+    CHECK(request->error == 0);
+    CHECK(request->header.op == op);
+    CHECK(request->header.cookie == 99);
+    CHECK(decode(message(op, size_bytes + 8)).error() == Malformed::wrong_length);
+    if (size_bytes > sizeof(rocemu_header))
+      CHECK(decode(message(op, size_bytes - 8)).error() == Malformed::wrong_length);
+  }
+}
+
+TEST_CASE("what is no message is told apart") {
+  CHECK(decode({}).error() == Malformed::too_short);
+  CHECK(decode(Bytes(23)).error() == Malformed::too_short);
+  for (const uint32_t op : {0u, 16u, 63u, 66u, 0xffffffffu})
+    CHECK(decode(message(op, 24)).error() == Malformed::unknown_op);
+  Bytes lies = message(ROCEMU_OP_STATUS, 24);
+  const uint32_t length = GENERATE(0u, 23u, 25u, 0xffffffffu);
+  std::memcpy(lies.data() + offsetof(rocemu_header, length), &length, sizeof(length));
+  CHECK(decode(lies).error() == Malformed::wrong_length);
+}
+
+TEST_CASE("a hello of another ABI is understood as far as that, whatever its length") {
+  CHECK(decode(bytes_of(hello(), ROCEMU_OP_HELLO))->error == 0);
+  rocemu_hello other = hello();
+  other.abi_version = 2;
+  Bytes bytes = bytes_of(other, ROCEMU_OP_HELLO);
+  CHECK(decode(bytes)->error == EPROTO);
+  bytes.resize(200);
+  const uint32_t length = 200;
+  std::memcpy(bytes.data() + offsetof(rocemu_header, length), &length, sizeof(length));
+  CHECK(decode(bytes)->error == EPROTO);
+  other = hello();
+  other.magic = 1;
+  CHECK(decode(bytes_of(other, ROCEMU_OP_HELLO))->error == EPROTO);
+  CHECK(decode(message(ROCEMU_OP_HELLO, 28)).error() == Malformed::wrong_length);
+}
+
+TEST_CASE("reserved fields that are set are refused") {
+  rocemu_hello with_reserved = hello();
+  with_reserved.reserved = 1;
+  CHECK(decode(bytes_of(with_reserved, ROCEMU_OP_HELLO))->error == EINVAL);
+  rocemu_handle_message handle{};
+  handle.header.status = 1;
+  CHECK(decode(bytes_of(handle, ROCEMU_OP_DEREG_MR))->error == EINVAL);
+  handle = {};
+  handle.header.reserved = 1;
+  CHECK(decode(bytes_of(handle, ROCEMU_OP_DEREG_MR))->error == EINVAL);
+  handle = {};
+  handle.reserved = 1;
+  CHECK(decode(bytes_of(handle, ROCEMU_OP_DEREG_MR))->error == EINVAL);
+  rocemu_create_qp qp{};
+  qp.sq_sig_all = 2;
+  CHECK(decode(bytes_of(qp, ROCEMU_OP_CREATE_QP))->error == EINVAL);
+  rocemu_modify_qp modify{};
+  modify.attr.alt_ah.reserved[1] = 1;
+  CHECK(decode(bytes_of(modify, ROCEMU_OP_MODIFY_QP))->error == EINVAL);
+}
+
+TEST_CASE("QP attributes survive both ways") {
+  std::mt19937 random(1);
+  rocemu_qp_attr original;
+  auto* bytes = reinterpret_cast<unsigned char*>(&original);
+  for (size_t i = 0; i < sizeof(original); ++i) bytes[i] = static_cast<unsigned char>(random());
+  original.en_sqd_async_notify = original.ah.is_global = 1;
+  original.sq_draining = original.alt_ah.is_global = 0;
+  for (uint8_t* reserved : {original.ah.reserved, original.alt_ah.reserved})
+    reserved[0] = reserved[1] = 0;
+  original.reserved[0] = 0;
+  const rocemu_qp_attr again = from_qp_attr(to_qp_attr(original));
+  CHECK(std::memcmp(&again, &original, sizeof(again)) == 0);
+}
+
+TEST_CASE("random bytes are decoded or refused, never more") {
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes bytes(random() % 200);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    if (bytes.size() >= sizeof(rocemu_header)) {
+      const uint32_t op = random() % 70;
+      const auto length = static_cast<uint32_t>(bytes.size());
+      std::memcpy(bytes.data(), &op, sizeof(op));
+      std::memcpy(bytes.data() + offsetof(rocemu_header, length), &length, sizeof(length));
+    }
+    const auto request = decode(bytes);
+    if (request) CHECK(request->header.length == bytes.size());
+  }
+}
+
+}  // namespace rocemu::daemon

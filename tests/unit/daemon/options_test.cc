@@ -1,0 +1,83 @@
+#include "emulator/daemon/options.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace rocemu::daemon {
+namespace {
+
+ParsedOptions parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "rocemud");
+  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+}
+
+struct ConfigFile {
+  explicit ConfigFile(const std::string& text)
+      : path("/tmp/rocemud-options-" + std::to_string(::getpid()) + ".toml") {
+    std::ofstream(path) << text;
+  }
+  ~ConfigFile() { ::unlink(path.c_str()); }
+  std::string path;
+};
+
+}  // namespace
+
+TEST_CASE("the directory is all that has to be said") {
+  const ParsedOptions parsed = parse({"--dir", "/tmp/x"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->dir == "/tmp/x");
+  CHECK(parsed.options->devices == 2);
+  CHECK_FALSE(parsed.options->pcap);
+  CHECK_FALSE(parsed.options->ready_fd);
+  CHECK_FALSE(parsed.options->dma);
+  CHECK_FALSE(parsed.options->die_with_parent);
+}
+
+TEST_CASE("every option has an effect") {
+  const ParsedOptions parsed =
+      parse({"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--ready-fd", "7",
+             "--log-level", "debug", "--die-with-parent", "--dma", "mem_fd"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->devices == 8);
+  CHECK(*parsed.options->pcap == "/tmp/p");
+  CHECK(*parsed.options->ready_fd == 7);
+  CHECK(parsed.options->log_level == "debug");
+  CHECK(parsed.options->die_with_parent);
+  CHECK(*parsed.options->dma == dma::Method::mem_fd);
+}
+
+TEST_CASE("limits come from the configuration file") {
+  const ConfigFile file(
+      "devices = 3\n[limits]\nmax_qp = 64\nmax_mr_size = 1073741824\n"
+      "[transport]\nwindow_packets = 32\n");
+  const ParsedOptions parsed = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->devices == 3);
+  CHECK(parsed.options->limits.max_qp == 64);
+  CHECK(parsed.options->limits.max_mr_size == 1073741824);
+  CHECK(parsed.options->limits.max_sge == device::DeviceLimits{}.max_sge);
+  CHECK(parsed.options->transport.window_packets == 32);
+}
+
+TEST_CASE("bad usage and bad configuration end with 2") {
+  const auto refused = [](std::vector<const char*> arguments) {
+    const ParsedOptions parsed = parse(std::move(arguments));
+    return !parsed.options && parsed.exit_code == kExitUsage;
+  };
+  CHECK(refused({}));
+  CHECK(refused({"--dir", "/tmp/x", "--devices", "0"}));
+  CHECK(refused({"--dir", "/tmp/x", "--devices", "65"}));
+  CHECK(refused({"--dir", "/tmp/x", "--dma", "magic"}));
+  CHECK(refused({"--dir", "/tmp/x", "--nonsense"}));
+  CHECK(refused({"--dir", "/tmp/x", "--config", "/nowhere/x.toml"}));
+  const ConfigFile file(GENERATE("[limits]\nmax_qp = 0\n", "[limits]\nmax_qp = 65537\n",
+                                 "[limits]\nbogus = 1\n", "[bogus]\nmax_qp = 1\n",
+                                 "[transport]\nwindow_packets = -1\n", "devices = many\n"));
+  CHECK(refused({"--dir", "/tmp/x", "--config", file.path.c_str()}));
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,254 @@
+// The NIC's side of the work queues against a program that writes whatever it likes.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <limits>
+
+#include "emulator/daemon/queue_layout.h"
+#include "emulator/daemon/shared_work_queues.h"
+
+namespace rocemu::daemon {
+namespace {
+
+using transport::ReceiveWork;
+using transport::SendWork;
+using transport::WcStatus;
+using transport::WorkOpcode;
+
+constexpr uint32_t kMaxMessage = 1u << 30;
+constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrBindMw = 8;
+
+// Both sides of one QP's memory.
+struct Program {
+  explicit Program(uint32_t entries = 8, uint32_t sges = 2, uint32_t inline_data = 64)
+      : layout(lay_out_qp({}, spec(entries, sges, inline_data))) {
+    SharedMemory shared("test", layout.memory_bytes);
+    memory = shared.data();
+    queues = std::make_unique<SharedWorkQueues>(std::move(shared), layout, kMaxMessage);
+  }
+
+  static device::QpSpec spec(uint32_t entries, uint32_t sges, uint32_t inline_data) {
+    device::QpSpec spec;
+    spec.max_send_wr = spec.max_recv_wr = entries;
+    spec.max_send_sge = spec.max_recv_sge = sges;
+    spec.max_inline_data = inline_data;
+    return spec;
+  }
+
+  rocemu_queue_header& header() { return *reinterpret_cast<rocemu_queue_header*>(memory); }
+  std::byte* send_slot(uint32_t index) {
+    return memory + layout.send.offset_bytes +
+           size_t{index & (layout.send.entries - 1)} * layout.send.stride_bytes;
+  }
+  std::byte* receive_slot(uint32_t index) {
+    return memory + layout.receive.offset_bytes +
+           size_t{index & (layout.receive.entries - 1)} * layout.receive.stride_bytes;
+  }
+
+  void post(const rocemu_send_wqe& wqe, std::initializer_list<rocemu_sge> sges = {}) {
+    std::byte* slot = send_slot(header().sq_producer);
+    std::memcpy(slot, &wqe, sizeof(wqe));
+    std::copy(sges.begin(), sges.end(), reinterpret_cast<rocemu_sge*>(slot + sizeof(wqe)));
+    ++header().sq_producer;
+  }
+  void post(const rocemu_recv_wqe& wqe, std::initializer_list<rocemu_sge> sges = {}) {
+    std::byte* slot = receive_slot(header().rq_producer);
+    std::memcpy(slot, &wqe, sizeof(wqe));
+    std::copy(sges.begin(), sges.end(), reinterpret_cast<rocemu_sge*>(slot + sizeof(wqe)));
+    ++header().rq_producer;
+  }
+
+  // The status a request is handed on with.
+  WcStatus fault_of(const rocemu_send_wqe& wqe, std::initializer_list<rocemu_sge> sges = {}) {
+    post(wqe, sges);
+    SendWork work;
+    REQUIRE(queues->send().pop(work));
+    CHECK(work.wr_id == wqe.wr_id);
+    queues->send().release(1);
+    return work.fault;
+  }
+
+  QpLayout layout;
+  std::byte* memory = nullptr;
+  std::unique_ptr<SharedWorkQueues> queues;
+};
+
+rocemu_send_wqe wqe_of(uint8_t opcode, uint16_t num_sge) {
+  rocemu_send_wqe wqe{};
+  wqe.wr_id = 42;
+  wqe.opcode = opcode;
+  wqe.num_sge = num_sge;
+  return wqe;
+}
+
+}  // namespace
+
+TEST_CASE("the layout holds what was asked for, in aligned slots that do not overlap") {
+  const uint32_t sges = GENERATE(0u, 1u, 3u, 32u);
+  const uint32_t inline_data = GENERATE(0u, 1u, 64u, 1024u);
+  const QpLayout layout = lay_out_qp({}, Program::spec(100, sges, inline_data));
+  CHECK(layout.send.entries == 128);
+  CHECK(layout.send.stride_bytes % 64 == 0);
+  CHECK(layout.send.stride_bytes >= sizeof(rocemu_send_wqe) + layout.max_inline_data);
+  CHECK(layout.send.stride_bytes >= sizeof(rocemu_send_wqe) + 16 * layout.send.max_sge);
+  CHECK(layout.receive.stride_bytes >= sizeof(rocemu_recv_wqe) + 16 * layout.receive.max_sge);
+  CHECK(layout.send.max_sge >= sges);
+  CHECK(layout.receive.max_sge >= sges);
+  CHECK(layout.max_inline_data >= inline_data);
+  CHECK(layout.send.offset_bytes >= sizeof(rocemu_queue_header));
+  CHECK(layout.receive.offset_bytes >= layout.send.offset_bytes + layout.send.size_bytes());
+  CHECK(layout.memory_bytes >= layout.receive.offset_bytes + layout.receive.size_bytes());
+}
+
+TEST_CASE("a posted request arrives as it was written, empty elements left out") {
+  Program program;
+  rocemu_send_wqe wqe = wqe_of(kWrWrite, 2);
+  wqe.flags = ROCEMU_SEND_SIGNALED | ROCEMU_SEND_FENCE;
+  wqe.remote_address = 0x1122334455667788;
+  wqe.rkey = 0xabcd;
+  program.post(wqe, {{0x1000, 0, 7}, {0x2000, 300, 8}});
+
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.opcode == WorkOpcode::write);
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.signaled);
+  CHECK(work.fence);
+  CHECK_FALSE(work.solicited);
+  CHECK(work.remote_address == 0x1122334455667788);
+  CHECK(work.rkey.value == 0xabcd);
+  CHECK(work.length_bytes == 300);
+  REQUIRE(work.sges.view().size() == 1);
+  CHECK(work.sges.view()[0].address == 0x2000);
+  CHECK(work.sges.view()[0].lkey.value == 8);
+  CHECK_FALSE(program.queues->send().pop(work));
+
+  CHECK(program.header().sq_consumer == 0);
+  program.queues->send().release(1);
+  CHECK(program.header().sq_consumer == 1);
+}
+
+TEST_CASE("inline payload is handed on in place") {
+  Program program;
+  rocemu_send_wqe wqe = wqe_of(kWrSend, 0);
+  wqe.flags = ROCEMU_SEND_INLINE;
+  wqe.inline_bytes = 64;
+  program.post(wqe);
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.inline_payload == program.send_slot(0) + sizeof(rocemu_send_wqe));
+  CHECK(work.length_bytes == 64);
+}
+
+TEST_CASE("malformed requests complete with the status that names the mistake") {
+  Program program;
+  const auto most = static_cast<uint16_t>(program.layout.send.max_sge);
+
+  CHECK(program.fault_of(wqe_of(kWrBindMw, 0)) == WcStatus::local_qp_operation_error);
+  CHECK(program.fault_of(wqe_of(0xff, 0)) == WcStatus::local_qp_operation_error);
+  CHECK(program.fault_of(wqe_of(kWrSend, static_cast<uint16_t>(most + 1))) ==
+        WcStatus::local_qp_operation_error);
+  CHECK(program.fault_of(wqe_of(kWrSend, 0xffff)) == WcStatus::local_qp_operation_error);
+
+  rocemu_send_wqe too_much_inline = wqe_of(kWrSend, 0);
+  too_much_inline.flags = ROCEMU_SEND_INLINE;
+  too_much_inline.inline_bytes = program.layout.max_inline_data + 1;
+  CHECK(program.fault_of(too_much_inline) == WcStatus::local_qp_operation_error);
+  too_much_inline.inline_bytes = std::numeric_limits<uint32_t>::max();
+  CHECK(program.fault_of(too_much_inline) == WcStatus::local_qp_operation_error);
+
+  rocemu_send_wqe inline_read = wqe_of(kWrRead, 0);
+  inline_read.flags = ROCEMU_SEND_INLINE;
+  CHECK(program.fault_of(inline_read) == WcStatus::local_qp_operation_error);
+
+  CHECK(program.fault_of(wqe_of(kWrSend, 2), {{0, kMaxMessage, 1}, {0, 1, 1}}) ==
+        WcStatus::local_length_error);
+  CHECK(program.fault_of(wqe_of(kWrSend, 2), {{0, 0xffffffff, 1}, {0, 0xffffffff, 1}}) ==
+        WcStatus::local_length_error);
+  CHECK(program.fault_of(wqe_of(kWrFetchAdd, 1), {{0, 4, 1}}) == WcStatus::local_length_error);
+  CHECK(program.fault_of(wqe_of(kWrFetchAdd, 1), {{0, 8, 1}}) == WcStatus::success);
+  CHECK(program.fault_of(wqe_of(kWrSend, 1), {{0, kMaxMessage, 1}}) == WcStatus::success);
+}
+
+TEST_CASE("an impossible producer index is one fault, and the queue is then empty") {
+  Program program;
+  program.post(wqe_of(kWrSend, 0));
+  program.post(wqe_of(kWrSend, 0));
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+
+  // More than the ring holds, with two requests that have not been released; or backwards.
+  program.header().sq_producer = GENERATE(2u + 7u, 1u, 0u, 0x80000000u, 0xffffffffu);
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::local_qp_operation_error);
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(program.queues->send().pop(work));
+
+  program.queues->send().release(3);
+  program.queues->reset();
+  CHECK(program.header().sq_consumer == program.header().sq_producer);
+  CHECK_FALSE(program.queues->send().pop(work));
+  program.post(wqe_of(kWrSend, 0));
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+}
+
+TEST_CASE("a full ring is served whole, also where the indices wrap") {
+  Program program(4);
+  SendWork work;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 4; ++i) program.post(wqe_of(kWrSend, 0));
+    for (int i = 0; i < 4; ++i) {
+      REQUIRE(program.queues->send().pop(work));
+      CHECK(work.fault == WcStatus::success);
+    }
+    CHECK_FALSE(program.queues->send().pop(work));
+    program.queues->send().release(4);
+  }
+}
+
+TEST_CASE("receives are checked in the same way and leave the ring when they are taken") {
+  Program program;
+  program.post(rocemu_recv_wqe{7, 2, 0}, {{0x1000, 10, 1}, {0x2000, 20, 2}});
+  program.post(rocemu_recv_wqe{8, 0xffffffff, 0});
+  program.post(rocemu_recv_wqe{9, 2, 0}, {{0, 0xffffffff, 1}, {0, 0xffffffff, 1}});
+
+  ReceiveWork work;
+  REQUIRE(program.queues->receive().pop(work));
+  CHECK(work.wr_id == 7);
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.length_bytes == 30);
+  CHECK(work.sges.view().size() == 2);
+  CHECK(program.header().rq_consumer == 1);
+
+  REQUIRE(program.queues->receive().pop(work));
+  CHECK(work.wr_id == 8);
+  CHECK(work.fault == WcStatus::local_qp_operation_error);
+  REQUIRE(program.queues->receive().pop(work));
+  CHECK(work.fault == WcStatus::local_length_error);
+  CHECK(work.sges.view().empty());
+
+  program.header().rq_producer += 100;
+  REQUIRE(program.queues->receive().pop(work));
+  CHECK(work.fault == WcStatus::local_qp_operation_error);
+  CHECK_FALSE(program.queues->receive().pop(work));
+}
+
+TEST_CASE("queues without entries are empty whatever the index says") {
+  Program program(0, 0, 0);
+  program.header().sq_producer = 5;
+  program.header().rq_producer = 5;
+  SendWork send;
+  ReceiveWork receive;
+  CHECK_FALSE(program.queues->send().pop(send));
+  CHECK_FALSE(program.queues->receive().pop(receive));
+}
+
+TEST_CASE("the program sees the state of its QP") {
+  Program program;
+  program.queues->show_state(transport::QpState::error);
+  CHECK(program.header().qp_state == 6);
+}
+
+}  // namespace rocemu::daemon
