@@ -3,11 +3,24 @@
 #include <algorithm>
 
 namespace rocemu::impairment {
+namespace {
+
+using Wide = unsigned __int128;
+
+constexpr uint64_t kBitNsPerByteS = 8'000'000'000;
+
+// After a longer silence than that of so many outages they are not drawn one by one.
+constexpr uint64_t kOutagesCaughtUp = 1000;
+
+}  // namespace
 
 bool Link::in_outage(uint64_t now_ns) {
   if (impairments_.outage_interval_ns == 0) return false;
+  const uint64_t period_ns = impairments_.outage_interval_ns + impairments_.outage_length_ns;
   while (!outage_drawn_ || now_ns >= outage_until_ns_) {
-    const uint64_t after = outage_drawn_ ? outage_until_ns_ : now_ns;
+    const bool recent =
+        outage_drawn_ && (now_ns - outage_until_ns_) / kOutagesCaughtUp <= period_ns;
+    const uint64_t after = recent ? outage_until_ns_ : now_ns;
     outage_from_ns_ = after + random_.between(1, 2 * impairments_.outage_interval_ns);
     outage_until_ns_ = outage_from_ns_ + random_.between(1, 2 * impairments_.outage_length_ns + 1);
     outage_drawn_ = true;
@@ -25,14 +38,14 @@ Fate Link::judge(uint64_t now_ns, size_t length_bytes) {
   if (impairments_.rate_bits_per_s > 0) {
     const uint64_t rate = impairments_.rate_bits_per_s;
     const uint64_t starts_ns = std::max(now_ns, free_at_ns_);
-    // What waits, from the time it will take; at most seconds, so that the product fits.
-    const uint64_t waiting_bytes = (starts_ns - now_ns) * (rate / 8'000) / 1'000'000;
+    // What waits, from the time it will take.
+    const Wide waiting_bytes = Wide{starts_ns - now_ns} * rate / kBitNsPerByteS;
     if (impairments_.queue_limit_bytes > 0 &&
         waiting_bytes + length_bytes > impairments_.queue_limit_bytes) {
       fate.loss = Loss::queue_full;
       return fate;
     }
-    leaves_ns = free_at_ns_ = starts_ns + length_bytes * 8 * 1'000'000'000 / rate;
+    leaves_ns = free_at_ns_ = starts_ns + length_bytes * kBitNsPerByteS / rate;
   }
   if (random_.chance(impairments_.loss_ppm)) {
     fate.loss = Loss::random;

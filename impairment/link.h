@@ -28,6 +28,8 @@ struct Impairments {
   // length; all frames handed in during it are lost. Interval 0: none.
   uint64_t outage_interval_ns = 0;
   uint64_t outage_length_ns = 0;
+
+  bool operator==(const Impairments&) const = default;
 };
 
 struct Arrival {
@@ -35,6 +37,8 @@ struct Arrival {
   bool corrupted = false;
   size_t corrupt_offset_bytes = 0;  // which byte …
   uint8_t corrupt_mask = 0;         // … and what it is XORed with, never 0
+
+  bool operator==(const Arrival&) const = default;
 };
 
 enum class Loss : uint8_t { none, random, queue_full, outage };
