@@ -145,8 +145,8 @@ void Flow::prepare(size_t index) {
   const std::vector<std::byte> payload = payload_of(op);
   size_t offset = 0;
   for (const Piece& piece : local_.back()) {
-    std::memcpy(requester_.node.memory().at(piece.address, piece.length_bytes).data(),
-                payload.data() + offset, piece.length_bytes);
+    std::copy_n(payload.begin() + static_cast<ptrdiff_t>(offset), piece.length_bytes,
+                requester_.node.memory().at(piece.address, piece.length_bytes).begin());
     offset += piece.length_bytes;
   }
 }
