@@ -10,11 +10,13 @@
 
 namespace rocemu::device {
 
+// Each QP and CQ takes a mapping in the program and in the NIC; the kernel allows 65530 a process
+// (vm.max_map_count), which is why their defaults are not larger.
 struct DeviceLimits {
-  uint32_t max_qp = 65536;
+  uint32_t max_qp = 32768;
   uint32_t max_qp_wr = 32768;
   uint32_t max_sge = 32;
-  uint32_t max_cq = 65536;
+  uint32_t max_cq = 16384;
   uint32_t max_cqe = 4194304;
   uint32_t max_mr = 1048576;
   uint32_t max_pd = 65536;

@@ -40,8 +40,8 @@ struct rocemu_doorbell_page {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_doorbell_page, 8320);
 
 /* ---- a QP's memory: this header at offset 0, then the SQ, then the RQ ----
- * The indices run on for the life of the QP: at a transition to RESET the NIC moves both consumers up
- * to the producers. The program posts nothing meanwhile. */
+ * The indices run on for the life of the QP: at a transition to RESET the NIC moves both consumers
+ * up to the producers. The program posts nothing meanwhile. */
 struct rocemu_queue_header {
   uint32_t sq_producer __attribute__((aligned(64))); /* program */
   uint32_t sq_consumer

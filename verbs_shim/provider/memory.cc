@@ -1,10 +1,9 @@
 // Protection domains and memory regions.
 #include <errno.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs_shim/provider/context.h"
+#include "verbs_shim/provider/mapped_range.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
@@ -24,17 +23,6 @@ bool is_consistent(unsigned access) {
   if ((access & ~(kKnownAccess | kHints)) != 0) return false;
   const bool remote_changes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
   return !remote_changes || (access & IBV_ACCESS_LOCAL_WRITE) != 0;
-}
-
-// Whether the program has memory there, as a device that pins pages would find out. msync looks at
-// the mappings alone and touches no page.
-int check_mapped(uintptr_t address, size_t bytes) {
-  uintptr_t end;
-  if (__builtin_add_overflow(address, bytes, &end)) return EINVAL;
-  if (bytes == 0) return 0;
-  const uintptr_t start = address & ~(static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) - 1);
-  if (msync(reinterpret_cast<void*>(start), end - start, MS_ASYNC) == 0) return 0;
-  return errno == ENOMEM ? EFAULT : errno;
 }
 
 int destroy(ibv_context* context, rocemu_op op, uint32_t handle) {
@@ -72,7 +60,8 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int acces
   int error = is_consistent(flags) ? 0 : EINVAL;
   // On-demand regions may be registered before their memory is there.
   if (error == 0 && (flags & IBV_ACCESS_ON_DEMAND) == 0) {
-    error = check_mapped(reinterpret_cast<uintptr_t>(address), bytes);
+    error = check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
+                         (flags & IBV_ACCESS_LOCAL_WRITE) != 0);
   }
   auto* mr = error == 0 ? new_object<VerbsMr>() : nullptr;
   if (error == 0 && mr == nullptr) error = ENOMEM;
