@@ -1,5 +1,6 @@
 // Where frames enter and leave: one end of a link, whatever is at the other end. A port is used by
-// one thread, the engine's, and works in bursts so that a virtual call is paid per burst.
+// one thread, the engine's, and works in bursts so that a virtual call is paid per burst. Time
+// comes in as a parameter, in nanoseconds of any monotonic clock, and never goes back.
 #pragma once
 
 #include <array>
@@ -15,8 +16,11 @@ enum class DropReason : uint8_t {
   unknown_destination,  // transmitted to a unicast MAC that no port has
   queue_full,           // on its way to this port, whose receive queue was full
   malformed,            // transmitted: shorter than an Ethernet header, or in several segments
+  impairment_loss,      // these three: on a link with impairments of this port, either direction
+  impairment_queue,     // of the link's rate, or too many frames under way
+  impairment_outage,
 };
-inline constexpr size_t kDropReasonCount = 3;
+inline constexpr size_t kDropReasonCount = 6;
 
 struct PortStats {
   uint64_t rx_frames = 0;  // handed out by receive()
@@ -31,23 +35,29 @@ struct PortStats {
 
 class Port {
  public:
+  static constexpr uint64_t kNever = UINT64_MAX;
+
   virtual ~Port() = default;
 
   // Fills `burst` from the front with frames that have arrived and returns how many. They are the
   // caller's to free. They may be in other hands at the same time (a flooded frame, a capture), so
   // neither their bytes nor their mbuf may be changed.
-  virtual unsigned receive(std::span<rte_mbuf*> burst) noexcept = 0;
+  virtual unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
 
   // Takes the first n frames of `burst` and returns n; the rest stays the caller's. What was taken
   // may no longer be written to. A frame dropped inside counts as taken and is in the stats.
-  virtual unsigned transmit(std::span<rte_mbuf*> burst) noexcept = 0;
+  virtual unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
 
   // A descriptor that polls readable when frames arrive, for a sleeping engine; -1 when there is
   // none.
   virtual int poll_fd() const noexcept = 0;
 
-  // True while receive() would hand out a frame: an engine must not go to sleep then.
+  // True while receive() would hand out a frame of the past: an engine must not go to sleep then.
   virtual bool has_work() const noexcept = 0;
+
+  // When a frame arrives that is under way now, so that receive() has to be called: an engine must
+  // not sleep longer. kNever when none is. It may turn out to be another port's.
+  virtual uint64_t next_arrival_ns() const noexcept = 0;
 
   virtual const PortStats& stats() const noexcept = 0;
 };

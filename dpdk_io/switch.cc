@@ -8,18 +8,18 @@
 #include <stdexcept>
 #include <utility>
 
-#include "dpdk_io/frame_queue.h"
 #include "dpdk_io/pcap.h"
+#include "dpdk_io/switch_port.h"
 
 namespace rocemu::dpdk_io {
 namespace {
-
-constexpr unsigned kEthernetHeaderBytes = 14;
 
 // A MAC as a number, its first byte lowest.
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kMacMask = 0xffff'ffff'ffff;
 constexpr uint64_t kGroupBit = 0x01;  // IEEE 802-2014, 8.2.2: the first bit on the wire
+
+using impairment::Direction;
 
 uint64_t mac_of(const std::array<uint8_t, 6>& address) {
   uint64_t mac = 0;
@@ -33,61 +33,36 @@ uint64_t destination_of(const rte_mbuf* frame) {
   return first_bytes & kMacMask;
 }
 
-bool well_formed(const rte_mbuf* frame) {
-  return frame->nb_segs == 1 && frame->data_len >= kEthernetHeaderBytes;
+DropReason reason_of(impairment::Loss loss) {
+  switch (loss) {
+    case impairment::Loss::outage:
+      return DropReason::impairment_outage;
+    case impairment::Loss::queue_full:
+      return DropReason::impairment_queue;
+    case impairment::Loss::random:
+    case impairment::Loss::none:
+      break;
+  }
+  return DropReason::impairment_loss;
+}
+
+// The frame as the arrival changes it: in place when nobody else holds it, else a copy, for which
+// one reference is given up. nullptr, and nothing given up, when there is no buffer for the copy.
+rte_mbuf* corrupted(rte_mbuf* frame, const impairment::Arrival& arrival) {
+  rte_mbuf* own = frame;
+  if (rte_mbuf_refcnt_read(frame) > 1) {
+    own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
+    if (own == nullptr) return nullptr;
+    FramePool::free(frame);
+  }
+  impairment::corrupt(arrival, {rte_pktmbuf_mtod(own, std::byte*), own->data_len});
+  return own;
 }
 
 }  // namespace
 
-// The two directions of a link are one function each: transmit() for what leaves the device,
-// deliver() for what the switch sends to it. What a link does to frames belongs there.
-class SwitchPort final : public Port {
- public:
-  SwitchPort(Switch& owner, std::string name, unsigned queue_frames)
-      : switch_(owner), name_(std::move(name)), queue_(queue_frames) {}
-
-  const std::string& name() const { return name_; }
-
-  unsigned receive(std::span<rte_mbuf*> burst) noexcept override {
-    const unsigned count = queue_.pop(burst);
-    uint64_t bytes = 0;
-    for (const rte_mbuf* frame : burst.first(count)) bytes += frame->pkt_len;
-    stats_.rx_frames += count;
-    stats_.rx_bytes += bytes;
-    return count;
-  }
-
-  unsigned transmit(std::span<rte_mbuf*> burst) noexcept override {
-    uint64_t bytes = 0;
-    for (const rte_mbuf* frame : burst) bytes += frame->pkt_len;
-    stats_.tx_frames += burst.size();
-    stats_.tx_bytes += bytes;
-    switch_.carry(*this, burst);
-    return static_cast<unsigned>(burst.size());
-  }
-
-  void deliver(rte_mbuf* frame) noexcept {
-    if (!queue_.push(frame)) drop(frame, DropReason::queue_full);
-  }
-
-  void drop(rte_mbuf* frame, DropReason reason) noexcept {
-    ++stats_.dropped(reason);
-    FramePool::free(frame);
-  }
-
-  int poll_fd() const noexcept override { return -1; }
-  bool has_work() const noexcept override { return !queue_.empty(); }
-  const PortStats& stats() const noexcept override { return stats_; }
-
- private:
-  Switch& switch_;
-  std::string name_;
-  FrameQueue queue_;
-  PortStats stats_;
-};
-
 Switch::Switch(FramePool& pool, unsigned queue_frames)
-    : queue_frames_(std::clamp(queue_frames, 1u, pool.capacity())) {}
+    : queue_frames_(std::clamp(queue_frames, 1u, pool.capacity())), pool_frames_(pool.capacity()) {}
 
 Switch::~Switch() = default;
 
@@ -118,36 +93,40 @@ void Switch::set_capture(PcapWriter* writer, Clock clock) {
   capture_clock_ = std::move(clock);
 }
 
-void Switch::carry(SwitchPort& from, std::span<rte_mbuf*> burst) noexcept {
+void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
+  if (impaired_links_ != 0) [[unlikely]]
+    return carry_impaired(from, now_ns, burst);
   if (capture_ != nullptr) [[unlikely]]
     record(burst);
   for (rte_mbuf* frame : burst) {
     if (well_formed(frame)) [[likely]] {
-      forward(from, frame);
+      forward(from, frame, [](SwitchPort& to, rte_mbuf* sent) { to.enqueue(sent); });
     } else {
       from.drop(frame, DropReason::malformed);
     }
   }
 }
 
-void Switch::forward(SwitchPort& from, rte_mbuf* frame) noexcept {
+template <class Deliver>
+void Switch::forward(SwitchPort& from, rte_mbuf* frame, Deliver deliver) noexcept {
   const uint64_t mac = destination_of(frame);
-  if ((mac & kGroupBit) != 0) return flood(from, frame);
+  if ((mac & kGroupBit) != 0) return flood(from, frame, deliver);
   if (mac != last_mac_) {
     last_mac_ = mac;
     last_port_ = find(mac);
   }
   if (last_port_ != nullptr) [[likely]] {
-    last_port_->deliver(frame);
+    deliver(*last_port_, frame);
   } else {
     from.drop(frame, DropReason::unknown_destination);
   }
 }
 
-void Switch::flood(SwitchPort& from, rte_mbuf* frame) noexcept {
+template <class Deliver>
+void Switch::flood(SwitchPort& from, rte_mbuf* frame, Deliver deliver) noexcept {
   rte_mbuf_refcnt_update(frame, static_cast<int16_t>(ports_.size() - 1));
   for (const auto& port : ports_) {
-    if (port.get() != &from) port->deliver(frame);
+    if (port.get() != &from) deliver(*port, frame);
   }
   FramePool::free(frame);
 }
@@ -162,6 +141,89 @@ void Switch::record(std::span<rte_mbuf*> burst) noexcept {
 SwitchPort* Switch::find(uint64_t mac) noexcept {
   const auto found = std::ranges::find(macs_, mac);
   return found == macs_.end() ? nullptr : ports_[static_cast<size_t>(found - macs_.begin())].get();
+}
+
+// ---- links with impairments ----
+
+void Switch::set_link(unsigned port, Direction direction, const impairment::Spec& spec) {
+  in_flight_.reserve(pool_frames_);
+  std::unique_ptr<ImpairedLink>& link = ports_.at(port)->link(direction);
+  impaired_links_ -= link != nullptr;
+  link.reset();
+  if (spec.impairments == impairment::Impairments{}) return;
+  link = std::make_unique<ImpairedLink>(spec, impairment::link_seed(spec.seed, port, direction));
+  ++impaired_links_;
+}
+
+LinkReport Switch::link(unsigned port, Direction direction) const {
+  const std::unique_ptr<ImpairedLink>& link = ports_.at(port)->link(direction);
+  return link != nullptr ? LinkReport{link->spec(), link->stats()} : LinkReport{};
+}
+
+void Switch::carry_impaired(SwitchPort& from, uint64_t now_ns,
+                            std::span<rte_mbuf*> burst) noexcept {
+  arrive_due(now_ns);
+  for (rte_mbuf* frame : burst) {
+    if (!well_formed(frame)) {
+      from.drop(frame, DropReason::malformed);
+    } else if (from.link(Direction::transmit) != nullptr) {
+      travel(from, Direction::transmit, now_ns, frame);
+    } else {
+      enter(from, now_ns, frame);
+    }
+  }
+}
+
+// Hands a frame to a link that has impairments.
+void Switch::travel(SwitchPort& port, Direction direction, uint64_t now_ns,
+                    rte_mbuf* frame) noexcept {
+  ImpairedLink& link = *port.link(direction);
+  const impairment::Fate fate = link.judge(now_ns, frame->data_len);
+  if (fate.arrival_count == 0) return port.drop(frame, reason_of(fate.loss));
+  if (fate.arrival_count > 1)
+    rte_mbuf_refcnt_update(frame, static_cast<int16_t>(fate.arrival_count - 1));
+  for (const impairment::Arrival& arrival : fate.view()) {
+    rte_mbuf* const arriving = arrival.corrupted ? corrupted(frame, arrival) : frame;
+    if (arriving == nullptr) {
+      link.on_no_room();
+      port.drop(frame, DropReason::impairment_queue);
+    } else if (arrival.at_ns <= now_ns) {
+      arrive(port, direction, now_ns, arriving);
+    } else if (!in_flight_.push({arrival.at_ns, &port, direction, arriving})) {
+      link.on_no_room();
+      port.drop(arriving, DropReason::impairment_queue);
+    }
+  }
+}
+
+// A frame has come to the end of a link.
+void Switch::arrive(SwitchPort& port, Direction direction, uint64_t now_ns,
+                    rte_mbuf* frame) noexcept {
+  if (direction == Direction::transmit) {
+    enter(port, now_ns, frame);
+  } else {
+    port.enqueue(frame);
+  }
+}
+
+void Switch::enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept {
+  if (capture_ != nullptr) [[unlikely]]
+    record(std::span(&frame, 1));
+  forward(from, frame, [this, now_ns](SwitchPort& to, rte_mbuf* sent) {
+    if (to.link(Direction::receive) != nullptr) {
+      travel(to, Direction::receive, now_ns, sent);
+    } else {
+      to.enqueue(sent);
+    }
+  });
+}
+
+// Each at its own time, so that a second link on the way counts from then.
+void Switch::arrive_due(uint64_t now_ns) noexcept {
+  while (in_flight_.next_arrival_ns() <= now_ns) {
+    const FramesInFlight::Entry entry = in_flight_.pop();
+    arrive(*entry.port, entry.direction, entry.at_ns, entry.frame);
+  }
 }
 
 }  // namespace rocemu::dpdk_io

@@ -8,8 +8,13 @@
 //   - each port's receive queue is bounded; what does not fit is dropped and counted at the
 //   receiver.
 //
+// Each direction of a port's link can have impairments: transmit is from the port to the switch,
+// receive from the switch to the port. A frame that arrives later waits in a queue, ordered by
+// time, that is as long as the pool; every receive() and transmit() of any port moves on what is
+// due by then.
+//
 // Single threaded: one engine thread drives the switch and all its ports, so nothing is locked. Its
-// frames arrive during transmit(), hence ports have no poll_fd().
+// frames arrive during transmit(), or at next_arrival_ns(), hence ports have no poll_fd().
 #pragma once
 
 #include <array>
@@ -21,12 +26,19 @@
 #include <vector>
 
 #include "dpdk_io/frame_pool.h"
+#include "dpdk_io/frames_in_flight.h"
+#include "dpdk_io/impaired_link.h"
 #include "dpdk_io/port.h"
 
 namespace rocemu::dpdk_io {
 
 class PcapWriter;
 class SwitchPort;
+
+struct LinkReport {
+  impairment::Spec spec;
+  LinkStats stats;  // since the spec was set
+};
 
 class Switch {
  public:
@@ -46,24 +58,44 @@ class Switch {
   // address or is taken, or when there are kMaxPorts already.
   Port& add_port(std::array<uint8_t, 6> mac, std::string name);
 
-  // From now on every frame that a port transmits is recorded once, whatever becomes of it, with
-  // the time `clock` has at its burst. nullptr ends that. The writer must outlive the recording.
+  // Ports count from 0 in the order in which they were added. A spec without impairments ends them.
+  // Frames under way keep their time of arrival. Takes memory; may throw std::bad_alloc.
+  void set_link(unsigned port, impairment::Direction direction, const impairment::Spec& spec);
+  LinkReport link(unsigned port, impairment::Direction direction) const;
+
+  // From now on every frame that reaches the switch is recorded once, whatever becomes of it, with
+  // the time `clock` has then. That is after the impairments of the transmit direction: what they
+  // lost is not there, duplicates are there twice, at the time and with the bytes of arrival. It is
+  // before those of the receive direction. nullptr ends the recording; the writer must outlive it.
   void set_capture(PcapWriter* writer, Clock clock);
 
  private:
   friend class SwitchPort;
 
-  void carry(SwitchPort& from, std::span<rte_mbuf*> burst) noexcept;
-  void forward(SwitchPort& from, rte_mbuf* frame) noexcept;
-  void flood(SwitchPort& from, rte_mbuf* frame) noexcept;
+  void carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
+  template <class Deliver>
+  void forward(SwitchPort& from, rte_mbuf* frame, Deliver deliver) noexcept;
+  template <class Deliver>
+  void flood(SwitchPort& from, rte_mbuf* frame, Deliver deliver) noexcept;
   void record(std::span<rte_mbuf*> burst) noexcept;
   SwitchPort* find(uint64_t mac) noexcept;
+
+  void carry_impaired(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
+  void travel(SwitchPort& port, impairment::Direction direction, uint64_t now_ns,
+              rte_mbuf* frame) noexcept;
+  void arrive(SwitchPort& port, impairment::Direction direction, uint64_t now_ns,
+              rte_mbuf* frame) noexcept;
+  void enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept;
+  void arrive_due(uint64_t now_ns) noexcept;
 
   unsigned queue_frames_;
   std::vector<uint64_t> macs_;  // of ports_, same order: searched for every change of destination
   std::vector<std::unique_ptr<SwitchPort>> ports_;
   uint64_t last_mac_ = 0;  // of the last frame carried; no port has MAC 0
   SwitchPort* last_port_ = nullptr;
+  FramesInFlight in_flight_;
+  unsigned pool_frames_;
+  unsigned impaired_links_ = 0;
   PcapWriter* capture_ = nullptr;
   Clock capture_clock_;
 };

@@ -196,6 +196,7 @@ TimeNs Engine::sleep_limit_ns() const {
   TimeNs until = kNever;
   for (const auto& device : devices_) {
     until = std::min(until, device->hca->endpoint().next_deadline());
+    until = std::min(until, device->frames.port().next_arrival_ns());
     if (device->events_wait) until = std::min(until, clock_.now_ns() + kEventRetryNs);
   }
   if (capture_ != nullptr && capture_->frames_written() != flushed_frames_)

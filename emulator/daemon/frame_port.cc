@@ -15,7 +15,7 @@ unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint
   std::array<std::span<const std::byte>, kBurst> bytes;
   unsigned total = 0;
   while (total < kReceiveBudget) {
-    const unsigned count = port_.receive(frames);
+    const unsigned count = port_.receive(now, frames);
     if (count == 0) break;
     for (unsigned i = 0; i < count; ++i)
       bytes[i] = {rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])};
@@ -29,10 +29,10 @@ unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint
 
 unsigned FramePort::transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
   sent_ = 0;
-  if (waiting_ != 0) hand_to_port();
+  if (waiting_ != 0) hand_to_port(now);
   if (waiting_ == 0 && endpoint.wants_transmit()) {
     endpoint.transmit(now, *this, kBurst);
-    hand_to_port();
+    hand_to_port(now);
   }
   return sent_;
 }
@@ -60,8 +60,8 @@ void FramePort::discard(const transport::FrameBuffer& buffer) noexcept {
   dpdk_io::FramePool::free(static_cast<rte_mbuf*>(buffer.handle));
 }
 
-void FramePort::hand_to_port() noexcept {
-  const unsigned taken = port_.transmit({burst_.data(), waiting_});
+void FramePort::hand_to_port(transport::TimeNs now) noexcept {
+  const unsigned taken = port_.transmit(now, {burst_.data(), waiting_});
   std::copy(burst_.begin() + taken, burst_.begin() + waiting_, burst_.begin());
   waiting_ -= taken;
   sent_ += taken;

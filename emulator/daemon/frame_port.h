@@ -36,7 +36,7 @@ class FramePort final : private transport::FrameSink {
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
-  void hand_to_port() noexcept;
+  void hand_to_port(transport::TimeNs now) noexcept;
 
   dpdk_io::Port& port_;
   dpdk_io::FramePool& pool_;

@@ -29,7 +29,7 @@ const char* unique_pool_name() {
 
 }  // namespace
 
-unsigned DeadPort::transmit(std::span<rte_mbuf*> burst) noexcept {
+unsigned DeadPort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   dpdk_io::FramePool::free_bulk(burst);
   return static_cast<unsigned>(burst.size());
 }

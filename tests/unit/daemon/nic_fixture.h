@@ -22,10 +22,11 @@ namespace rocemu::daemon {
 
 class DeadPort final : public dpdk_io::Port {
  public:
-  unsigned receive(std::span<rte_mbuf*>) noexcept override { return 0; }
-  unsigned transmit(std::span<rte_mbuf*> burst) noexcept override;
+  unsigned receive(uint64_t, std::span<rte_mbuf*>) noexcept override { return 0; }
+  unsigned transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept override;
   int poll_fd() const noexcept override { return -1; }
   bool has_work() const noexcept override { return false; }
+  uint64_t next_arrival_ns() const noexcept override { return kNever; }
   const dpdk_io::PortStats& stats() const noexcept override { return stats_; }
 
  private:

@@ -9,73 +9,10 @@
 #include <vector>
 
 #include "dpdk_io/pcap.h"
+#include "tests/unit/dpdk_io/network.h"
 #include "tests/unit/dpdk_io/pcap_file.h"
-#include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {
-namespace {
-
-using Mac = std::array<uint8_t, 6>;
-
-constexpr Mac kAlice{0x02, 0, 0, 0, 0, 0x0a};
-constexpr Mac kBob{0x02, 0, 0, 0, 0, 0x0b};
-constexpr Mac kCarol{0x02, 0, 0, 0, 0, 0x0c};
-constexpr Mac kNobody{0x02, 0, 0, 0, 0, 0xff};
-constexpr Mac kBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-constexpr Mac kMulticast{0x33, 0x33, 0, 0, 0, 1};
-constexpr unsigned kFrames = 256;
-constexpr unsigned kQueueFrames = 32;
-constexpr size_t kAddressesBytes = 14;
-
-// Three ports on one switch; every test ends with all frames back in the pool.
-struct Network {
-  ~Network() {
-    for (Port* port : {&alice, &bob, &carol}) receive(*port);
-    CHECK(pool.available() == kFrames);
-  }
-
-  rte_mbuf* frame(const Mac& to, const std::string& text, const Mac& from = kAlice) {
-    rte_mbuf* result = pool.allocate();
-    REQUIRE(result != nullptr);
-    const std::string bytes = std::string(to.begin(), to.end()) +
-                              std::string(from.begin(), from.end()) + "\x08\x01" + text;
-    std::memcpy(rte_pktmbuf_append(result, static_cast<uint16_t>(bytes.size())), bytes.data(),
-                bytes.size());
-    return result;
-  }
-
-  void send(Port& port, std::vector<rte_mbuf*> frames) {
-    CHECK(port.transmit(frames) == frames.size());
-  }
-
-  // What follows the Ethernet header of each frame that waits at the port.
-  std::vector<std::string> receive(Port& port) {
-    std::vector<std::string> texts;
-    std::array<rte_mbuf*, 7> burst;
-    while (const unsigned count = port.receive(burst)) {
-      for (rte_mbuf* received : std::span(burst).first(count)) {
-        texts.emplace_back(rte_pktmbuf_mtod_offset(received, const char*, kAddressesBytes),
-                           received->data_len - kAddressesBytes);
-        FramePool::free(received);
-      }
-    }
-    return texts;
-  }
-
-  struct Started {
-    Started() { need_eal(); }
-  } started;
-  FramePool pool{"network", kFrames, 256};
-  Switch fabric{pool, kQueueFrames};
-  Port& alice = fabric.add_port(kAlice, "alice");
-  Port& bob = fabric.add_port(kBob, "bob");
-  Port& carol = fabric.add_port(kCarol, "carol");
-};
-
-using Texts = std::vector<std::string>;
-
-}  // namespace
-
 TEST_CASE_METHOD(Network, "unicast reaches the port with that MAC, in order, and no other") {
   send(alice, {frame(kBob, "1"), frame(kCarol, "2"), frame(kBob, "3")});
   CHECK(bob.has_work());
@@ -89,7 +26,7 @@ TEST_CASE_METHOD(Network, "a frame keeps its buffer on the way") {
   rte_mbuf* sent = frame(kBob, "same");
   send(alice, {sent});
   std::array<rte_mbuf*, 2> burst{};
-  REQUIRE(bob.receive(burst) == 1);
+  REQUIRE(bob.receive(now_ns, burst) == 1);
   CHECK(burst[0] == sent);
   FramePool::free(burst[0]);
 }
@@ -159,15 +96,15 @@ TEST_CASE_METHOD(Network, "frames and bytes are counted on both sides") {
 
 TEST_CASE_METHOD(Network, "an empty burst does nothing") {
   send(alice, {});
-  CHECK(bob.receive({}) == 0);
+  CHECK(bob.receive(now_ns, {}) == 0);
   CHECK(alice.stats().tx_frames == 0);
 }
 
 TEST_CASE_METHOD(Network, "a capture has every frame on the wire once, dropped or flooded") {
   const TemporaryCapture file;
   PcapWriter writer(file.path());
-  uint64_t now_ns = 1000;
-  fabric.set_capture(&writer, [&] { return now_ns++; });
+  uint64_t realtime_ns = 1000;
+  fabric.set_capture(&writer, [&] { return realtime_ns++; });
   send(alice, {frame(kBob, "one"), frame(kNobody, "two")});
   send(bob, {frame(kBroadcast, "three", kBob)});
   fabric.set_capture(nullptr, {});
@@ -205,7 +142,7 @@ TEST_CASE("frames still queued go back to the pool with the switch") {
     Port& alice = fabric.add_port(kAlice, "alice");
     rte_mbuf* sent = pool.allocate();
     std::memcpy(rte_pktmbuf_append(sent, kAddressesBytes), kAlice.data(), kAlice.size());
-    alice.transmit(std::span(&sent, 1));
+    alice.transmit(0, std::span(&sent, 1));
     CHECK(pool.available() == kFrames - 1);
   }
   CHECK(pool.available() == kFrames);
