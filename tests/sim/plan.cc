@@ -159,7 +159,7 @@ uint32_t draw_psn(Random& random) {
 Connection draw_connection(Random& random, const Plan& plan) {
   Connection connection;
   connection.mtu_bytes = pick(random, {256u, 256u, 512u, 1024u, 2048u, 4096u});
-  const bool with_mishap = percent(random, 30);
+  const bool with_mishap = percent(random, 20);
   const uint64_t mishap_side = random.below(2);
   const bool kill = percent(random, 4);
   const uint64_t kill_side = random.below(2);

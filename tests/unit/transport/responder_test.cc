@@ -1,0 +1,305 @@
+// Hand-built frames to a responder and a requester: duplicates, malformed lengths, opcodes out of
+// order, answers nobody asked for.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/transport/pair.h"
+
+namespace rocemu::transport_test {
+
+namespace {
+
+constexpr uint32_t kPsn = 100;  // the first that b expects
+
+wire::ExtendedHeaders reth(const Buffer& buffer, uint32_t length_bytes) {
+  wire::ExtendedHeaders ext;
+  ext.reth = {buffer.address, wire::RKey{buffer.key}, length_bytes};
+  return ext;
+}
+
+wire::ExtendedHeaders aeth(uint8_t syndrome) {
+  wire::ExtendedHeaders ext;
+  ext.aeth.syndrome = syndrome;
+  return ext;
+}
+
+std::vector<std::byte> filled(size_t bytes, uint8_t with = 0x77) {
+  return std::vector<std::byte>(bytes, std::byte{with});
+}
+
+// What b answered last: its syndrome and PSN.
+std::pair<uint8_t, uint32_t> last_answer(const Pair& pair) {
+  const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
+  if (answers.empty()) return {0xff, 0};
+  return {answers.back().ext.aeth.syndrome, answers.back().psn};
+}
+
+}  // namespace
+
+TEST_CASE("A duplicate SEND is acknowledged with the newest PSN and not executed") {
+  Pair pair;
+  const Buffer inbox = pair.b.buffer(8);
+  for (uint64_t id : {1, 2, 3}) pair.b.receive(id, {inbox.sge()});
+  pair.inject(pair.b, Operation::send_only, kPsn, {}, filled(8, 1));
+  pair.inject(pair.b, Operation::send_only, kPsn + 1, {}, filled(8, 2));
+  pair.run_for(10 * kUs);
+  pair.inject(pair.b, Operation::send_only, kPsn, {}, filled(8, 1), false);
+  pair.drive();
+  CHECK(pair.b.receive_cq.completions.size() == 2);
+  CHECK(pair.b.bytes(inbox) == filled(8, 2));
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kAck, kPsn + 1});
+}
+
+TEST_CASE("A duplicate WRITE does not write again") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 8), filled(8, 1));
+  pair.inject(pair.b, Operation::write_only, kPsn + 1, reth(far, 8), filled(8, 2));
+  pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 8), filled(8, 1));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == filled(8, 2));
+  CHECK(pair.b.counters().duplicate_requests == 1);
+}
+
+TEST_CASE("A duplicate READ reads memory again") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8, 9);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.run_for(10 * kUs);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.drive();
+  CHECK(pair.count(pair.b, Operation::read_response_only) == 2);
+}
+
+TEST_CASE("A duplicate READ that asks for more than was ever granted is ignored") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8, 9);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.run_for(10 * kUs);
+  for (const uint32_t bytes : {9u, 2000u, 0x80000001u, 0xffffffffu})
+    pair.inject(pair.b, Operation::read_request, kPsn, reth(far, bytes));
+  pair.drive();
+  CHECK(pair.count(pair.b, Operation::read_response_only) == 1);
+  CHECK(pair.b.state() == QpState::ready_to_send);
+}
+
+TEST_CASE("A duplicate atomic that is no longer remembered gets no answer") {
+  PairOptions options;
+  options.max_rd_atomic = 2;
+  Pair pair(options);
+  const Buffer cell = pair.b.buffer(8);
+  wire::ExtendedHeaders ext;
+  ext.atomic = {cell.address, wire::RKey{cell.key}, 1, 0};
+  for (uint32_t i = 0; i < 3; ++i) {
+    pair.inject(pair.b, Operation::fetch_add, kPsn + i, ext);
+    pair.run_for(10 * kUs);
+  }
+  for (uint32_t i = 0; i < 3; ++i) {
+    pair.inject(pair.b, Operation::fetch_add, kPsn + i, ext);
+    pair.run_for(10 * kUs);
+  }
+  CHECK(pair.b.word(cell) == 3);
+  CHECK(pair.count(pair.b, Operation::atomic_acknowledge) == 5);
+}
+
+TEST_CASE("A new READ is taken while replays wait") {
+  PairOptions options;
+  options.max_rd_atomic = 1;
+  Pair pair(options);
+  const Buffer far = pair.b.buffer(8, 9);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.run_for(10 * kUs);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.inject(pair.b, Operation::read_request, kPsn + 1, reth(far, 8));
+  pair.drive();
+  CHECK(pair.b.state() == QpState::ready_to_send);
+  CHECK(pair.sent_by(pair.b, Operation::read_response_only).back().psn == kPsn + 1);
+}
+
+TEST_CASE("One READ more than max_dest_rd_atomic ends the connection") {
+  PairOptions options;
+  options.max_rd_atomic = 2;
+  Pair pair(options);
+  const Buffer far = pair.b.buffer(8, 9);
+  for (uint32_t i = 0; i < 3; ++i)
+    pair.inject(pair.b, Operation::read_request, kPsn + i, reth(far, 8));
+  pair.drive();
+  CHECK(pair.count(pair.b, Operation::read_response_only) == 2);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakInvalidRequest, kPsn + 2});
+  CHECK(pair.b.state() == QpState::error);
+}
+
+TEST_CASE("Lengths that contradict the opcode are invalid requests") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8192);
+  pair.b.receive(1, {far.sge()});
+  SECTION("FIRST that is not a whole MTU") {
+    pair.inject(pair.b, Operation::send_first, kPsn, {}, filled(1023));
+  }
+  SECTION("ONLY longer than the MTU") {
+    pair.inject(pair.b, Operation::send_only, kPsn, {}, filled(1025));
+  }
+  SECTION("WRITE FIRST whose message ends with it") {
+    pair.inject(pair.b, Operation::write_first, kPsn, reth(far, 1024), filled(1024));
+  }
+  SECTION("WRITE ONLY shorter than announced") {
+    pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 9), filled(8));
+  }
+  SECTION("WRITE ONLY longer than announced") {
+    pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 7), filled(8));
+  }
+  SECTION("READ longer than a message may be") {
+    pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 0x80000001));
+  }
+  pair.drive();
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakInvalidRequest, kPsn});
+  CHECK(pair.b.state() == QpState::error);
+  CHECK(pair.b.had_event(QpEvent::request_error));
+}
+
+TEST_CASE("Opcodes out of order are invalid requests") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8192);
+  pair.b.receive(1, {far.sge()});
+  uint32_t at = kPsn;
+  SECTION("MIDDLE without FIRST") {
+    pair.inject(pair.b, Operation::send_middle, at, {}, filled(1024));
+  }
+  SECTION("LAST without FIRST") { pair.inject(pair.b, Operation::write_last, at, {}, filled(8)); }
+  SECTION("ONLY within a message") {
+    pair.inject(pair.b, Operation::send_first, at++, {}, filled(1024));
+    pair.inject(pair.b, Operation::send_only, at, {}, filled(8));
+  }
+  SECTION("READ within a message") {
+    pair.inject(pair.b, Operation::send_first, at++, {}, filled(1024));
+    pair.inject(pair.b, Operation::read_request, at, reth(far, 8));
+  }
+  SECTION("WRITE LAST within a SEND") {
+    pair.inject(pair.b, Operation::send_first, at++, {}, filled(1024));
+    pair.inject(pair.b, Operation::write_last, at, {}, filled(8));
+  }
+  SECTION("LAST without a byte") {
+    pair.inject(pair.b, Operation::send_first, at++, {}, filled(1024));
+    pair.inject(pair.b, Operation::send_last, at);
+  }
+  SECTION("WRITE that goes on beyond its length") {
+    pair.inject(pair.b, Operation::write_first, at++, reth(far, 2000), filled(1024));
+    pair.inject(pair.b, Operation::write_middle, at, {}, filled(1024));
+  }
+  SECTION("an opcode the responder does not know") {
+    pair.inject(pair.b, Operation::send_only_invalidate, at, {}, filled(8));
+  }
+  pair.drive();
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakInvalidRequest, at});
+  CHECK(pair.b.state() == QpState::error);
+  // Expect: the receive comes back once, whether it was under way or not.
+  CHECK(statuses(pair.b.receive_cq) == std::vector{WcStatus::flush_error});
+}
+
+TEST_CASE("A gap draws one NAK until it is filled, and the next gap another") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  const auto write_at = [&](uint32_t psn) {
+    pair.inject(pair.b, Operation::write_only, psn, reth(far, 8), filled(8));
+    pair.run_for(10 * kUs);
+  };
+  for (const uint32_t psn : {kPsn + 1, kPsn + 2, kPsn + 5}) write_at(psn);
+  CHECK(pair.count(pair.b, Operation::acknowledge) == 1);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakSequence, kPsn});
+  write_at(kPsn);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kAck, kPsn});
+  write_at(kPsn + 3);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakSequence, kPsn + 1});
+}
+
+TEST_CASE("The MSN counts messages") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(2048, 9);
+  pair.inject(pair.b, Operation::write_first, kPsn, reth(far, 1500), filled(1024));
+  pair.run_for(10 * kUs);
+  CHECK(pair.sent_by(pair.b, Operation::acknowledge).back().ext.aeth.msn == 0);
+  pair.inject(pair.b, Operation::write_last, kPsn + 1, {}, filled(476));
+  pair.run_for(10 * kUs);
+  CHECK(pair.sent_by(pair.b, Operation::acknowledge).back().ext.aeth.msn == 1);
+  pair.inject(pair.b, Operation::read_request, kPsn + 2, reth(far, 8));
+  pair.run_for(10 * kUs);
+  CHECK(pair.sent_by(pair.b, Operation::read_response_only).back().ext.aeth.msn == 2);
+}
+
+TEST_CASE("Answers nobody waits for change nothing") {
+  Pair pair;
+  const uint8_t syndrome =
+      GENERATE(wire::syndrome::kAck, wire::syndrome::kNakSequence, wire::syndrome::kNakRemoteAccess,
+               uint8_t{wire::syndrome::kRnr | 5});
+  pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
+  pair.drive();
+  // Expect: a PSN that was acknowledged, and one that was never sent, are stale.
+  for (const uint32_t psn : {kPsn - 1, kPsn, kPsn + 1, kPsn + 0x700000})
+    pair.inject(pair.a, Operation::acknowledge, psn, aeth(syndrome));
+  pair.inject(pair.a, Operation::read_response_only, kPsn, aeth(syndrome), filled(8));
+  pair.inject(pair.a, Operation::atomic_acknowledge, kPsn, aeth(syndrome));
+  pair.drive();
+  CHECK(pair.a.counters().stale_acks == 6);
+  CHECK(pair.a.state() == QpState::ready_to_send);
+  CHECK(pair.a.send_cq.completions.size() == 1);
+  CHECK(pair.a.counters().retransmitted_frames == 0);
+}
+
+TEST_CASE("A READ response of the wrong shape fails the READ") {
+  Pair pair;
+  pair.lose = [](const Sent& frame) { return frame.from_a; };
+  const Buffer into = pair.a.buffer(1500);
+  pair.a.post(read(into, pair.b.buffer(1500)));
+  pair.run_for(10 * kUs);
+  SECTION("short FIRST") {
+    pair.inject(pair.a, Operation::read_response_first, kPsn, aeth(wire::syndrome::kAck),
+                filled(1000));
+  }
+  SECTION("LAST where there is more to come") {
+    pair.inject(pair.a, Operation::read_response_last, kPsn, aeth(wire::syndrome::kAck),
+                filled(1024));
+  }
+  SECTION("MIDDLE at the end") {
+    pair.inject(pair.a, Operation::read_response_first, kPsn, aeth(wire::syndrome::kAck),
+                filled(1024));
+    pair.inject(pair.a, Operation::read_response_middle, kPsn + 1, {}, filled(476));
+  }
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::bad_response_error});
+}
+
+TEST_CASE("Frames that are not for this QP are counted and dropped") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, Operation::write_only);
+  bth.psn = Psn(kPsn);
+  std::vector<std::byte> frame = pair.frame_for(pair.b, bth, reth(far, 8), filled(8));
+  SECTION("bad ICRC") {
+    frame.back() ^= std::byte{1};
+    pair.b.node().receive(frame);
+    pair.drive();
+    CHECK(pair.b.counters().rx_icrc_errors == 1);
+  }
+  SECTION("cut off") {
+    frame.pop_back();
+    pair.b.node().receive(frame);
+    pair.drive();
+    CHECK(pair.b.counters().rx_malformed == 1);
+  }
+  SECTION("another transport") {
+    bth.opcode = wire::bth_opcode(wire::Transport::uc, Operation::write_only);
+    pair.b.node().receive(pair.frame_for(pair.b, bth, reth(far, 8), filled(8)));
+    pair.drive();
+    CHECK(pair.b.counters().rx_mismatched == 1);
+  }
+  SECTION("unknown QP") {
+    pair.b.endpoint().destroy(pair.b.qpn);
+    pair.b.node().receive(frame);
+    pair.drive();
+    CHECK(pair.b.counters().rx_no_qp == 1);
+  }
+  CHECK(pair.b.bytes(far) == std::vector<std::byte>(8));
+  CHECK(pair.sent.empty());
+}
+
+}  // namespace rocemu::transport_test
