@@ -223,7 +223,7 @@ TEST_CASE("a hello tells what the program needs") {
   REQUIRE(reply.header.status == 0);
   const auto body = reply.as<rocemu_hello_reply>();
   CHECK(body.abi_version == ROCEMU_ABI_VERSION);
-  CHECK(body.max_doorbells == 65536);
+  CHECK(body.max_doorbells == device::DeviceLimits{}.max_qp);
   CHECK(std::string(body.daemon_version) == ROCEMU_VERSION);
   REQUIRE(reply.fds.size() == 3);
 
