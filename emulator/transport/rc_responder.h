@@ -58,6 +58,7 @@ class RcResponder {
     uint32_t packets = 1;
     uint32_t sent = 0;    // packets of it
     bool replay = false;  // sent once before
+    bool is_ack() const { return kind == Kind::acknowledge && syndrome == wire::syndrome::kAck; }
   };
   struct AtomicResult {
     wire::Psn psn;

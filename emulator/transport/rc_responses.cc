@@ -59,15 +59,21 @@ void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, bool replay) {
   ++rd_atomics_queued_;
 }
 
+// Turns the queue once. ACKs that become neighbours are merged, so that the READs and atomics bound
+// the queue.
 template <class Unwanted>
 void RcResponder::drop_responses_if(Unwanted unwanted) {
+  size_t kept = 0;
   for (size_t left = responses_.size(); left > 0; --left) {
     const Response response = responses_.front();
     responses_.pop_front();
-    if (!unwanted(response)) {
+    if (unwanted(response)) {
+      if (response.kind != Response::Kind::acknowledge) --rd_atomics_queued_;
+    } else if (kept > 0 && response.is_ack() && responses_.back().is_ack()) {
+      responses_.back() = response;
+    } else {
       responses_.push_back() = response;
-    } else if (response.kind != Response::Kind::acknowledge) {
-      --rd_atomics_queued_;
+      ++kept;
     }
   }
 }
