@@ -115,6 +115,41 @@ TEST_CASE("A new READ is taken while replays wait") {
   CHECK(pair.sent_by(pair.b, Operation::read_response_only).back().psn == kPsn + 1);
 }
 
+TEST_CASE("Answers that wait are bounded, whatever a peer asks for again") {
+  PairOptions options;
+  options.max_rd_atomic = 2;
+  Pair pair(options);
+  const Buffer far = pair.b.buffer(8, 9);
+  for (uint32_t i = 0; i < 3; ++i) {
+    pair.inject(pair.b, Operation::read_request, kPsn + 2 * i, reth(far, 8));
+    pair.inject(pair.b, Operation::write_only, kPsn + 2 * i + 1, reth(far, 8), filled(8));
+    pair.run_for(10 * kUs);
+  }
+  // Expect: without a turn to send, no queue grows by what arrives.
+  std::vector<std::vector<std::byte>> frames;
+  for (uint32_t i = 0; i < 300; ++i) {
+    wire::Bth bth;
+    bth.opcode = wire::bth_opcode(wire::Transport::rc,
+                                  i % 2 == 0 ? Operation::read_request : Operation::write_only);
+    bth.psn = Psn(kPsn + i % 6);
+    frames.push_back(pair.frame_for(pair.b, bth, reth(far, 8), i % 2 == 0 ? filled(0) : filled(8)));
+  }
+  const std::vector<std::span<const std::byte>> views(frames.begin(), frames.end());
+  pair.b.endpoint().on_frames(pair.fabric.now_ns(), views);
+  CHECK(pair.b.endpoint().load(pair.b.qpn).queued_responses <= 2 * 2 + 3);
+  CHECK(pair.b.state() == QpState::ready_to_send);
+}
+
+TEST_CASE("A NAK that has not left when its packet comes is taken back") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  pair.inject(pair.b, Operation::write_only, kPsn + 1, reth(far, 8), filled(8));
+  pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 8), filled(8));
+  pair.drive();
+  REQUIRE(pair.count(pair.b, Operation::acknowledge) == 1);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kAck, kPsn});
+}
+
 TEST_CASE("One READ more than max_dest_rd_atomic ends the connection") {
   PairOptions options;
   options.max_rd_atomic = 2;
