@@ -240,12 +240,6 @@ void Flow::post_receive(size_t index) {
   if (responder_.in_error()) responder_.node.ring(responder_.qpn);
 }
 
-bool Flow::all_silent_from(size_t op) const {
-  for (size_t i = op; i < posted_; ++i)
-    if (direction_.ops[i].signaled) return false;
-  return true;
-}
-
 std::optional<size_t> Flow::planned_mishap() const {
   for (size_t i = 0; i < direction_.ops.size(); ++i)
     if (direction_.ops[i].mishap != Mishap::none) return i;

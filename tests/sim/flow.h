@@ -55,7 +55,6 @@ class Flow {
   void check_flushed();
 
   bool failed() const { return first_error_.has_value(); }
-  bool stalled() const { return finished_ < posted_ && !all_silent_from(finished_); }
 
  private:
   struct Piece {
@@ -85,7 +84,6 @@ class Flow {
   bool must_fail_as_planned() const;
   void check_message(const transport::Completion& completion, size_t op);
   void check_arena(size_t executed, uint32_t offset, uint32_t length_bytes, const char* what);
-  bool all_silent_from(size_t op) const;
   std::optional<size_t> planned_mishap() const;
   void fail(const std::string& what, size_t op) const;
 
