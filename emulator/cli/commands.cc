@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "emulator/cli/exit_codes.h"
+#include "impairment/assignment.h"
 
 namespace rocemu::cli {
 
@@ -18,6 +19,10 @@ NicOptions checked(NicOptions options) {
   if (!options.pcap.empty() && !std::filesystem::is_directory(options.pcap.parent_path(), error)) {
     throw Failure("there is no folder " + options.pcap.parent_path().native() + " for --pcap",
                   kUsage);
+  }
+  for (const std::string& text : options.impair) {
+    const impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
+    if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);
   }
   return options;
 }

@@ -11,6 +11,8 @@ int exec(const Options& options);
 int status(const Options& options);
 int down(const Options& options);
 int env(const Options& options);
+int link_set(const Options& options);
+int link_show(const Options& options);
 int version(const Options& options);
 
 // One line on stderr, "rocemu: " in front.

@@ -18,7 +18,7 @@ namespace rocemu::cli {
 namespace {
 
 constexpr time_t kTimeout_s = 5;
-constexpr off_t kMaxStatusBytes = 64 << 20;
+constexpr off_t kMaxTextBytes = 64 << 20;
 
 UniqueFd take_descriptor(msghdr& message) {
   UniqueFd first;
@@ -81,7 +81,7 @@ void ControlClient::fail(const std::string& what) const {
 }
 
 UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, void* reply,
-                                std::size_t reply_bytes) {
+                                std::size_t reply_bytes, std::initializer_list<int> expected) {
   if (::send(socket_.get(), message, message_bytes, MSG_NOSIGNAL) < 0) fail(std::strerror(errno));
 
   std::array<char, ROCEMU_MESSAGE_MAX> buffer;
@@ -106,6 +106,10 @@ UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, 
   rocemu_header asked = {};
   std::memcpy(&asked, message, sizeof(asked));
   if (header.op != asked.op || header.cookie != asked.cookie) fail("it answered something else");
+  if (std::ranges::find(expected, header.status) != expected.end()) {
+    std::memcpy(reply, &header, sizeof(header));
+    return UniqueFd();
+  }
   const bool has_body = static_cast<std::size_t>(bytes) == reply_bytes;
   if (header.status != 0 && !(header.status == EPROTO && has_body)) {
     fail(std::string("it refused: ") + std::strerror(header.status));
@@ -126,21 +130,41 @@ UniqueFd ControlClient::simple_request(std::uint32_t op) {
   return request(&message, sizeof(message), &reply, sizeof(reply));
 }
 
-std::string ControlClient::status() {
-  const UniqueFd file = simple_request(ROCEMU_OP_STATUS);
-  if (!file) fail("its status came without the file");
+std::string ControlClient::text_request(std::uint32_t op) {
+  const UniqueFd file = simple_request(op);
+  if (!file) fail("its answer came without the file");
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) fail(std::strerror(errno));
-  if (info.st_size <= 0 || info.st_size > kMaxStatusBytes) fail("its status has no sensible size");
+  if (info.st_size <= 0 || info.st_size > kMaxTextBytes) fail("its answer has no sensible size");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;
   while (have < text.size()) {
     const ssize_t got =
         ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
-    if (got <= 0) fail("its status cannot be read");
+    if (got <= 0) fail("its answer cannot be read");
     have += static_cast<std::size_t>(got);
   }
   return text;
+}
+
+std::string ControlClient::status() { return text_request(ROCEMU_OP_STATUS); }
+
+std::string ControlClient::links() { return text_request(ROCEMU_OP_LINK_SHOW); }
+
+void ControlClient::set_link(const std::string& text) {
+  rocemu_link_set message = {};
+  if (text.size() >= sizeof(message.assignment))
+    throw Failure("'" + text + "' is too long", kUsage);
+  message.header.op = ROCEMU_OP_LINK_SET;
+  message.header.length = sizeof(message);
+  message.header.cookie = ++cookie_;
+  text.copy(message.assignment, sizeof(message.assignment) - 1);
+  rocemu_header reply = {};
+  request(&message, sizeof(message), &reply, sizeof(reply), {ENODEV});
+  if (reply.status != ENODEV) return;
+  throw Failure("the NIC has no device '" + text.substr(0, text.find_first_of(".:")) +
+                    "'; rocemu link show lists them",
+                kUsage);
 }
 
 void ControlClient::shutdown() { simple_request(ROCEMU_OP_SHUTDOWN); }

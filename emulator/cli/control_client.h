@@ -1,4 +1,4 @@
-// A control connection to rocemud (verbs_shim/abi/control.h): status and shutdown.
+// A control connection to rocemud (verbs_shim/abi/control.h): status, links and shutdown.
 // Every call waits at most a few seconds and throws Failure when the daemon does not answer,
 // answers something else, or has another version of the ABI.
 #pragma once
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 
 #include "emulator/cli/unique_fd.h"
@@ -23,13 +24,21 @@ class ControlClient {
   // The daemon's account of itself: JSON text.
   std::string status();
 
+  // `text` is as impairment::parse_assignment() takes it. Throws Failure (usage) when the NIC has
+  // no such device.
+  void set_link(const std::string& text);
+  // JSON text, as control.h has it.
+  std::string links();
+
   // Returns when the daemon has agreed; it ends a moment later.
   void shutdown();
 
  private:
-  // `reply_bytes` is the size of `reply` and of the only reply that is right.
+  // `reply_bytes` is the size of `reply` and of the only reply that is right. A refusal throws, but
+  // with a status in `expected` it is the reply.
   UniqueFd request(const void* message, std::size_t message_bytes, void* reply,
-                   std::size_t reply_bytes);
+                   std::size_t reply_bytes, std::initializer_list<int> expected = {});
+  std::string text_request(std::uint32_t op);
   UniqueFd simple_request(std::uint32_t op);
   [[noreturn]] void fail(const std::string& what) const;
 

@@ -74,6 +74,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   };
   if (options.devices) add("--devices", std::to_string(*options.devices));
   if (!options.pcap.empty()) add("--pcap", options.pcap.native());
+  for (const std::string& text : options.impair) add("--impair", text);
   if (!options.config.empty()) add("--config", options.config.native());
   if (!options.log_level.empty()) add("--log-level", options.log_level);
   if (lifetime == Lifetime::kOfParent) command.emplace_back("--die-with-parent");

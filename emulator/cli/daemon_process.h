@@ -19,6 +19,7 @@ namespace rocemu::cli {
 struct NicOptions {
   std::optional<unsigned> devices;
   std::filesystem::path pcap;
+  std::vector<std::string> impair;  // each as impairment::parse_assignment() takes it
   std::filesystem::path config;
   std::string log_level;
 };

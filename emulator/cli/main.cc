@@ -23,6 +23,10 @@ int dispatch(const Options& options) {
       return down(options);
     case Command::kEnv:
       return env(options);
+    case Command::kLinkSet:
+      return link_set(options);
+    case Command::kLinkShow:
+      return link_show(options);
     case Command::kVersion:
       return version(options);
   }

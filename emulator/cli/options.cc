@@ -18,6 +18,7 @@ constexpr const char* kFooter = R"(
 Examples:
   rocemu run -- ibv_devinfo
   rocemu run --pcap wire.pcap -- bash -c 'ib_write_bw -d rocemu0 & sleep 1; ib_write_bw -d rocemu1 localhost'
+  rocemu run --impair loss=1%,delay=20us -- ./my_test
   rocemu up --devices 3 && rocemu exec -- ibv_devices && rocemu down
 
 Exit codes:
@@ -32,12 +33,15 @@ The NIC is made for this one command, is seen by it and its children alone, and 
 Examples:
   rocemu run -- ibv_devinfo -v
   rocemu run --devices 3 -- ./my_test
+  rocemu run --impair 'loss=1%,delay=20us,jitter=5us,reorder=0.5%,seed=7' -- ./my_test
+  rocemu run --impair rocemu0.tx:rate=10gbit --impair rocemu1.rx:loss=100% -- ./my_test
   rocemu run --pcap wire.pcap -- bash -c 'ib_send_bw -d rocemu0 & sleep 1; ib_send_bw -d rocemu1 localhost')";
 
 constexpr const char* kUpFooter = R"(
 Examples:
   rocemu up
-  rocemu up --name lab --devices 4 --config lab.toml)";
+  rocemu up --name lab --devices 4 --config lab.toml
+  rocemu up --impair loss=0.1%)";
 
 constexpr const char* kExecFooter = R"(
 Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
@@ -61,11 +65,43 @@ constexpr const char* kEnvFooter = R"-(
 Example:
   eval "$(rocemu env --name lab)"    # this shell's programs see the NIC from now on)-";
 
+constexpr const char* kLinkFooter = R"(
+A device's link has two directions: tx is what the device sends, rx is what is sent to it.
+
+Examples:
+  rocemu link set rocemu0 loss=1%,delay=20us
+  rocemu link show)";
+
+constexpr const char* kLinkSetFooter = R"(
+DEVICE is a device or all. Direction is tx, rx or both: tx when left out, but none without a direction
+clears both. SPEC replaces what was set; it is none or some of these, with commas between:
+  loss=1%      dup=0.1%     reorder=0.5%/50us  corrupt=10ppm   delay=20us   jitter=5us
+  rate=10gbit  queue=1mb    outage=5ms/1s      seed=7
+Units are always written: % ppm, ns us ms s, bit kbit mbit gbit, b kb mb (docs/impairments.md).
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu link set rocemu0 loss=1%,delay=20us,jitter=5us
+  rocemu link set --name lab rocemu1 rx loss=100%
+  rocemu link set all none)";
+
+constexpr const char* kLinkShowFooter = R"(
+Counts are of frames since the spec was set.
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu link show
+  rocemu link show rocemu0 --json)";
+
 constexpr const char* kProgramSeparator = "--";
+constexpr const char* kLinkSetWords = "DEVICE [tx|rx|both] SPEC";
+constexpr int kLinkSetLeastWords = 2;
+constexpr int kLinkSetMostWords = 3;
 
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (app->get_name() == "set") return "Usage: " + name + " [OPTIONS] " + kLinkSetWords + "\n";
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     if (app->get_name() != "run" && app->get_name() != "exec") return usage;
     usage.erase(usage.find_last_not_of('\n') + 1);
@@ -86,6 +122,7 @@ class Parser {
     add_status();
     add_down();
     add_env();
+    add_link();
     add_version();
   }
 
@@ -103,11 +140,12 @@ class Parser {
     } catch (const CLI::CallForVersion& version) {
       throw PrintAndExit{std::string(version.what()) + "\n"};
     } catch (const CLI::ExtrasError& error) {
-      const std::string name = chosen() != nullptr ? chosen()->get_name() : "";
+      const std::string name = chosen() != nullptr ? name_of(chosen()) : "";
       if (name != "run" && name != "exec") fail(error.what());
       fail("'" + chosen()->remaining().front() + "' is no option of " + name +
            ", and a program has -- in front of it");
     } catch (const CLI::RequiredError&) {
+      if (chosen() != nullptr) fail("link needs set or show");
       const bool given = !arguments.empty() && !arguments[0].starts_with('-');
       fail(given ? "'" + arguments[0] + "' is no command" : "which command?");
     } catch (const CLI::ParseError& error) {
@@ -118,12 +156,18 @@ class Parser {
                        })->first;
     if (!options_.name.empty() || name_was_given()) require_valid_name(options_.name);
     check_program(separator != arguments.end());
+    check_link();
     return options_;
   }
 
  private:
   CLI::App* add(Command command, const char* name, const char* description, const char* footer) {
-    CLI::App* sub = app_.add_subcommand(name, description);
+    return add(command, &app_, name, description, footer);
+  }
+
+  CLI::App* add(Command command, CLI::App* parent, const char* name, const char* description,
+                const char* footer) {
+    CLI::App* sub = parent->add_subcommand(name, description);
     sub->footer(footer);
     commands_.emplace_back(command, sub);
     return sub;
@@ -135,6 +179,13 @@ class Parser {
         ->check(CLI::PositiveNumber);
     sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
         ->option_text("FILE");
+    sub->add_option("--impair", options_.nic.impair,
+                    "Impairments of what every device sends, or of one link: "
+                    "[DEVICE[.tx|.rx|.both]:]SPEC, SPEC like loss=1%,delay=20us "
+                    "(docs/impairments.md); several times for several links")
+        ->option_text("SPEC")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--config", options_.nic.config,
                     "TOML file with these options and more (docs/configuration.md)")
         ->option_text("FILE")
@@ -193,11 +244,40 @@ class Parser {
     add_socket(sub);
   }
 
+  void add_link() {
+    CLI::App* link = app_.add_subcommand("link", "Set or show impairments while a NIC is up");
+    link->footer(kLinkFooter);
+    link->require_subcommand(1);
+    CLI::App* set = add(Command::kLinkSet, link, "set", "Set a link's impairments", kLinkSetFooter);
+    add_name(set);
+    add_socket(set);
+    set->add_option("words", options_.link)->group("")->expected(0, -1);
+    CLI::App* show = add(Command::kLinkShow, link, "show", "Show impairments", kLinkShowFooter);
+    add_name(show);
+    add_socket(show);
+    add_json(show);
+    show->add_option("DEVICE", options_.link, "This device alone")
+        ->option_text(" ")
+        ->expected(0, 1);
+  }
+
   void add_version() { add_json(add(Command::kVersion, "version", "Print the version", "")); }
 
+  // The innermost of the commands that were given.
   const CLI::App* chosen() const {
-    const std::vector<CLI::App*> parsed = app_.get_subcommands();
-    return parsed.empty() ? nullptr : parsed.front();
+    const CLI::App* innermost = nullptr;
+    std::vector<CLI::App*> parsed = app_.get_subcommands();
+    while (!parsed.empty()) {
+      innermost = parsed.front();
+      parsed = innermost->get_subcommands();
+    }
+    return innermost;
+  }
+
+  // "run", "link set"
+  std::string name_of(const CLI::App* command) const {
+    const CLI::App* parent = command->get_parent();
+    return (parent == &app_ ? "" : name_of(parent) + " ") + command->get_name();
   }
 
   bool name_was_given() const {
@@ -207,10 +287,16 @@ class Parser {
 
   void check_program(bool separated) const {
     if (!hands_on_status(options_.command)) {
-      if (separated) fail(chosen()->get_name() + " runs no program, so no -- is expected");
+      if (separated) fail(name_of(chosen()) + " runs no program, so no -- is expected");
     } else if (options_.program.empty() || options_.program[0].empty()) {
       fail("which program? write: rocemu " + chosen()->get_name() + " [OPTIONS] -- PROGRAM");
     }
+  }
+
+  void check_link() const {
+    if (options_.command != Command::kLinkSet) return;
+    if (options_.link.size() < kLinkSetLeastWords || options_.link.size() > kLinkSetMostWords)
+      fail(std::string("what is to be set? write: rocemu link set ") + kLinkSetWords);
   }
 
   [[noreturn]] void fail(std::string message) const {
@@ -219,7 +305,7 @@ class Parser {
     const bool handing_on =
         sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "exec");
     throw Failure(message + "; see: rocemu " +
-                      (sub != nullptr ? sub->get_name() + " " : std::string()) + "--help",
+                      (sub != nullptr ? name_of(sub) + " " : std::string()) + "--help",
                   handing_on ? kOwnFailure : kUsage);
   }
 

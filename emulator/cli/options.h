@@ -9,15 +9,16 @@
 
 namespace rocemu::cli {
 
-enum class Command { kRun, kUp, kExec, kStatus, kDown, kEnv, kVersion };
+enum class Command { kRun, kUp, kExec, kStatus, kDown, kEnv, kLinkSet, kLinkShow, kVersion };
 
 struct Options {
   Command command = Command::kVersion;
   NicOptions nic;                    // run, up
   bool keep_log = false;             // run
   std::string name;                  // empty when not given
-  std::filesystem::path socket;      // exec, status, env; empty when not given
-  bool json = false;                 // up, status, version
+  std::filesystem::path socket;      // exec, status, env, link; empty when not given
+  bool json = false;                 // up, status, link show, version
+  std::vector<std::string> link;     // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
   std::vector<std::string> program;  // run, exec: at least the program's name
 
   std::string name_or_default() const;

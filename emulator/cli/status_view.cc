@@ -19,7 +19,9 @@ std::string value_text(const Json& value) {
   return text;
 }
 
-bool is_zero(const Json& value) { return value.is_number() && value.get<double>() == 0; }
+bool is_zero(const Json& value) {
+  return value.is_null() || (value.is_number() && value.get<double>() == 0);
+}
 
 bool is_plain(const Json& value) { return !value.is_object() && !value.is_array(); }
 
@@ -146,6 +148,17 @@ std::string status_text(const Json& status) {
     text += part;
   }
   return text;
+}
+
+std::string links_text(const Json& links) {
+  std::vector<Row> rows = {{"DEVICE", "DIR", "IMPAIRMENTS", ""}};
+  for (const Json& link : links) {
+    Json counts = link;
+    for (const char* name : {"device", "direction", "spec"}) counts.erase(name);
+    rows.push_back({value_text(member(link, "device")), value_text(member(link, "direction")),
+                    value_text(member(link, "spec")), plain_members(counts, "", Zeros::kHide)});
+  }
+  return table(rows);
 }
 
 }  // namespace rocemu::cli

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 
+#include "emulator/daemon/links.h"
 #include "emulator/transport/environment.h"
 #include "verbs_shim/abi/control.h"
 
@@ -44,7 +45,8 @@ Daemon::Daemon(const Options& options)
       pool_("frames", kFrames, transport::kMaxFrameBytes),
       switch_(pool_),
       engine_(pool_),
-      nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
+      nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); },
+           &switch_},
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_),
       frames_shown_(options.devices) {
@@ -57,6 +59,8 @@ Daemon::Daemon(const Options& options)
   }
   for (const device::HcaConfig& config : nic_.devices) gids_.add(config.port);
   for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
+  for (const impairment::Assignment& assignment : options.impair)
+    set_links(switch_, assignment, nic_.devices);
 
   const size_t max_sessions =
       size_t{options.limits.max_contexts} * options.devices + kControlConnections;
@@ -90,7 +94,7 @@ void Daemon::refresh_counters() {
   counter_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     engine_.post(Task([this] {
-      boost::asio::post(io_, [this, snapshot = take_snapshot(engine_)] {
+      boost::asio::post(io_, [this, snapshot = take_snapshot(nic_)] {
         write_counters(snapshot);
         refresh_counters();
       });

@@ -24,6 +24,12 @@ bool reserved_set(const rocemu_ah_attr& m) { return m.reserved[0] != 0 || m.rese
 bool reserved_set(const rocemu_modify_qp& m) {
   return m.attr.reserved[0] != 0 || reserved_set(m.attr.ah) || reserved_set(m.attr.alt_ah);
 }
+// The text ends in it, and nothing hides behind its end.
+bool reserved_set(const rocemu_link_set& m) {
+  const auto* const end = std::find(std::begin(m.assignment), std::end(m.assignment), '\0');
+  return end == std::end(m.assignment) ||
+         std::any_of(end, std::end(m.assignment), [](char c) { return c != '\0'; });
+}
 
 // The message of a request that has a body of its own.
 template <class Message>
@@ -62,6 +68,7 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
     case ROCEMU_OP_CREATE_CHANNEL:
     case ROCEMU_OP_STATUS:
     case ROCEMU_OP_SHUTDOWN:
+    case ROCEMU_OP_LINK_SHOW:
       return decode_bare(header, bytes);
     case ROCEMU_OP_QUERY_PORT:
       return decode_as<rocemu_query_port>(header, bytes);
@@ -81,6 +88,8 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_create_qp>(header, bytes);
     case ROCEMU_OP_MODIFY_QP:
       return decode_as<rocemu_modify_qp>(header, bytes);
+    case ROCEMU_OP_LINK_SET:
+      return decode_as<rocemu_link_set>(header, bytes);
     default:
       return tl::unexpected(Malformed::unknown_op);
   }

@@ -26,7 +26,7 @@ struct Request {
   rocemu_header header{};
   // A request that is a header alone holds monostate.
   std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
-               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp>
+               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/switch.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
@@ -18,6 +19,8 @@ struct Nic {
   std::optional<dma::Method> dma;          // empty: whichever works
   transport::TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
+  // The engine thread's; port N is device N's. nullptr: the ports are of no switch.
+  dpdk_io::Switch* fabric = nullptr;
 };
 
 }  // namespace rocemu::daemon

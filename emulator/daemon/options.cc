@@ -55,6 +55,13 @@ void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
   add_limit(section, "quantum_frames", limits.quantum_frames, 1u, 64u);
 }
 
+bool has_device(uint32_t devices, const std::string& name) {
+  if (name == impairment::kAllPorts) return true;
+  for (uint32_t i = 0; i < devices; ++i)
+    if (device::default_config(i).name == name) return true;
+  return false;
+}
+
 // CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
 std::string setting_named(const std::string& message) {
   const std::string name = message.substr(message.find_last_of(' ') + 1);
@@ -67,6 +74,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   Options options;
   std::string dma = "auto";
   std::string pcap;
+  std::vector<std::string> impair;
   int ready_fd = -1;
 
   CLI::App app(
@@ -81,6 +89,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
       ->capture_default_str();
   app.add_option("--pcap", pcap, "Write every frame on the wire to this file");
+  app.add_option("--impair", impair,
+                 "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
+                 "several times for several links")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--ready-fd", ready_fd, "Write 'ready' and a newline here when programs can start")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--log-level", options.log_level, "How much to say on stderr")
@@ -107,6 +120,17 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return {std::nullopt, kExitUsage};
   }
 
+  for (const std::string& text : impair) {
+    impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
+    if (parsed.assignment && !has_device(options.devices, parsed.assignment->port))
+      parsed.error = "there is no device '" + parsed.assignment->port + "'; the last one is " +
+                     device::default_config(options.devices - 1).name;
+    if (!parsed.error.empty()) {
+      std::fprintf(stderr, "rocemud: impair: %s\n", parsed.error.c_str());
+      return {std::nullopt, kExitUsage};
+    }
+    options.impair.push_back(std::move(*parsed.assignment));
+  }
   if (!pcap.empty()) options.pcap = pcap;
   if (ready_fd >= 0) options.ready_fd = ready_fd;
   if (dma == "process_vm") options.dma = dma::Method::process_vm;

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/attributes.h"
+#include "impairment/assignment.h"
 
 namespace rocemu::daemon {
 
@@ -18,6 +20,7 @@ struct Options {
   std::filesystem::path dir;
   uint32_t devices = 2;
   std::optional<std::filesystem::path> pcap;
+  std::vector<impairment::Assignment> impair;  // in their order: a later one replaces an earlier
   std::optional<int> ready_fd;
   std::string log_level = "info";
   bool die_with_parent = false;

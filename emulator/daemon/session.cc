@@ -42,6 +42,10 @@ void Session::dispatch_control(const Request& request) {
       return status();
     case ROCEMU_OP_SHUTDOWN:
       return shutdown();
+    case ROCEMU_OP_LINK_SET:
+      return link_set(std::get<rocemu_link_set>(request.body));
+    case ROCEMU_OP_LINK_SHOW:
+      return link_show();
     default:
       return refuse(EINVAL);
   }

@@ -63,6 +63,8 @@ class Session final : public Connection {
   void destroy_qp(uint32_t qp);
   void status();
   void shutdown();
+  void link_set(const rocemu_link_set& message);
+  void link_show();
 
   const device::HcaConfig& config() const { return nic_.devices[device_index_]; }
 

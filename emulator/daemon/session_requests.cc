@@ -1,9 +1,12 @@
 // What a context and a control connection can ask for, request by request.
+#include <spdlog/spdlog.h>
+
 #include <array>
 #include <cerrno>
 
 #include "emulator/daemon/device_description.h"
 #include "emulator/daemon/event_pipe.h"
+#include "emulator/daemon/links.h"
 #include "emulator/daemon/queue_layout.h"
 #include "emulator/daemon/session.h"
 #include "emulator/daemon/shared_completion_ring.h"
@@ -156,7 +159,7 @@ void Session::destroy_qp(uint32_t qp) {
 }
 
 void Session::status() {
-  on_engine([&engine = nic_.engine] { return take_snapshot(engine); },
+  on_engine([&nic = nic_] { return take_snapshot(nic); },
             [this](const Snapshot& snapshot) {
               if (ended()) return;
               const UniqueFd text = make_text_memfd("rocemu-status", to_json(nic_, snapshot));
@@ -167,6 +170,33 @@ void Session::status() {
 void Session::shutdown() {
   shut_down_after_reply_ = true;
   answer_empty();
+}
+
+void Session::link_set(const rocemu_link_set& message) {
+  if (nic_.fabric == nullptr) return refuse(EOPNOTSUPP);
+  auto parsed = impairment::parse_assignment(message.assignment);
+  if (!parsed.assignment) return refuse(EINVAL);
+  if (!names_a_device(*parsed.assignment, nic_.devices)) return refuse(ENODEV);
+  spdlog::info("process {}: link {}", peer().pid, impairment::to_text(*parsed.assignment));
+  on_engine(
+      [&nic = nic_, assignment = std::move(*parsed.assignment)] {
+        set_links(*nic.fabric, assignment, nic.devices);
+        return true;
+      },
+      [this](bool) {
+        if (!ended()) answer_empty();
+      });
+}
+
+void Session::link_show() {
+  if (nic_.fabric == nullptr) return refuse(EOPNOTSUPP);
+  on_engine([&nic = nic_] { return report_links(*nic.fabric, nic.devices.size()); },
+            [this](const std::vector<LinkPair>& links) {
+              if (ended()) return;
+              const UniqueFd text =
+                  make_text_memfd("rocemu-links", links_to_json(links, nic_.devices));
+              answer_empty(std::array{text.get()});
+            });
 }
 
 }  // namespace rocemu::daemon

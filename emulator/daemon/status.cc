@@ -48,7 +48,21 @@ ordered_json describe(const dpdk_io::PortStats& port) {
           {"tx_bytes", port.tx_bytes},
           {"dropped_unknown_destination", port.dropped(DropReason::unknown_destination)},
           {"dropped_queue_full", port.dropped(DropReason::queue_full)},
-          {"dropped_malformed", port.dropped(DropReason::malformed)}};
+          {"dropped_malformed", port.dropped(DropReason::malformed)},
+          {"dropped_impairment_loss", port.dropped(DropReason::impairment_loss)},
+          {"dropped_impairment_queue", port.dropped(DropReason::impairment_queue)},
+          {"dropped_impairment_outage", port.dropped(DropReason::impairment_outage)}};
+}
+
+// null without impairments
+ordered_json describe(const LinkPair& links) {
+  ordered_json described;
+  for (const impairment::Direction direction : impairment::kDirections) {
+    const impairment::Spec& spec = links.of(direction).spec;
+    ordered_json& text = described[std::string(to_text(direction))];
+    if (spec != impairment::Spec{}) text = to_text(spec);
+  }
+  return described;
 }
 
 ordered_json describe(const EngineStats& engine) {
@@ -68,16 +82,21 @@ ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& sna
           {"port_state", "ACTIVE"},
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
-          {"port", describe(snapshot.port)}};
+          {"port", describe(snapshot.port)},
+          {"impairments", describe(snapshot.links)}};
 }
 
 }  // namespace
 
-Snapshot take_snapshot(Engine& engine) {
+Snapshot take_snapshot(const Nic& nic) {
+  Engine& engine = nic.engine;
   Snapshot snapshot;
+  std::vector<LinkPair> links(engine.device_count());
+  if (nic.fabric != nullptr) links = report_links(*nic.fabric, links.size());
   for (uint32_t i = 0; i < engine.device_count(); ++i) {
     device::Hca& hca = engine.hca(i);
-    snapshot.devices.push_back({hca.counts(), hca.endpoint().counters(), engine.port(i).stats()});
+    snapshot.devices.push_back(
+        {hca.counts(), hca.endpoint().counters(), engine.port(i).stats(), links[i]});
   }
   snapshot.engine = engine.stats();
   return snapshot;

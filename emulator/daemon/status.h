@@ -6,6 +6,7 @@
 
 #include "dpdk_io/port.h"
 #include "emulator/daemon/engine.h"
+#include "emulator/daemon/links.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/transport/counters.h"
 
@@ -15,6 +16,7 @@ struct DeviceSnapshot {
   device::ObjectCounts objects;
   transport::Counters counters;
   dpdk_io::PortStats port;
+  LinkPair links;
 };
 
 struct Snapshot {
@@ -23,7 +25,7 @@ struct Snapshot {
 };
 
 // The engine thread.
-Snapshot take_snapshot(Engine& engine);
+Snapshot take_snapshot(const Nic& nic);
 
 std::string to_json(const Nic& nic, const Snapshot& snapshot);
 

@@ -7,8 +7,9 @@
  * after a message that is not well formed (short, unknown op, wrong size).
  *
  * The first request on a connection is ROCEMU_OP_HELLO. A HELLO with device_index
- * ROCEMU_NO_DEVICE makes a control connection (status, shutdown); any other opens that device, and
- * the connection then is the context: closing it, by whatever cause, destroys everything it made.
+ * ROCEMU_NO_DEVICE makes a control connection (status, links, shutdown); any other opens that
+ * device, and the connection then is the context: closing it, by whatever cause, destroys
+ * everything it made.
  *
  * Handles (pd, cq, qp, mr, channel) are small numbers that belong to one connection.
  * Reserved fields are zero; a set one is EINVAL.
@@ -31,6 +32,7 @@ enum {
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
+  ROCEMU_LINK_TEXT_MAX = 512, /* an assignment of impairments, NUL included */
 };
 
 #define ROCEMU_NO_DEVICE 0xffffffffu
@@ -58,8 +60,10 @@ enum rocemu_op {
   ROCEMU_OP_MODIFY_QP = 13,
   ROCEMU_OP_QUERY_QP = 14,
   ROCEMU_OP_DESTROY_QP = 15,
-  ROCEMU_OP_STATUS = 64,   /* control connection: reply carries one memfd with JSON text */
-  ROCEMU_OP_SHUTDOWN = 65, /* control connection: the reply comes, then the daemon ends */
+  ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
+  ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
+  ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
+  ROCEMU_OP_LINK_SHOW = 67, /* control connection: reply carries one memfd with JSON text */
 };
 
 struct rocemu_header {
@@ -344,6 +348,19 @@ struct rocemu_query_qp_reply {
   struct rocemu_qp_attr attr;
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_query_qp_reply, 144);
+
+/* ---- LINK_SET ---- reply: a header alone. The text is DEVICE[.tx|.rx|.both]:SPEC or SPEC as in
+ * docs/impairments.md, with a NUL behind it and up to the end. EINVAL it is none of these; ENODEV
+ * no such device; EOPNOTSUPP the NIC's ports are of no in-process switch. */
+struct rocemu_link_set {
+  struct rocemu_header header;
+  char assignment[ROCEMU_LINK_TEXT_MAX];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_link_set, 536);
+
+/* ---- LINK_SHOW ---- request: header alone; EOPNOTSUPP as above. The text is an array with an
+ * object for each direction of each device's link: strings "device", "direction" ("tx", "rx") and
+ * "spec", and counts since the spec was set. */
 
 /* What the daemon writes to the async pipe: 16 bytes, struct ib_uverbs_async_event_desc's layout.
  */

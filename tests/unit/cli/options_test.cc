@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "emulator/cli/commands.h"
 #include "emulator/cli/exit_codes.h"
 
 namespace rocemu::cli {
@@ -41,6 +42,51 @@ TEST_CASE("what is said reaches the daemon", "[cli]") {
   CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOfParent) ==
         Words{"/d", "--dir", "/s", "--ready-fd", "7", "--devices", "4", "--pcap", "/p",
               "--log-level", "debug", "--die-with-parent"});
+}
+
+TEST_CASE("impairments are given as often as there are links", "[cli]") {
+  const Options options = parse_options(
+      {"run", "--impair", "loss=1%,delay=20us", "--impair", "rocemu1.rx:dup=1%", "--", "true"});
+  CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOwn) ==
+        Words{"/d", "--dir", "/s", "--ready-fd", "7", "--impair", "loss=1%,delay=20us", "--impair",
+              "rocemu1.rx:dup=1%"});
+  CHECK(exit_code_of({"run", "--impair", "--", "true"}) == kOwnFailure);
+}
+
+TEST_CASE("bad impairments are refused before a NIC starts", "[cli]") {
+  NicOptions options;
+  options.impair = {"loss=1%", "loss=1"};
+  try {
+    checked(options);
+    FAIL("accepted");
+  } catch (const Failure& failure) {
+    CHECK(failure.exit_code() == kUsage);
+    CHECK(std::string(failure.what()).starts_with("--impair: loss: '1' has no unit"));
+  }
+}
+
+TEST_CASE("links are set by device, direction and spec, and shown by device", "[cli]") {
+  Options options = parse_options({"link", "set", "--name", "lab", "rocemu0", "loss=1%,dup=1%"});
+  CHECK(options.command == Command::kLinkSet);
+  CHECK(options.name == "lab");
+  CHECK(options.link == Words{"rocemu0", "loss=1%,dup=1%"});
+  CHECK(parse_options({"link", "set", "all", "rx", "none"}).link == Words{"all", "rx", "none"});
+  options = parse_options({"link", "show", "--json"});
+  CHECK(options.command == Command::kLinkShow);
+  CHECK(options.json);
+  CHECK(options.link.empty());
+  CHECK(parse_options({"link", "show", "rocemu1"}).link == Words{"rocemu1"});
+}
+
+TEST_CASE("bad command lines of link are usage errors", "[cli]") {
+  CHECK(exit_code_of({"link"}) == kUsage);
+  CHECK(exit_code_of({"link", "bogus"}) == kUsage);
+  CHECK(exit_code_of({"link", "set"}) == kUsage);
+  CHECK(exit_code_of({"link", "set", "rocemu0"}) == kUsage);
+  CHECK(exit_code_of({"link", "set", "rocemu0", "tx", "loss=1%", "dup=1%"}) == kUsage);
+  CHECK(exit_code_of({"link", "show", "rocemu0", "rocemu1"}) == kUsage);
+  CHECK(exit_code_of({"link", "set", "rocemu0", "loss=1%", "--", "true"}) == kUsage);
+  CHECK_THROWS_AS(parse_options({"link", "set", "--help"}), PrintAndExit);
 }
 
 TEST_CASE("bad command lines of run and exec are rocemu's own failure", "[cli]") {

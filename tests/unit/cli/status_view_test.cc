@@ -57,5 +57,25 @@ TEST_CASE("status of another shape is shown as far as it goes", "[cli]") {
         std::string::npos);
 }
 
+TEST_CASE("links are a table with the counts that are not zero", "[cli]") {
+  const Json links = Json::parse(R"([
+    {"device": "rocemu0", "direction": "tx", "spec": "loss=1%", "frames": 200, "lost": 3, "dup": 0},
+    {"device": "rocemu0", "direction": "rx", "spec": "none", "frames": 0, "lost": 0, "dup": 0}])");
+  CHECK(links_text(links) ==
+        "DEVICE   DIR  IMPAIRMENTS\n"
+        "rocemu0  tx   loss=1%      frames 200, lost 3\n"
+        "rocemu0  rx   none\n");
+}
+
+TEST_CASE("links without impairments are not in the status", "[cli]") {
+  CHECK(status_text(Json::parse(R"({"devices": [
+    {"name": "rocemu0", "impairments": {"tx": "loss=1%", "rx": null}},
+    {"name": "rocemu1", "impairments": {"tx": null, "rx": null}}]})")) ==
+        "rocemu0\n"
+        "rocemu1\n"
+        "\n"
+        "rocemu0  impairments  tx loss=1%\n");
+}
+
 }  // namespace
 }  // namespace rocemu::cli

@@ -50,6 +50,8 @@ constexpr struct {
     {ROCEMU_OP_DESTROY_QP, sizeof(rocemu_handle_message)},
     {ROCEMU_OP_STATUS, sizeof(rocemu_header)},
     {ROCEMU_OP_SHUTDOWN, sizeof(rocemu_header)},
+    {ROCEMU_OP_LINK_SET, sizeof(rocemu_link_set)},
+    {ROCEMU_OP_LINK_SHOW, sizeof(rocemu_header)},
 };
 
 rocemu_hello hello() {
@@ -78,12 +80,22 @@ TEST_CASE("each request has one length") {
 TEST_CASE("what is no message is told apart") {
   CHECK(decode({}).error() == Malformed::too_short);
   CHECK(decode(Bytes(23)).error() == Malformed::too_short);
-  for (const uint32_t op : {0u, 16u, 63u, 66u, 0xffffffffu})
+  for (const uint32_t op : {0u, 16u, 63u, 68u, 0xffffffffu})
     CHECK(decode(message(op, 24)).error() == Malformed::unknown_op);
   Bytes lies = message(ROCEMU_OP_STATUS, 24);
   const uint32_t length = GENERATE(0u, 23u, 25u, 0xffffffffu);
   std::memcpy(lies.data() + offsetof(rocemu_header, length), &length, sizeof(length));
   CHECK(decode(lies).error() == Malformed::wrong_length);
+}
+
+TEST_CASE("a link's text ends in its message, with nothing behind the end") {
+  rocemu_link_set set{};
+  std::memcpy(set.assignment, "loss=1%", 7);
+  CHECK(decode(bytes_of(set, ROCEMU_OP_LINK_SET))->error == 0);
+  set.assignment[sizeof(set.assignment) - 1] = 'x';
+  CHECK(decode(bytes_of(set, ROCEMU_OP_LINK_SET))->error == EINVAL);
+  std::memset(set.assignment, 'x', sizeof(set.assignment));
+  CHECK(decode(bytes_of(set, ROCEMU_OP_LINK_SET))->error == EINVAL);
 }
 
 TEST_CASE("a hello of another ABI is understood as far as that, whatever its length") {

@@ -39,6 +39,7 @@ class NicFixture {
   ~NicFixture();
 
   const std::string& socket_path() const { return path_; }
+  dpdk_io::FramePool& pool() { return pool_; }
   bool shut_down_asked() const { return shut_down_asked_.load(); }
   device::ObjectCounts counts();
   // Waits until nothing of any program is left.

@@ -50,6 +50,35 @@ TEST_CASE("every option has an effect") {
   CHECK(*parsed.options->dma == dma::Method::mem_fd);
 }
 
+TEST_CASE("impairments come from the command line and from the file, as one text or several") {
+  const auto texts = [](const ParsedOptions& parsed) {
+    std::vector<std::string> list;
+    REQUIRE(parsed.options);
+    for (const auto& assignment : parsed.options->impair) list.push_back(to_text(assignment));
+    return list;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(texts(parse({"--dir", "/tmp/x"})).empty());
+  CHECK(texts(parse({"--dir", "/tmp/x", "--impair", "loss=1%,dup=1%", "--impair",
+                     "rocemu1.rx:delay=1us"})) ==
+        Texts{"all.tx:loss=1%,dup=1%", "rocemu1.rx:delay=1us"});
+  {
+    const ConfigFile file("impair = \"loss=1%,dup=1%\"\n");
+    CHECK(texts(parse({"--dir", "/tmp/x", "--config", file.path.c_str()})) ==
+          Texts{"all.tx:loss=1%,dup=1%"});
+  }
+  const ConfigFile file("impair = [\"loss=1%,dup=1%\", \"rocemu0:none\"]\n");
+  CHECK(texts(parse({"--dir", "/tmp/x", "--config", file.path.c_str()})) ==
+        Texts{"all.tx:loss=1%,dup=1%", "rocemu0.both:none"});
+}
+
+TEST_CASE("bad impairments and impairments of no device are usage errors") {
+  CHECK(parse({"--dir", "/tmp/x", "--impair", "loss=1"}).exit_code == kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--impair", "rocemu2:loss=1%"}).exit_code == kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--devices", "3", "--impair", "rocemu2:loss=1%"}).options);
+  CHECK(parse({"--dir", "/tmp/x", "--impair", ""}).exit_code == kExitUsage);
+}
+
 TEST_CASE("limits come from the configuration file") {
   const ConfigFile file(
       "devices = 3\n[limits]\nmax_qp = 64\nmax_mr_size = 1073741824\n"

@@ -386,4 +386,12 @@ TEST_CASE("a control connection reads the status and ends the daemon") {
   CHECK(soon([&] { return nic.shut_down_asked(); }));
 }
 
+TEST_CASE("links of ports without a switch have no impairments") {
+  NicFixture nic;
+  Client control(nic);
+  REQUIRE(control.hello_control().header.status == 0);
+  CHECK(control.call(ROCEMU_OP_LINK_SHOW, HeaderOnly{}).header.status == EOPNOTSUPP);
+  CHECK(control.call(ROCEMU_OP_LINK_SET, rocemu_link_set{}).header.status == EOPNOTSUPP);
+}
+
 }  // namespace rocemu::daemon
