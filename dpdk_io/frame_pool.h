@@ -11,7 +11,8 @@ struct rte_mempool;
 namespace rocemu::dpdk_io {
 
 // Needs an Eal, and must outlive every Port its frames went to. All calls except the constructor
-// and the destructor may come from any thread; see DataPathThread for their cost.
+// and the destructor may come from any thread; one that is registered with DPDK
+// (rte_thread_register) has a cache of its own and pays less.
 class FramePool {
  public:
   // `name` is unique in the process, at most 25 characters; `data_room_bytes` is the longest frame.

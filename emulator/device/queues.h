@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "emulator/transport/attributes.h"
 #include "emulator/transport/environment.h"
 
 namespace rocemu::device {
