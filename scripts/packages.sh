@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [test]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [test]     (none: build and run)
 #
-# build: to compile; run: the programs the README uses; test: both, and what the tests use.
+# build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
+# test: all of these, and what the tests use.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
        libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
+fuzz=(clang libclang-rt-dev llvm)
 test=(catch2 clang-format python3 python3-scapy qperf tshark)
 
 fail() {
@@ -22,8 +24,9 @@ for set in "${@:-build run}"; do
     case $name in
       build) wanted+=("${build[@]}") ;;
       run) wanted+=("${run[@]}") ;;
-      test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run or test" ;;
+      fuzz) wanted+=("${fuzz[@]}") ;;
+      test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${test[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz or test" ;;
     esac
   done
 done

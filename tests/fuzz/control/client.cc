@@ -1,0 +1,262 @@
+#include "tests/fuzz/control/client.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "emulator/daemon/queue_layout.h"
+#include "emulator/daemon/shared_completion_ring.h"
+#include "emulator/daemon/shared_work_queues.h"
+#include "tests/fuzz/expect.h"
+
+namespace rocemu::fuzz {
+
+namespace {
+
+constexpr uint32_t kDoorbellSlots = 64;
+constexpr uint32_t kError = 6;  // IBV_QPS_ERR
+
+// Every other event finds the pipe full.
+struct Events final : device::EventChannel {
+  bool completion_event(uint64_t) noexcept override { return full = !full; }
+  bool async_event(uint64_t, uint32_t) noexcept override { return full = !full; }
+  bool full = false;
+};
+
+// The outcome of destroying something that may be in use.
+template <class Objects>
+int expected_outcome(const Objects& objects, uint32_t handle) {
+  const auto found = objects.find(handle);
+  if (found == objects.end()) return EINVAL;
+  return found->second.users > 0 ? EBUSY : 0;
+}
+
+bool same(const rocemu_qp_attr& a, const rocemu_qp_attr& b) {
+  return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+// Reserved fields and flags other than 0 and 1 do not survive; all else does.
+rocemu_qp_attr plain(rocemu_qp_attr attr) {
+  attr.en_sqd_async_notify = attr.en_sqd_async_notify != 0;
+  attr.sq_draining = attr.sq_draining != 0;
+  attr.ah.is_global = attr.ah.is_global != 0;
+  attr.alt_ah.is_global = attr.alt_ah.is_global != 0;
+  return attr;
+}
+
+}  // namespace
+
+Client::Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock)
+    : hca_(hca), clock_(clock), memory_(kMemoryBytes) {
+  daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));
+  doorbell_page_ = page.data();
+  auto doorbells = std::make_unique<daemon::Doorbells>(std::move(page), kDoorbellSlots);
+  const auto id =
+      hca.open_context(dma::AddressSpace::local(memory_, kAddress), std::make_unique<Events>());
+  context_ = std::make_unique<daemon::EngineContext>(hca, id.value(), std::move(doorbells),
+                                                     std::make_unique<daemon::WakeFd>(wake_set));
+}
+
+bool Client::receive(std::span<const std::byte> datagram) {
+  const auto request = daemon::decode(datagram);
+  if (!request) {
+    expect(daemon::to_string(request.error()) != nullptr, "each fault of a message has a name");
+    return false;
+  }
+  expect(request->header.length == datagram.size() || request->error == EPROTO,
+         "a message is as long as it says");
+  if (request->error == 0) dispatch(*request);
+  return true;
+}
+
+void Client::dispatch(const daemon::Request& request) {
+  const auto* const named = std::get_if<rocemu_handle_message>(&request.body);
+  const uint32_t handle = named != nullptr ? named->handle : 0;
+  switch (request.header.op) {
+    case ROCEMU_OP_ALLOC_PD:
+      return alloc_pd();
+    case ROCEMU_OP_DEALLOC_PD:
+      return dealloc_pd(handle);
+    case ROCEMU_OP_REG_MR:
+      return reg_mr(std::get<rocemu_reg_mr>(request.body));
+    case ROCEMU_OP_DEREG_MR:
+      return dereg_mr(handle);
+    case ROCEMU_OP_CREATE_CHANNEL:
+      return create_channel();
+    case ROCEMU_OP_DESTROY_CHANNEL:
+      return destroy_channel(handle);
+    case ROCEMU_OP_CREATE_CQ:
+      return create_cq(std::get<rocemu_create_cq>(request.body));
+    case ROCEMU_OP_DESTROY_CQ:
+      return destroy_cq(handle);
+    case ROCEMU_OP_CREATE_QP:
+      return create_qp(std::get<rocemu_create_qp>(request.body));
+    case ROCEMU_OP_MODIFY_QP:
+      return modify_qp(std::get<rocemu_modify_qp>(request.body));
+    case ROCEMU_OP_QUERY_QP:
+      return query_qp(handle);
+    case ROCEMU_OP_DESTROY_QP:
+      return destroy_qp(handle);
+    default:
+      return;
+  }
+}
+
+void Client::alloc_pd() {
+  const auto pd = hca_.alloc_pd(context_->id());
+  if (!pd) return;
+  expect(model_.pds.emplace(*pd, Model::Pd{}).second, "a new PD has a new handle");
+}
+
+void Client::dealloc_pd(uint32_t handle) {
+  const int outcome = hca_.dealloc_pd(context_->id(), handle);
+  expect(outcome == expected_outcome(model_.pds, handle), "a PD goes when nothing uses it");
+  if (outcome == 0) model_.pds.erase(handle);
+}
+
+void Client::reg_mr(const rocemu_reg_mr& message) {
+  const auto keys = hca_.reg_mr(context_->id(), daemon::to_mr_spec(message));
+  if (!keys) return;
+  expect(model_.pds.contains(message.pd), "a region has a PD");
+  expect(keys->lkey.value == keys->rkey.value && keys->lkey.value != 0, "a region has a key");
+  expect(std::ranges::none_of(model_.mrs,
+                              [&](const auto& mr) { return mr.second.key == keys->lkey.value; }),
+         "keys of regions differ");
+  expect(model_.mrs.emplace(keys->mr, Model::Mr{message.pd, keys->lkey.value}).second,
+         "a new region has a new handle");
+  ++model_.pds.at(message.pd).users;
+}
+
+void Client::dereg_mr(uint32_t handle) {
+  const int outcome = hca_.dereg_mr(context_->id(), handle);
+  const auto found = model_.mrs.find(handle);
+  expect(outcome == (found == model_.mrs.end() ? EINVAL : 0), "a region can always go");
+  if (outcome != 0) return;
+  --model_.pds.at(found->second.pd).users;
+  model_.mrs.erase(found);
+}
+
+void Client::create_channel() {
+  const auto channel = hca_.create_channel(context_->id(), std::make_unique<Events>());
+  if (!channel) return;
+  expect(model_.channels.emplace(*channel, Model::Channel{}).second,
+         "a new channel has a new handle");
+}
+
+void Client::destroy_channel(uint32_t handle) {
+  const int outcome = hca_.destroy_channel(context_->id(), handle);
+  expect(outcome == expected_outcome(model_.channels, handle),
+         "a channel goes when nothing uses it");
+  if (outcome == 0) model_.channels.erase(handle);
+}
+
+void Client::create_cq(const rocemu_create_cq& message) {
+  const device::CqSpec spec = daemon::to_cq_spec(message);
+  if (device::check_cq(hca_.config().limits, spec) != 0) return;
+  const uint32_t entries = daemon::cq_entries(spec.cqe);
+  expect(entries >= spec.cqe && (entries & (entries - 1)) == 0, "a ring holds what was asked for");
+  const auto cq = hca_.create_cq(
+      context_->id(), spec,
+      std::make_unique<daemon::SharedCompletionRing>(
+          daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries, clock_));
+  if (!cq) return;
+  expect(spec.channel == 0 || model_.channels.contains(spec.channel), "a CQ has its channel");
+  expect(model_.cqs.emplace(*cq, Model::Cq{spec.channel, 0}).second, "a new CQ has a new handle");
+  if (spec.channel != 0) ++model_.channels.at(spec.channel).users;
+}
+
+void Client::destroy_cq(uint32_t handle) {
+  const auto counts = hca_.destroy_cq(context_->id(), handle);
+  const int outcome = counts ? 0 : counts.error();
+  expect(outcome == expected_outcome(model_.cqs, handle), "a CQ goes when no QP uses it");
+  if (outcome != 0) return;
+  if (const uint32_t channel = model_.cqs.at(handle).channel; channel != 0)
+    --model_.channels.at(channel).users;
+  model_.cqs.erase(handle);
+}
+
+void Client::create_qp(const rocemu_create_qp& message) {
+  const device::DeviceLimits& limits = hca_.config().limits;
+  const device::QpSpec spec = daemon::to_qp_spec(message);
+  if (device::check_qp(limits, spec) != 0) return;
+  const daemon::QpLayout layout = daemon::lay_out_qp(limits, spec);
+  expect(layout.send.entries >= spec.max_send_wr && layout.receive.entries >= spec.max_recv_wr &&
+             layout.send.max_sge >= spec.max_send_sge &&
+             layout.receive.max_sge >= spec.max_recv_sge &&
+             layout.max_inline_data >= spec.max_inline_data,
+         "a QP has what was asked for");
+  daemon::SharedMemory memory("fuzz-qp", layout.memory_bytes);
+  std::byte* const data = memory.data();
+  const auto created = context_->create_qp(
+      spec,
+      std::make_unique<daemon::SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size));
+  if (!created) return;
+  const Model::Qp qp{
+      spec.pd, spec.send_cq, spec.receive_cq, created->qp.qpn.value, created->doorbell, data, 0};
+  expect(model_.pds.contains(qp.pd) && model_.cqs.contains(qp.send_cq) &&
+             model_.cqs.contains(qp.receive_cq),
+         "a QP has its PD and its CQs");
+  expect(model_.qps.emplace(created->qp.qp, qp).second, "a new QP has a new handle");
+  ++model_.pds.at(qp.pd).users;
+  ++model_.cqs.at(qp.send_cq).users;
+  ++model_.cqs.at(qp.receive_cq).users;
+}
+
+void Client::modify_qp(const rocemu_modify_qp& message) {
+  const device::QpAttr attr = daemon::to_qp_attr(message.attr);
+  expect(same(daemon::from_qp_attr(attr), plain(message.attr)), "attributes survive both ways");
+  const auto state = hca_.modify_qp(context_->id(), message.qp, message.attr_mask, attr);
+  if (!state) return;
+  const auto found = model_.qps.find(message.qp);
+  expect(found != model_.qps.end(), "only a QP that exists is modified");
+  if ((message.attr_mask & device::kState) != 0)
+    expect(static_cast<uint32_t>(*state) == message.attr.qp_state,
+           "the state is the one asked for");
+  found->second.state = static_cast<uint32_t>(*state);
+}
+
+void Client::query_qp(uint32_t handle) {
+  const auto attr = hca_.query_qp(context_->id(), handle);
+  const auto found = model_.qps.find(handle);
+  expect(attr.has_value() == (found != model_.qps.end()), "a QP that exists can be queried");
+  if (!attr) return;
+  expect(attr->qp_state == found->second.state || attr->qp_state == kError,
+         "a QP is in the state it was put in, or in ERROR");
+}
+
+void Client::destroy_qp(uint32_t handle) {
+  const auto counts = context_->destroy_qp(handle);
+  const auto found = model_.qps.find(handle);
+  expect(counts.has_value() == (found != model_.qps.end()), "a QP can always go");
+  if (!counts) return;
+  --model_.pds.at(found->second.pd).users;
+  --model_.cqs.at(found->second.send_cq).users;
+  --model_.cqs.at(found->second.receive_cq).users;
+  model_.qps.erase(found);
+}
+
+void Client::scan_doorbells() {
+  context_->doorbells().scan([&](wire::Qpn qpn) {
+    expect(
+        std::ranges::any_of(model_.qps, [&](const auto& qp) { return qp.second.qpn == qpn.value; }),
+        "a doorbell rings for a QP of its own context");
+    hca_.endpoint().on_doorbell(qpn);
+  });
+}
+
+void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
+  auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbell_page_);
+  page.summary[0] = ~uint64_t{0};
+  page.bits[0] |= uint64_t{1} << (index % 64);
+  if (model_.qps.empty()) return;
+  const Model::Qp& qp = std::next(model_.qps.begin(), index % model_.qps.size())->second;
+  page.bits[0] |= uint64_t{1} << qp.doorbell;
+  // Request by request over the first slot, which is enough of a program here.
+  auto& header = *reinterpret_cast<rocemu_queue_header*>(qp.memory);
+  std::memcpy(qp.memory + sizeof(header), entry.data(), entry.size());
+  ++header.sq_producer;
+  ++header.rq_producer;
+}
+
+}  // namespace rocemu::fuzz

@@ -1,0 +1,56 @@
+// One connection of the control target: takes datagrams as a session does (decode, check, call the
+// device), without a socket and without a second thread, and checks each outcome against a model.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "emulator/daemon/engine_clock.h"
+#include "emulator/daemon/engine_context.h"
+#include "emulator/daemon/message_codec.h"
+#include "tests/fuzz/control/model.h"
+
+namespace rocemu::fuzz {
+
+class Client {
+ public:
+  // Throws std::bad_optional_access or tl::bad_expected_access when the device has no room.
+  Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock);
+
+  // A message as it came. The connection ends (false) at one that is malformed.
+  bool receive(std::span<const std::byte> datagram);
+
+  const Model& model() const { return model_; }
+  void scan_doorbells();
+  // The program posts something to its `index`-th QP: any bytes of a request, and a doorbell.
+  void scribble(uint32_t index, std::span<const std::byte> entry);
+
+  static constexpr uint64_t kAddress = 0x100000;
+  static constexpr uint32_t kMemoryBytes = 8192;
+
+ private:
+  void dispatch(const daemon::Request& request);
+  void alloc_pd();
+  void dealloc_pd(uint32_t handle);
+  void reg_mr(const rocemu_reg_mr& message);
+  void dereg_mr(uint32_t handle);
+  void create_channel();
+  void destroy_channel(uint32_t handle);
+  void create_cq(const rocemu_create_cq& message);
+  void destroy_cq(uint32_t handle);
+  void create_qp(const rocemu_create_qp& message);
+  void modify_qp(const rocemu_modify_qp& message);
+  void query_qp(uint32_t handle);
+  void destroy_qp(uint32_t handle);
+
+  device::Hca& hca_;
+  const daemon::EngineClock& clock_;
+  std::vector<std::byte> memory_;
+  std::byte* doorbell_page_ = nullptr;
+  std::unique_ptr<daemon::EngineContext> context_;
+  Model model_;
+};
+
+}  // namespace rocemu::fuzz

@@ -1,0 +1,150 @@
+#include "tests/fuzz/control/datagram.h"
+
+#include <cstring>
+
+#include "emulator/daemon/message_codec.h"
+#include "tests/fuzz/control/client.h"
+#include "tests/fuzz/nic/loopback.h"
+#include "verbs_shim/abi/control.h"
+
+namespace rocemu::fuzz {
+
+namespace {
+
+template <class Message>
+std::vector<std::byte> as_bytes(const Message& message) {
+  const auto bytes = std::as_bytes(std::span(&message, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Handles start at 1 and stay small.
+uint32_t draw_handle(ByteSource& input) {
+  const uint8_t choice = input.u8();
+  return choice < 0xf8 ? 1 + choice % 4u : choice == 0xff ? input.u32() : choice % 8u;
+}
+
+rocemu_reg_mr draw_reg_mr(ByteSource& input) {
+  rocemu_reg_mr m{};
+  m.pd = draw_handle(input);
+  m.access = input.pick<uint32_t>({15, 1, 0, 7, 2, 0x20, 0x100, 0x80, 0x3ff0000f});
+  m.address = Client::kAddress + input.u8() * 8u;
+  m.length_bytes = input.pick<uint64_t>({4096, 0, 1, 1ull << 47, ~0ull});
+  m.iova = input.flag() ? m.address : input.pick<uint64_t>({0, ~0ull - 4095});
+  return m;
+}
+
+rocemu_create_cq draw_create_cq(ByteSource& input) {
+  rocemu_create_cq m{};
+  m.cqe = input.pick<uint32_t>({8, 1, 0, 128, 129, 3, 0xffffffff});
+  m.channel = input.flag() ? draw_handle(input) : 0;
+  m.comp_vector = input.below(5);
+  return m;
+}
+
+rocemu_create_qp draw_create_qp(ByteSource& input) {
+  rocemu_create_qp m{};
+  m.pd = draw_handle(input);
+  m.send_cq = draw_handle(input);
+  m.recv_cq = draw_handle(input);
+  m.qp_type = input.pick<uint32_t>({2, 2, 2, 4, 0xffff});
+  m.max_send_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
+  m.max_recv_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
+  m.max_send_sge = input.pick<uint32_t>({1, 0, 8, 9});
+  m.max_recv_sge = input.pick<uint32_t>({1, 0, 8, 9});
+  m.max_inline_data = input.pick<uint32_t>({0, 64, 256, 257});
+  return m;
+}
+
+// A change that takes the QP a state further, or another one.
+rocemu_modify_qp draw_modify_qp(ByteSource& input, const device::HcaConfig& config,
+                                const Model& model) {
+  rocemu_modify_qp m{};
+  m.qp = draw_handle(input);
+  const auto qp = model.qps.find(m.qp);
+  const auto peer = model.qps.find(draw_handle(input));
+  m.attr = daemon::from_qp_attr(
+      attributes_for(config, peer != model.qps.end() ? peer->second.qpn : 0xabcdef));
+  const uint32_t from = qp != model.qps.end() ? qp->second.state : 0;
+  const uint8_t choice = input.u8();
+  m.attr.qp_state = choice < 0x80 ? from + 1 : choice % 8u;
+  switch (m.attr.qp_state) {
+    case 1:
+      m.attr_mask = kToInit;
+      break;
+    case 2:
+      m.attr_mask = kToReceive;
+      break;
+    case 3:
+      m.attr_mask = from == 2 ? kToSend : device::kState;
+      break;
+    default:
+      m.attr_mask = device::kState;
+      break;
+  }
+  if (choice % 4 == 3) m.attr_mask ^= 1u << input.below(32);
+  return m;
+}
+
+std::vector<std::byte> draw_request(ByteSource& input, uint32_t op, const device::HcaConfig& config,
+                                    const Model& model) {
+  switch (op) {
+    case ROCEMU_OP_HELLO: {
+      rocemu_hello m{};
+      m.magic = ROCEMU_ABI_MAGIC;
+      m.abi_version = ROCEMU_ABI_VERSION;
+      return as_bytes(m);
+    }
+    case ROCEMU_OP_QUERY_PORT:
+      return as_bytes(rocemu_query_port{});
+    case ROCEMU_OP_REG_MR:
+      return as_bytes(draw_reg_mr(input));
+    case ROCEMU_OP_CREATE_CQ:
+      return as_bytes(draw_create_cq(input));
+    case ROCEMU_OP_CREATE_QP:
+      return as_bytes(draw_create_qp(input));
+    case ROCEMU_OP_MODIFY_QP:
+      return as_bytes(draw_modify_qp(input, config, model));
+    case ROCEMU_OP_QUERY_DEVICE:
+    case ROCEMU_OP_CREATE_CHANNEL:
+    case ROCEMU_OP_STATUS:
+    case ROCEMU_OP_SHUTDOWN:
+      return as_bytes(rocemu_create_channel{});
+    default: {
+      rocemu_handle_message m{};
+      m.handle = draw_handle(input);
+      return as_bytes(m);
+    }
+  }
+}
+
+void damage(ByteSource& input, std::vector<std::byte>& datagram) {
+  for (uint32_t count = 1 + input.below(4); count > 0; --count) {
+    const size_t at = input.u8() % datagram.size();
+    datagram[at] = std::byte{input.u8()};
+  }
+  if (input.flag()) return;
+  datagram.resize(input.u8());
+  datagram.shrink_to_fit();
+  if (datagram.size() < sizeof(rocemu_header) || input.flag()) return;
+  const auto length = static_cast<uint32_t>(datagram.size());
+  std::memcpy(datagram.data() + offsetof(rocemu_header, length), &length, sizeof(length));
+}
+
+}  // namespace
+
+std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig& config,
+                                     const Model& model) {
+  const uint8_t choice = input.u8();
+  const uint32_t op = choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_DESTROY_QP} : choice - 0xb0u;
+  std::vector<std::byte> datagram = draw_request(input, op, config, model);
+  const rocemu_header header{.op = op,
+                             .length = static_cast<uint32_t>(datagram.size()),
+                             .cookie = choice,
+                             .status = 0,
+                             .reserved = 0};
+  std::memcpy(datagram.data(), &header, sizeof(header));
+  if (input.u8() >= 0xf0) damage(input, datagram);
+  return datagram;
+}
+
+}  // namespace rocemu::fuzz

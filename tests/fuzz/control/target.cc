@@ -1,0 +1,130 @@
+// Control messages in any order and state of repair, from programs that use what they make at the
+// same time. The input draws datagrams (datagram.h), which are decoded and carried out on a device;
+// answers are held against a model of each connection (client.h).
+#include <array>
+#include <memory>
+
+#include "tests/fuzz/byte_source.h"
+#include "tests/fuzz/control/client.h"
+#include "tests/fuzz/control/datagram.h"
+#include "tests/fuzz/expect.h"
+#include "tests/fuzz/nic/loopback.h"
+
+namespace {
+
+using namespace rocemu;
+using namespace rocemu::fuzz;
+
+constexpr uint32_t kMaxSteps = 300;
+constexpr size_t kClients = 2;
+
+class Control {
+ public:
+  explicit Control(ByteSource& input) : input_(input), hca_(small_device(), {}, wire_) {
+    for (auto& client : clients_) connect(client);
+  }
+
+  void run() {
+    for (uint32_t i = 0; i < kMaxSteps && !input_.empty(); ++i) {
+      step();
+      check();
+    }
+    for (auto& client : clients_) client.reset();
+    check();
+    expect(hca_.endpoint().qp_count() == 0, "no QP is left");
+    expect(!hca_.endpoint().wants_transmit(), "without QPs there is nothing to send");
+    expect(hca_.endpoint().next_deadline() == transport::kNever, "without QPs no timers");
+    hca_.publish_completions();
+  }
+
+ private:
+  void connect(std::unique_ptr<Client>& client) {
+    client = std::make_unique<Client>(hca_, wake_set_, clock_);
+  }
+
+  void step() {
+    const uint8_t choice = input_.u8();
+    auto& client = clients_[choice % kClients];
+    switch (choice / kClients % 8) {
+      case 0:
+        return turn();
+      case 1:
+        return post(*client);
+      case 2:
+        // The program is killed, another one comes.
+        if (choice < 0xf0) break;
+        client.reset();
+        return connect(client);
+      default:
+        break;
+    }
+    if (!client->receive(draw_datagram(input_, hca_.config(), client->model()))) {
+      client.reset();
+      connect(client);
+    }
+  }
+
+  void turn() {
+    now_ns_ += input_.pick<transport::TimeNs>({1000, 100'000'000});
+    clock_.advance_to(now_ns_);
+    for (const auto& client : clients_) client->scan_doorbells();
+    wire_.turn(hca_, now_ns_);
+  }
+
+  // A request over a region of the program, as often as not with rights.
+  void post(Client& client) {
+    struct {
+      rocemu_send_wqe wqe{};
+      rocemu_sge sge{};
+    } entry;
+    const Model& model = client.model();
+    const uint32_t key = model.mrs.empty() ? 0 : model.mrs.begin()->second.key;
+    entry.wqe.opcode = static_cast<uint8_t>(input_.below(8));
+    entry.wqe.flags = static_cast<uint8_t>(input_.below(16));
+    entry.wqe.num_sge = static_cast<uint16_t>(input_.below(3));
+    entry.wqe.remote_address = Client::kAddress + input_.u8() * 8u;
+    entry.wqe.rkey = key;
+    entry.sge = {Client::kAddress + input_.u8(), input_.pick<uint32_t>({8, 64, 3000}), key};
+    client.scribble(input_.u8(), std::as_bytes(std::span(&entry, 1)));
+  }
+
+  void check() {
+    device::ObjectCounts expected;
+    for (const auto& client : clients_) {
+      if (!client) continue;
+      const Model& model = client->model();
+      ++expected.contexts;
+      expected.pds += static_cast<uint32_t>(model.pds.size());
+      expected.mrs += static_cast<uint32_t>(model.mrs.size());
+      expected.channels += static_cast<uint32_t>(model.channels.size());
+      expected.cqs += static_cast<uint32_t>(model.cqs.size());
+      expected.qps += static_cast<uint32_t>(model.qps.size());
+    }
+    const device::ObjectCounts counts = hca_.counts();
+    expect(counts.contexts == expected.contexts && counts.pds == expected.pds &&
+               counts.mrs == expected.mrs && counts.channels == expected.channels &&
+               counts.cqs == expected.cqs && counts.qps == expected.qps,
+           "objects are counted");
+    const device::DeviceLimits& limits = hca_.config().limits;
+    expect(counts.pds <= limits.max_pd && counts.mrs <= limits.max_mr &&
+               counts.channels <= limits.max_channels && counts.cqs <= limits.max_cq &&
+               counts.qps <= limits.max_qp,
+           "limits hold");
+  }
+
+  ByteSource& input_;
+  transport::TimeNs now_ns_ = 1000;
+  daemon::EngineClock clock_;
+  daemon::WakeSet wake_set_;
+  Loopback wire_{small_device().port};
+  device::Hca hca_;
+  std::array<std::unique_ptr<Client>, kClients> clients_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
+  ByteSource input(data, size_bytes);
+  Control(input).run();
+  return 0;
+}

@@ -1,0 +1,118 @@
+// The frame parser and builder: a frame that parses is built again from its values and must mean
+// the same; cut anywhere, it must not parse. The input is one Ethernet frame.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "emulator/wire/build.h"
+#include "emulator/wire/byte_order.h"
+#include "emulator/wire/icrc.h"
+#include "emulator/wire/packet.h"
+#include "tests/fuzz/expect.h"
+
+namespace {
+
+using namespace rocemu;
+using fuzz::expect;
+using wire::Packet;
+using wire::ParseError;
+
+using Bytes = std::span<const std::byte>;
+
+bool within(Bytes part, Bytes whole) {
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+}
+
+std::vector<std::byte> rebuild(const Packet& packet) {
+  return wire::build_frame(packet.ethernet, packet.ip, packet.udp, packet.bth, packet.ext,
+                           packet.payload);
+}
+
+bool same(const wire::Bth& a, const wire::Bth& b) {
+  return a.opcode == b.opcode && a.solicited == b.solicited && a.mig_req == b.mig_req &&
+         a.pad_bytes == b.pad_bytes && a.version == b.version && a.pkey == b.pkey &&
+         a.fecn == b.fecn && a.becn == b.becn && a.reserved6 == b.reserved6 &&
+         a.destination_qp == b.destination_qp && a.ack_request == b.ack_request &&
+         a.reserved7 == b.reserved7 && a.psn == b.psn;
+}
+
+bool same(const wire::ExtendedHeaders& a, const wire::ExtendedHeaders& b) {
+  return a.reth.virtual_address == b.reth.virtual_address && a.reth.rkey == b.reth.rkey &&
+         a.reth.length_bytes == b.reth.length_bytes && a.aeth.syndrome == b.aeth.syndrome &&
+         a.aeth.msn == b.aeth.msn && a.atomic.virtual_address == b.atomic.virtual_address &&
+         a.atomic.rkey == b.atomic.rkey && a.atomic.swap_or_add == b.atomic.swap_or_add &&
+         a.atomic.compare == b.atomic.compare && a.atomic_original == b.atomic_original &&
+         a.deth.qkey == b.deth.qkey && a.deth.source_qp == b.deth.source_qp &&
+         a.xrc_srq == b.xrc_srq && a.immediate == b.immediate && a.invalidate == b.invalidate;
+}
+
+bool same(const wire::Ip& a, const wire::Ip& b) {
+  return a.source == b.source && a.destination == b.destination &&
+         a.traffic_class == b.traffic_class && a.hop_limit == b.hop_limit &&
+         a.flow_label == b.flow_label && a.identification == b.identification &&
+         a.flags_fragment == b.flags_fragment;
+}
+
+bool same(const Packet& a, const Packet& b) {
+  return a.ethernet.destination == b.ethernet.destination &&
+         a.ethernet.source == b.ethernet.source && a.ethernet.vlan_tci == b.ethernet.vlan_tci &&
+         same(a.ip, b.ip) && a.udp.source_port == b.udp.source_port &&
+         a.udp.destination_port == b.udp.destination_port && a.udp.checksum == b.udp.checksum &&
+         same(a.bth, b.bth) && same(a.ext, b.ext) && std::ranges::equal(a.payload, b.payload);
+}
+
+void check_packet(Bytes frame, const Packet& packet) {
+  expect(within(packet.l3, frame), "the datagram lies in the frame");
+  expect(within(packet.payload, packet.l3), "the payload lies in the datagram");
+  expect(packet.payload.size() <= wire::kMaxMtuBytes, "the payload fits the largest MTU");
+  expect(packet.traits().known, "the opcode is known");
+  expect(packet.traits().payload || packet.payload.empty(), "payload only where it may be");
+  expect((packet.payload.size() + packet.bth.pad_bytes) % 4 == 0, "payload and pad: whole words");
+}
+
+void check_rebuilt(const Packet& packet) {
+  const std::vector<std::byte> built = rebuild(packet);
+  Packet again;
+  expect(wire::parse_frame(built, again) == ParseError::none, "a built frame parses");
+  expect(same(packet, again), "a built frame means what it was built from");
+  expect(wire::icrc_matches(again.l3), "a built frame has its ICRC");
+  expect(rebuild(again) == built, "building is stable");
+  if (packet.payload.empty()) return;
+  std::vector<std::byte> damaged = built;
+  damaged[static_cast<size_t>(again.payload.data() - built.data())] ^= std::byte{0x10};
+  expect(wire::parse_frame(damaged, again) == ParseError::none, "the ICRC is not the parser's");
+  expect(!wire::icrc_matches(again.l3), "the ICRC covers the payload");
+}
+
+void check_cut(Bytes frame, const Packet& packet) {
+  const auto end = static_cast<size_t>(packet.l3.data() + packet.l3.size() - frame.data());
+  const size_t step = std::max<size_t>(end / 64, 1);
+  for (size_t length = end - 1;; length -= std::min(length, step)) {
+    const auto cut = std::make_unique<std::byte[]>(length);
+    std::copy_n(frame.data(), length, cut.get());
+    Packet unspecified;
+    expect(wire::parse_frame({cut.get(), length}, unspecified) != ParseError::none,
+           "a frame that was cut does not parse");
+    if (length == 0) break;
+  }
+  Packet whole;
+  expect(wire::parse_frame(frame.first(end), whole) == ParseError::none && same(packet, whole),
+         "what stands behind the datagram does not count");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
+  const Bytes frame = std::as_bytes(std::span(data, size_bytes));
+  Packet packet;
+  const ParseError error = wire::parse_frame(frame, packet);
+  expect(wire::to_string(error) != "unknown parse error", "each error has a name");
+  if (error != ParseError::none) return 0;
+  check_packet(frame, packet);
+  check_rebuilt(packet);
+  check_cut(frame, packet);
+  return 0;
+}
