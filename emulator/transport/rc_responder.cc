@@ -66,11 +66,22 @@ void RcResponder::on_request(const wire::Packet& packet) {
     on_duplicate(packet);
   } else {
     ++context_.counters.out_of_sequence;
-    if (nak_sent_) return;
+    if (nak_sent_ && !shows_restart(packet.bth.psn)) return;
     nak_sent_ = true;
+    ahead_ = packet.bth.psn;
     ++context_.counters.sequence_naks_sent;
     queue_acknowledge(wire::syndrome::kNakSequence, expected_psn_);
   }
+}
+
+// After a NAK, a packet ahead of the expected one that has been here before: the requester went
+// back and the expected packet was lost once more.
+bool RcResponder::shows_restart(wire::Psn psn) {
+  if (!ahead_)
+    ahead_ = psn;  // the first one behind an RNR NAK
+  else if (!psn.after(*ahead_))
+    return true;
+  return false;
 }
 
 void RcResponder::on_duplicate(const wire::Packet& packet) {
@@ -137,6 +148,7 @@ bool RcResponder::take_receive() {
   if (receive_taken_) return true;
   if (!context_.resources.receive_queue->pop(receive_)) {
     nak_sent_ = true;  // what follows it is dropped without another NAK
+    ahead_.reset();
     ++context_.counters.rnr_naks_sent;
     queue_acknowledge(
         static_cast<uint8_t>(wire::syndrome::kRnr | (context_.attributes.min_rnr_timer & 0x1f)),

@@ -2,7 +2,9 @@
 // them (IBTA vol 1, 9.7.4 and 9.7.5.1).
 //
 // Only the packet with the expected PSN is executed. One ahead of it draws one NAK for a sequence
-// error, the rest is dropped until the expected one comes. One behind it is a duplicate: SEND and
+// error, the rest is dropped until the expected one comes. When what drew the NAK comes again
+// before that, the requester has gone back and the expected packet was lost again: another NAK, or
+// its ACK timer would have to run out. One behind the expected packet is a duplicate: SEND and
 // WRITE are acknowledged again, a READ is read again, an atomic is answered from the stored result.
 //
 // Answers leave in PSN order through a bounded queue (`responses_`). Acknowledgements coalesce: a
@@ -87,6 +89,7 @@ class RcResponder {
   template <class Unwanted>
   void drop_responses_if(Unwanted unwanted);
   void drop_responses_from(wire::Psn psn);
+  bool shows_restart(wire::Psn psn);
   bool make_room_for_replay(wire::Psn psn);
   bool make_room_for_request();
   Turn send_acknowledge(Burst& burst, const Response& response);
@@ -96,8 +99,9 @@ class RcResponder {
 
   QpContext& context_;
   wire::Psn expected_psn_;
-  uint32_t msn_ = 0;       // messages completed, 24 bits
-  bool nak_sent_ = false;  // for the expected PSN
+  uint32_t msn_ = 0;                // messages completed, 24 bits
+  bool nak_sent_ = false;           // for the expected PSN
+  std::optional<wire::Psn> ahead_;  // what drew the NAK, or came first after an RNR NAK
   bool established_ = false;
 
   Message message_ = Message::none;  // what is under way

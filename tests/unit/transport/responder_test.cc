@@ -245,6 +245,23 @@ TEST_CASE("A gap draws one NAK until it is filled, and the next gap another") {
   CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakSequence, kPsn + 1});
 }
 
+TEST_CASE("What drew a NAK and comes again draws another: the packet that was asked for is lost") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  const auto write_at = [&](uint32_t psn) {
+    pair.inject(pair.b, Operation::write_only, psn, reth(far, 8), filled(8));
+    pair.run_for(10 * kUs);
+  };
+  for (const uint32_t psn : {kPsn + 2, kPsn + 3, kPsn + 4}) write_at(psn);
+  CHECK(pair.count(pair.b, Operation::acknowledge) == 1);
+  // Expect: kPsn was lost again, kPsn + 1 is new; each return to the gap draws one NAK.
+  for (const uint32_t psn : {kPsn + 1, kPsn + 2, kPsn + 3}) write_at(psn);
+  CHECK(pair.count(pair.b, Operation::acknowledge) == 2);
+  for (const uint32_t psn : {kPsn + 1, kPsn + 2, kPsn + 3}) write_at(psn);
+  CHECK(pair.count(pair.b, Operation::acknowledge) == 3);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakSequence, kPsn});
+}
+
 TEST_CASE("The MSN counts messages") {
   Pair pair;
   const Buffer far = pair.b.buffer(2048, 9);
