@@ -34,7 +34,11 @@ QpLoad RcQp::load() const {
 void RcQp::modify(QpState state, const QpAttributes& attributes) {
   const QpState before = context_.state;
   context_.attributes = attributes;
-  if (state == before) return;
+  if (state == before) {
+    if (state == QpState::ready_to_send || state == QpState::send_queue_drain)
+      requester_.on_attributes_changed();
+    return;
+  }
   if (state == QpState::error) {
     enter_error();
     return;

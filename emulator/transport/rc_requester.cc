@@ -44,6 +44,20 @@ void RcRequester::start() {
   rnr_retries_left_ = context_.attributes.rnr_retry;
 }
 
+void RcRequester::on_attributes_changed() {
+  // What is to wait for a turn that never comes fails as if it were posted now (find_fault).
+  for (uint32_t i = 0; i < requests_.size() && context_.attributes.max_rd_atomic == 0; ++i) {
+    Request& request = requests_[i];
+    if (!request.started && is_read_or_atomic(request.work.opcode) &&
+        request.work.fault == WcStatus::success)
+      request.work.fault = WcStatus::local_qp_operation_error;
+  }
+  // Packets that were sent without a timeout get one by being sent again.
+  const bool has_timeout = ack_timeout_ns(context_.attributes.timeout) != kNever;
+  if (has_timeout && ack_deadline_ == kNever && rnr_until_ == kNever && una_ != sent_end_)
+    seek(una_);
+}
+
 // What is wrong with a request before any packet is sent, in the order in which hardware looks.
 WcStatus RcRequester::find_fault(const SendWork& work) const {
   if (work.fault != WcStatus::success) return work.fault;

@@ -33,6 +33,8 @@ class RcRequester {
   void reset();
   void start();  // to RTS: the first PSN is attributes.send_psn
   void note_draining() { drain_noted_ = false; }
+  // In RTS or SQD, which may change what requests under way go by.
+  void on_attributes_changed();
   bool drained() const { return requests_.empty(); }
   void add_load(QpLoad& load) const {
     load.requests = static_cast<uint32_t>(requests_.size());
