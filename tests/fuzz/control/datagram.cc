@@ -55,33 +55,31 @@ rocemu_create_qp draw_create_qp(ByteSource& input) {
   return m;
 }
 
+rocemu_modify_qp change_state(const device::HcaConfig& config, uint32_t handle, uint32_t to,
+                              uint32_t peer_qpn) {
+  rocemu_modify_qp m{};
+  m.qp = handle;
+  m.attr = daemon::from_qp_attr(attributes_for(config, peer_qpn));
+  m.attr.qp_state = to;
+  m.attr_mask = to == 1   ? kToInit
+                : to == 2 ? kToReceive
+                : to == 3 ? kToSend
+                          : uint32_t{device::kState};
+  return m;
+}
+
 // A change that takes the QP a state further, or another one.
 rocemu_modify_qp draw_modify_qp(ByteSource& input, const device::HcaConfig& config,
                                 const Model& model) {
-  rocemu_modify_qp m{};
-  m.qp = draw_handle(input);
-  const auto qp = model.qps.find(m.qp);
+  const uint32_t handle = draw_handle(input);
+  const auto qp = model.qps.find(handle);
   const auto peer = model.qps.find(draw_handle(input));
-  m.attr = daemon::from_qp_attr(
-      attributes_for(config, peer != model.qps.end() ? peer->second.qpn : 0xabcdef));
   const uint32_t from = qp != model.qps.end() ? qp->second.state : 0;
   const uint8_t choice = input.u8();
-  m.attr.qp_state = choice < 0x80 ? from + 1 : choice % 8u;
-  switch (m.attr.qp_state) {
-    case 1:
-      m.attr_mask = kToInit;
-      break;
-    case 2:
-      m.attr_mask = kToReceive;
-      break;
-    case 3:
-      m.attr_mask = from == 2 ? kToSend : device::kState;
-      break;
-    default:
-      m.attr_mask = device::kState;
-      break;
-  }
+  rocemu_modify_qp m = change_state(config, handle, choice < 0x80 ? from + 1 : choice % 8u,
+                                    peer != model.qps.end() ? peer->second.qpn : 0xabcdef);
   if (choice % 4 == 3) m.attr_mask ^= 1u << input.below(32);
+  if (choice % 8 == 5) m.attr_mask = device::kState | device::kMaxQpRdAtomic | device::kTimeout;
   return m;
 }
 
@@ -130,19 +128,62 @@ void damage(ByteSource& input, std::vector<std::byte>& datagram) {
   std::memcpy(datagram.data() + offsetof(rocemu_header, length), &length, sizeof(length));
 }
 
+std::vector<std::byte> with_header(std::vector<std::byte> datagram, uint32_t op) {
+  const rocemu_header header{.op = op,
+                             .length = static_cast<uint32_t>(datagram.size()),
+                             .cookie = 0x1234,
+                             .status = 0,
+                             .reserved = 0};
+  std::memcpy(datagram.data(), &header, sizeof(header));
+  return datagram;
+}
+
+rocemu_create_qp small_qp(const Model& model) {
+  rocemu_create_qp m{};
+  m.pd = model.mrs.begin()->second.pd;
+  m.send_cq = m.recv_cq = model.cqs.begin()->first;
+  m.qp_type = 2;  // IBV_QPT_RC
+  m.max_send_wr = m.max_recv_wr = 4;
+  m.max_send_sge = m.max_recv_sge = 1;
+  return m;
+}
+
 }  // namespace
+
+std::vector<std::byte> next_datagram(const device::HcaConfig& config, const Model& model) {
+  if (model.pds.empty()) return with_header(as_bytes(rocemu_handle_message{}), ROCEMU_OP_ALLOC_PD);
+  if (model.mrs.empty()) {
+    rocemu_reg_mr m{};
+    m.pd = model.pds.begin()->first;
+    m.access = 15;
+    m.address = m.iova = Client::kAddress;
+    m.length_bytes = Client::kMemoryBytes;
+    return with_header(as_bytes(m), ROCEMU_OP_REG_MR);
+  }
+  if (model.channels.empty())
+    return with_header(as_bytes(rocemu_create_channel{}), ROCEMU_OP_CREATE_CHANNEL);
+  if (model.cqs.empty()) {
+    rocemu_create_cq m{};
+    m.cqe = 8;
+    m.channel = model.channels.begin()->first;
+    return with_header(as_bytes(m), ROCEMU_OP_CREATE_CQ);
+  }
+  if (model.qps.size() < 2) return with_header(as_bytes(small_qp(model)), ROCEMU_OP_CREATE_QP);
+  const auto& [first, first_qp] = *model.qps.begin();
+  const auto& [last, last_qp] = *model.qps.rbegin();
+  const bool first_is_behind = first_qp.state < last_qp.state;
+  const uint32_t state = first_is_behind ? first_qp.state : last_qp.state;
+  return with_header(
+      as_bytes(change_state(config, first_is_behind ? first : last, state < 3 ? state + 1 : 0,
+                            first_is_behind ? last_qp.qpn : first_qp.qpn)),
+      ROCEMU_OP_MODIFY_QP);
+}
 
 std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig& config,
                                      const Model& model) {
   const uint8_t choice = input.u8();
   const uint32_t op = choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_DESTROY_QP} : choice - 0xb0u;
-  std::vector<std::byte> datagram = draw_request(input, op, config, model);
-  const rocemu_header header{.op = op,
-                             .length = static_cast<uint32_t>(datagram.size()),
-                             .cookie = choice,
-                             .status = 0,
-                             .reserved = 0};
-  std::memcpy(datagram.data(), &header, sizeof(header));
+  std::vector<std::byte> datagram = with_header(draw_request(input, op, config, model), op);
   if (input.u8() >= 0xf0) damage(input, datagram);
   return datagram;
 }

@@ -11,6 +11,9 @@
 
 namespace rocemu::fuzz {
 
+// The request that takes a connection one step further to two QPs that exchange messages.
+std::vector<std::byte> next_datagram(const device::HcaConfig& config, const Model& model);
+
 std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig& config,
                                      const Model& model);
 

@@ -55,6 +55,10 @@ class Control {
         if (choice < 0xf0) break;
         client.reset();
         return connect(client);
+      case 3:
+        for (uint32_t i = input_.below(12); i > 0; --i)
+          client->receive(next_datagram(hca_.config(), client->model()));
+        return;
       default:
         break;
     }

@@ -28,6 +28,7 @@ Arena::Arena() : memory_(kBaseAddress) {
   add(3, kPd, 8192, transport::kLocalWrite);
   add(4, kPd, 4096, kAll);
   add(5, kPd, 4096, kAll);
+  memory_.break_region(regions_[5].key);
   std::ranges::fill(memory_.at(regions_[kForeign].address, regions_[kForeign].length_bytes),
                     kSecret);
 }

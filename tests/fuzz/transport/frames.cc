@@ -123,7 +123,8 @@ void World::craft() {
   packet.bth.destination_qp = qp->qpn;
   packet.bth.ack_request = (oddity & 1) != 0;
   packet.bth.solicited = (oddity & 2) != 0;
-  const auto delta = static_cast<uint32_t>(static_cast<int8_t>(input_.u8()) / 4);
+  const uint8_t choice = input_.u8();
+  const uint32_t delta = choice < 0xc0 ? 0 : choice - 0xe0u;
   packet.bth.psn = (is_response(operation) ? qp->sent_psn : qp->request_psn) + delta;
   packet.ext = draw_headers(*qp);
 
