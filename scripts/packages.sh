@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [test]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [test] [bench]     (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
-# test: all of these, and what the tests use.
+# test: all of these, and what the tests use; bench: what scripts/bench.sh compares with and draws by.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
        libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
+bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)
 test=(catch2 clang-format python3 python3-scapy qperf tshark)
 
 fail() {
@@ -25,8 +26,9 @@ for set in "${@:-build run}"; do
       build) wanted+=("${build[@]}") ;;
       run) wanted+=("${run[@]}") ;;
       fuzz) wanted+=("${fuzz[@]}") ;;
+      bench) wanted+=(catch2 "${bench[@]}") ;;
       test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${test[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz or test" ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, test or bench" ;;
     esac
   done
 done

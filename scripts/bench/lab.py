@@ -1,0 +1,96 @@
+"""What measurements run in: a NIC that is up, the programs' environment, and pairs of programs."""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+from pairs import End, Pair, PairFailed, choose_port, listens  # noqa: E402
+
+LIMIT_SECONDS = 120
+
+
+class MeasurementFailed(Exception):
+    pass
+
+
+def output_of(command, environment=None):
+    done = subprocess.run([str(part) for part in command], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False)
+    if done.returncode != 0:
+        raise MeasurementFailed(f"{shlex.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+class Build:
+    """Where the programs of ours are."""
+
+    def __init__(self, directory):
+        self.rocemu = Path(directory) / "bin/rocemu"
+        self.bench = Path(directory) / "tests/bench"
+
+
+class Nic:
+    """A NIC with two devices that is up as long as this object is used as a context."""
+
+    def __init__(self, build):
+        self.build = build
+        self.name = f"bench-{os.getpid()}"
+
+    def __enter__(self):
+        output_of([self.build.rocemu, "up", "--name", self.name])
+        self.environment = dict(os.environ)
+        for name, value in re.findall(r"^export (\w+)=(.*)$", output_of([self.build.rocemu, "env", "--name", self.name]), re.M):
+            self.environment[name] = " ".join(shlex.split(value.rstrip(";")))
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([self.build.rocemu, "down", "--name", self.name], stdout=subprocess.DEVNULL, check=False)
+
+    def status(self):
+        return json.loads(output_of([self.build.rocemu, "status", "--name", self.name, "--json"]))
+
+    def pid(self):
+        return self.status()["pid"]
+
+
+def private_bytes(pid):
+    """Memory of the process that is its own: no queue memory, which it shares with programs."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise MeasurementFailed(f"/proc/{pid}/status has no RssAnon")
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def perftest(program, arguments, devices, environment):
+    """The last line of the table that the client of a perftest program prints, as numbers."""
+    with Pair(program, ["-F", *map(str, arguments)], *devices, environment=environment) as pair:
+        pair.run(LIMIT_SECONDS)
+        rows = [line.split() for line in pair.client.output().splitlines() if re.match(r"^ *[0-9]+ +[0-9]", line)]
+    if not rows:
+        raise MeasurementFailed(f"{program} printed no table:\n{pair.report()}")
+    return [float(cell) for cell in rows[-1]]
+
+
+def server_and_client(server_command, client_command, port):
+    """Runs both; the client starts when the server listens. What the client printed."""
+    server = End("server", [str(part) for part in server_command])
+    try:
+        deadline = time.monotonic() + 10
+        while not listens(server.process.pid, port):
+            if time.monotonic() > deadline or server.code() is not None:
+                raise MeasurementFailed(f"does not listen: {server.report()}")
+            time.sleep(0.02)
+        return output_of(client_command)
+    finally:
+        server.kill()

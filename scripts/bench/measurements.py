@@ -1,0 +1,198 @@
+"""Everything bench.sh can measure. A measurement is one run of something that gives figures by name.
+
+To add a row: write a function that returns a dictionary of figures, and name it in all_measurements()."""
+import dataclasses
+import re
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable
+
+import lab
+
+BANDWIDTH_SIZES = [8, 64, 512, 4096, 16384, 65536, 262144, 1 << 20, 8 << 20]
+LATENCY_SIZES = [8, 64, 512, 4096, 16384, 65536]
+TARGET_BANDWIDTH_SIZES = [65536, 1 << 20]
+OPERATIONS = ["write", "read", "send"]
+MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    key: str  # SYSTEM/WHAT[/SIZE]
+    run: Callable[[], dict]  # figures by name; a name ends in its unit
+    quick: bool = True  # part of --quick
+
+
+def iterations(size):
+    return int(max(1000, min(200_000, 2_000_000_000 // size)))
+
+
+def verbs_measurements(build, system, devices, environment):
+    """perftest between two devices: the same for rocemu and for any other RDMA device."""
+
+    def bandwidth(operation, size, count=None, extra=()):
+        arguments = ["-s", size, "-n", count or iterations(size), *extra]
+        row = lab.perftest(f"ib_{operation}_bw", arguments, devices, environment)
+        return {"gb_per_s": row[3] * MIB / 1e9, "messages_per_s": row[4] * 1e6}
+
+    def latency(operation, size):
+        row = lab.perftest(f"ib_{operation}_lat", ["-s", size, "-n", 20_000 if size < 16384 else 5_000], devices,
+                           environment)
+        return {"typical_us": row[4], "p99_us": row[7]}
+
+    for operation in OPERATIONS:
+        for size in BANDWIDTH_SIZES:
+            yield Measurement(f"{system}/ib_{operation}_bw/{size}", lambda o=operation, s=size: bandwidth(o, s),
+                              quick=size in TARGET_BANDWIDTH_SIZES)
+        for size in LATENCY_SIZES:
+            yield Measurement(f"{system}/ib_{operation}_lat/{size}", lambda o=operation, s=size: latency(o, s),
+                              quick=size == 8)
+    yield Measurement(f"{system}/ib_write_bw-1qp/8", lambda: bandwidth("write", 8, 500_000))
+    yield Measurement(f"{system}/ib_write_bw-16qp/8", lambda: bandwidth("write", 8, 50_000, ["-q", 16]))
+    for size in (4096, 1 << 30):
+        yield Measurement(
+            f"{system}/register/{size}",
+            lambda s=size: {"us": float(lab.output_of([build.bench / "register_time", devices[0], s], environment))})
+
+
+def nic_measurements(nic):
+    """What only a NIC that is a process has."""
+
+    def qps(count):
+        before = lab.private_bytes(nic.pid())
+        command = [nic.build.bench / "qp_scale", "--qps", count, "--active", min(count, 64), "--seconds", 1]
+        with subprocess.Popen([str(part) for part in command], env=nic.environment, text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            connected = re.match(r"connected (\S+)", program.stdout.readline())
+            if not connected:
+                raise lab.MeasurementFailed(f"qp_scale with {count} QPs did not connect them")
+            grown = lab.private_bytes(nic.pid()) - before
+            rest, _ = program.communicate("\n", timeout=lab.LIMIT_SECONDS)
+        # Both ends of each connection are QPs of this NIC.
+        return {"gb_per_s": float(rest), "connect_s": float(connected[1]), "bytes_per_qp": grown / (2 * count)}
+
+    def start_up():
+        start = time.monotonic()
+        lab.output_of([nic.build.rocemu, "run", "--", "true"])
+        return {"ms": (time.monotonic() - start) * 1e3}
+
+    def idle():
+        pid, seconds = nic.pid(), 5
+        time.sleep(0.5)
+        before = lab.cpu_seconds(pid)
+        time.sleep(seconds)
+        return {"cpu_percent": (lab.cpu_seconds(pid) - before) / seconds * 100}
+
+    def cold():
+        # Each QP has a buffer of its own: 1 GiB in all, and each message from and to another MiB of it.
+        row = lab.perftest("ib_write_bw", ["-s", MIB, "-q", 1024, "-t", 1, "-n", 5], ("rocemu0", "rocemu1"),
+                           nic.environment)
+        return {"gb_per_s": row[3] * MIB / 1e9}
+
+    for count in (1, 16, 256, 4096, 20_000):
+        yield Measurement(f"rocemu/qps/{count}", lambda c=count: qps(c), quick=count in (1, 20_000))
+    yield Measurement("rocemu/start-up", start_up)
+    yield Measurement("rocemu/idle", idle)
+    yield Measurement(f"rocemu/ib_write_bw-cold/{MIB}", cold, quick=False)
+
+
+def floor_measurements(build):
+    def memory(*arguments):
+        return {"gb_per_s": float(lab.output_of([build.bench / "memory_floor", *arguments]))}
+
+    def pingpong(*arguments):
+        typical, p99 = map(float, lab.output_of([build.bench / "pingpong_floor", *arguments]).split())
+        return {"typical_us": typical, "p99_us": p99}
+
+    for size in TARGET_BANDWIDTH_SIZES:
+        yield Measurement(f"floor/memory/{size}", lambda s=size: memory("--message-bytes", s), quick=False)
+        yield Measurement(f"floor/memory-icrc/{size}", lambda s=size: memory("--icrc", "--message-bytes", s))
+    yield Measurement(f"floor/memory-icrc-cold/{MIB}",
+                      lambda: memory("--icrc", "--message-bytes", MIB, "--region-bytes", 1 << 30), quick=False)
+    yield Measurement("floor/pingpong", pingpong)
+    yield Measurement("floor/pingpong-never-yield", lambda: pingpong("--never-yield"), quick=False)
+
+
+UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+def other_measurements():
+    """What a user would have instead, over the loopback interface."""
+
+    def qperf(test, size):
+        port = lab.choose_port()
+        text = lab.server_and_client(["qperf", "-lp", port],
+                                     ["qperf", "-lp", port, "-t", 1, "-m", size, "127.0.0.1", test], port)
+        found = re.search(r"(?:bw|latency) += +([0-9.]+) (ns|us|ms|KB|MB|GB)", text)
+        if not found:
+            raise lab.MeasurementFailed(f"qperf printed: {text}")
+        value = float(found[1]) * UNITS[found[2]]
+        return {"gb_per_s": value / 1e9} if test.endswith("bw") else {"typical_us": value}
+
+    def ucx(test, size, count):
+        port = lab.choose_port()
+        common = ["env", "UCX_TLS=tcp", "UCX_NET_DEVICES=lo", "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest", "-p", port]
+        text = lab.server_and_client(
+            common, [*common, "-t", test, "-s", size, "-n", count, "-f", "127.0.0.1"], port)
+        last = [line.split() for line in text.splitlines() if re.match(r"^ *(?:Final:)? *[0-9]+ ", line)][-1]
+        numbers = [float(cell) for cell in last if re.match(r"^[0-9.]+$", cell)]
+        # iterations, 50 % latency, average, overall latency, average MB/s, overall MB/s, messages …
+        return {"gb_per_s": numbers[5] * MIB / 1e9} if test.endswith("bw") else {"typical_us": numbers[1]}
+
+    def libfabric(size, count):
+        port = lab.choose_port()
+        common = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", size, "-I", count]
+        text = lab.server_and_client([*common, "-B", port], [*common, "-P", port, "127.0.0.1"], port)
+        row = [line.split() for line in text.splitlines() if re.match(r"^[0-9]", line)][-1]
+        return {"gb_per_s": float(row[5]) / 1e3, "typical_us": float(row[6])}
+
+    if shutil.which("qperf"):
+        for size in BANDWIDTH_SIZES:
+            yield Measurement(f"tcp/qperf-bw/{size}", lambda s=size: qperf("tcp_bw", s),
+                              quick=size in TARGET_BANDWIDTH_SIZES)
+        for size in LATENCY_SIZES:
+            yield Measurement(f"tcp/qperf-lat/{size}", lambda s=size: qperf("tcp_lat", s), quick=size == 8)
+    if shutil.which("ucx_perftest"):
+        for size in TARGET_BANDWIDTH_SIZES:
+            yield Measurement(f"ucx-tcp/tag_bw/{size}", lambda s=size: ucx("tag_bw", s, iterations(s) // 4),
+                              quick=size == 65536)
+        yield Measurement("ucx-tcp/tag_lat/8", lambda: ucx("tag_lat", 8, 20_000))
+    if shutil.which("fi_pingpong"):
+        yield Measurement("libfabric-tcp/pingpong/65536", lambda: libfabric(65536, 5_000))
+        yield Measurement("libfabric-tcp/pingpong/8", lambda: libfabric(8, 20_000))
+
+
+def kernel_devices():
+    """Linux rxe or siw devices of this machine, if any; see docs/performance.md."""
+    for path in sorted(Path("/sys/class/infiniband").glob("*")):
+        if path.name.startswith(("rxe", "siw")):
+            yield path.name
+
+
+def all_measurements(nic):
+    yield from verbs_measurements(nic.build, "rocemu", ("rocemu0", "rocemu1"), nic.environment)
+    yield from nic_measurements(nic)
+    yield from floor_measurements(nic.build)
+    yield from other_measurements()
+    for device in kernel_devices():
+        yield from verbs_measurements(nic.build, f"kernel-{device}", (device, device), None)
+
+
+class Results:
+    """Figures by measurement, of all repetitions."""
+
+    def __init__(self):
+        self.values = {}  # key → figure → list
+        self.failures = {}  # key → text of the first
+
+    def add(self, key, figures):
+        for name, value in figures.items():
+            self.values.setdefault(key, {}).setdefault(name, []).append(value)
+
+    def median(self, key, name):
+        """None where nothing was measured."""
+        found = self.values.get(key, {}).get(name)
+        return statistics.median(found) if found else None

@@ -1,0 +1,58 @@
+"""The tables and the JSON of a run."""
+import dataclasses
+import json
+
+from targets import all_targets
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def size_text(key):
+    size = key.rsplit("/", 1)[-1]
+    if not size.isdigit():
+        return key
+    size, unit = int(size), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1024 or size % 1024 or "qps" in key:
+            break
+        size, unit = size // 1024, larger
+    return f"{key.rsplit('/', 1)[0]} {size}" + ("" if "qps" in key else f" {unit}")
+
+
+def print_figures(results):
+    print(f"\n{'measured':44} {'figure':>15} {'median':>10} {'lowest':>10} {'highest':>10}  runs")
+    for key, figures in results.values.items():
+        for name, values in figures.items():
+            print(f"{size_text(key):44} {name:>15} {number(results.median(key, name)):>10} {number(min(values)):>10} "
+                  f"{number(max(values)):>10} {len(values):5}")
+
+
+def print_targets(results):
+    print(f"\n{'target':62} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5}")
+    for target in all_targets(results):
+        verdict = {True: "met", False: "NOT MET", None: "not measured"}[target.met]
+        ratio = target.value / target.limit if target.met is not None and target.limit else None
+        print(f"{target.what:62} {number(target.value):>9} {'<=' if target.at_most else '>='} {number(target.limit):>8} "
+              f"{target.unit:6} {number(ratio):>5}  {verdict}")
+
+
+def print_machine(machine):
+    print(", ".join(f"{name} {value}" for name, value in machine.items()))
+
+
+def write_json(path, machine, results):
+    document = {
+        "machine": machine,
+        "measurements": [{"key": key, "figures": {name: {"median": results.median(key, name), "values": values}
+                                                  for name, values in figures.items()}}
+                         for key, figures in results.values.items()],
+        "targets": [{**dataclasses.asdict(target), "met": target.met} for target in all_targets(results)],
+        "failures": results.failures,
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")

@@ -1,0 +1,55 @@
+"""What the project holds itself to, each with the figures of one run that it compares."""
+import dataclasses
+from typing import Optional
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    what: str
+    value: Optional[float]  # None: could not be measured
+    limit: Optional[float]
+    unit: str
+    at_most: bool
+
+    @property
+    def met(self):
+        if self.value is None or self.limit is None:
+            return None
+        return self.value <= self.limit if self.at_most else self.value >= self.limit
+
+
+def scaled(value, factor):
+    return None if value is None else value * factor
+
+
+def all_targets(results):
+    median = results.median
+
+    def at_least(what, value, limit, unit):
+        return Target(what, value, limit, unit, at_most=False)
+
+    def at_most(what, value, limit, unit):
+        return Target(what, value, limit, unit, at_most=True)
+
+    for size, name in ((65536, "64 KiB"), (1 << 20, "1 MiB")):
+        floor = median(f"floor/memory-icrc/{size}", "gb_per_s")
+        tcp = median(f"tcp/qperf-bw/{size}", "gb_per_s")
+        for operation in ("write", "read", "send"):
+            ours = median(f"rocemu/ib_{operation}_bw/{size}", "gb_per_s")
+            yield at_least(f"ib_{operation}_bw {name}: 0.75 of the ICRC memory floor", ours, scaled(floor, 0.75), "GB/s")
+            yield at_least(f"ib_{operation}_bw {name}: 1.5 x qperf TCP", ours, scaled(tcp, 1.5), "GB/s")
+    pingpong = median("floor/pingpong", "typical_us")
+    send = median("rocemu/ib_send_lat/8", "typical_us")
+    yield at_most("ib_send_lat 8 B: 2 x half the ping-pong floor's round trip", send, scaled(pingpong, 2), "us")
+    yield at_most("ib_send_lat 8 B: below qperf TCP", send, median("tcp/qperf-lat/8", "typical_us"), "us")
+    yield at_most("ib_send_lat 8 B, p99: 4 x typical", median("rocemu/ib_send_lat/8", "p99_us"), scaled(send, 4), "us")
+    yield at_most("ib_write_lat 8 B: 3 x the same floor", median("rocemu/ib_write_lat/8", "typical_us"),
+                  scaled(pingpong, 3), "us")
+    yield at_least("8 B writes, 1 QP", scaled(median("rocemu/ib_write_bw-1qp/8", "messages_per_s"), 1e-6), 1.5, "M/s")
+    yield at_least("8 B writes, 16 QPs", scaled(median("rocemu/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
+    yield at_least("20,000 QPs, 64 of them active: 0.9 of one QP's bandwidth",
+                   median("rocemu/qps/20000", "gb_per_s"), scaled(median("rocemu/qps/1", "gb_per_s"), 0.9), "GB/s")
+    yield at_most("memory of an idle QP beyond its rings", median("rocemu/qps/20000", "bytes_per_qp"), 2048, "bytes")
+    yield at_most("registering 1 GiB", median("rocemu/register/1073741824", "us"), 50, "us")
+    yield at_most("rocemu run -- true", median("rocemu/start-up", "ms"), 250, "ms")
+    yield at_most("idle NIC", median("rocemu/idle", "cpu_percent"), 0.3, "% CPU")

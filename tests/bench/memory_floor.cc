@@ -1,0 +1,168 @@
+// memory_floor: how fast a third process moves bytes from one program to another in packets, with
+// nothing of a NIC around it. That is what bandwidth is measured against.
+//
+//   memory_floor [--icrc] [--message-bytes N] [--region-bytes N] [--mtu N] [--seconds S]
+//
+// A's region → 32 packet buffers (one process_vm_readv) → B's region (one process_vm_writev), as
+// the NIC does it; --icrc computes the CRC-32 of each packet twice, once as its sender and once as
+// its receiver. The regions are walked through message by message: the default of one message is
+// hot in cache, a region of 1 GiB is not. Prints gigabytes (10^9) a second.
+#include <isa-l/crc.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+namespace {
+
+constexpr size_t kPacketsPerBurst = 32;
+constexpr size_t kBufferStride = 4608;  // of an mbuf: packets do not lie back to back
+constexpr size_t kHeaderBytes = 58;     // Ethernet, IPv4, UDP, BTH, RETH
+
+using Clock = std::chrono::steady_clock;
+
+std::byte* make_region(size_t bytes) {
+  void* region = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (region == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  std::memset(region, 0x5a, bytes);
+  return static_cast<std::byte*>(region);
+}
+
+// A process that holds a region and does nothing else.
+class Holder {
+ public:
+  explicit Holder(size_t bytes) {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      std::byte* region = make_region(bytes);
+      if (::write(ends[1], &region, sizeof region) != sizeof region) ::_exit(1);
+      for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    if (::read(ends[0], &region_, sizeof region_) != sizeof region_)
+      throw std::runtime_error("no memory for a region of that size");
+    ::close(ends[0]);
+  }
+  ~Holder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::byte* at(size_t offset) const { return region_ + offset; }
+
+ private:
+  pid_t pid_ = -1;
+  std::byte* region_ = nullptr;
+};
+
+class PacketPath {
+ public:
+  PacketPath(size_t mtu, bool icrc)
+      : mtu_(mtu), icrc_(icrc), buffers_(make_region(kPacketsPerBurst * kBufferStride)) {}
+
+  // Moves `bytes` from offset `offset` of one region to the same of the other.
+  void move(const Holder& from, const Holder& to, size_t offset, size_t bytes) {
+    while (bytes > 0) {
+      const size_t burst = std::min(bytes, mtu_ * kPacketsPerBurst);
+      const size_t packets = describe(burst);
+      const iovec source{from.at(offset), burst};
+      const iovec target{to.at(offset), burst};
+      expect(::process_vm_readv(from.pid(), local_.data(), packets, &source, 1, 0), burst);
+      if (icrc_) checksum(packets);  // made
+      if (icrc_) checksum(packets);  // checked
+      expect(::process_vm_writev(to.pid(), local_.data(), packets, &target, 1, 0), burst);
+      offset += burst;
+      bytes -= burst;
+    }
+  }
+
+  uint32_t checksums() const { return sum_; }
+
+ private:
+  size_t describe(size_t bytes) {
+    size_t packets = 0;
+    for (; bytes > 0; ++packets) {
+      const size_t length = std::min(bytes, mtu_);
+      local_[packets] = {buffers_ + packets * kBufferStride + kHeaderBytes, length};
+      bytes -= length;
+    }
+    return packets;
+  }
+
+  void checksum(size_t packets) {
+    for (size_t i = 0; i < packets; ++i) {
+      auto* packet = static_cast<unsigned char*>(local_[i].iov_base) - kHeaderBytes;
+      sum_ ^= ::crc32_gzip_refl(0, packet, local_[i].iov_len + kHeaderBytes);
+    }
+  }
+
+  static void expect(ssize_t moved, size_t bytes) {
+    if (moved < 0) throw std::system_error(errno, std::generic_category(), "process_vm");
+    if (static_cast<size_t>(moved) != bytes) throw std::runtime_error("process_vm came short");
+  }
+
+  size_t mtu_;
+  bool icrc_;
+  std::byte* buffers_;
+  std::array<iovec, kPacketsPerBurst> local_{};
+  uint32_t sum_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  size_t message_bytes = 65536, region_bytes = 0, mtu = 4096;
+  double seconds = 1;
+  bool icrc = false;
+  CLI::App app{"Bytes from one program to another through packets, without a NIC"};
+  app.add_flag("--icrc", icrc, "Checksum each packet twice");
+  app.add_option("--message-bytes", message_bytes, "One message")->check(CLI::PositiveNumber);
+  app.add_option("--region-bytes", region_bytes, "Memory walked through (one message)");
+  app.add_option("--mtu", mtu, "Payload of a packet")->check(CLI::Range(1, 4096));
+  app.add_option("--seconds", seconds, "How long")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  region_bytes = std::max(region_bytes, message_bytes);
+
+  const Holder from(region_bytes), to(region_bytes);
+  PacketPath path(mtu, icrc);
+  const size_t messages = region_bytes / message_bytes;
+  size_t next = 0;
+  const auto run = [&](double for_seconds) {
+    const auto start = Clock::now();
+    uint64_t bytes = 0;
+    for (;;) {
+      for (int i = 0; i < 16; ++i) {
+        path.move(from, to, next * message_bytes, message_bytes);
+        next = (next + 1) % messages;
+      }
+      bytes += 16 * message_bytes;
+      const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+      if (elapsed >= for_seconds) return static_cast<double>(bytes) / elapsed;
+    }
+  };
+  run(seconds / 10);
+  std::printf("%.3f\n", run(seconds) / 1e9);
+  // The sum is looked at so that no compiler leaves it out.
+  return path.checksums() == 1 && icrc ? 3 : 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "memory_floor: %s\n", error.what());
+  return 1;
+}
