@@ -7,11 +7,19 @@
 namespace rocemu::dma {
 namespace {
 
+// The smallest unit a program's memory is mapped in: a byte of it can be read if another can.
+constexpr uint32_t kPageBytes = 4096;
+
+// Where bytes go that were read only because they lie between others.
+std::byte discarded[kPageBytes];
+
 // As numbers: the pointers of remote ranges are not pointers of this process.
+uintptr_t end_of(const iovec& range) noexcept {
+  return reinterpret_cast<uintptr_t>(range.iov_base) + range.iov_len;
+}
+
 bool continues(const std::vector<iovec>& ranges, const void* base) noexcept {
-  return !ranges.empty() &&
-         reinterpret_cast<uintptr_t>(ranges.back().iov_base) + ranges.back().iov_len ==
-             reinterpret_cast<uintptr_t>(base);
+  return !ranges.empty() && end_of(ranges.back()) == reinterpret_cast<uintptr_t>(base);
 }
 
 void append(std::vector<iovec>& ranges, bool merge, const iovec& range) noexcept {
@@ -26,11 +34,10 @@ void append(std::vector<iovec>& ranges, bool merge, const iovec& range) noexcept
 
 Batch::Batch(Direction direction, unsigned capacity) : direction_(direction), capacity_(capacity) {
   assert(capacity > 0);
-  const unsigned ranges = std::min(capacity, AddressSpace::kMaxRanges);
   transfers_.reserve(capacity);
   groups_.reserve(capacity);
-  local_.reserve(ranges);
-  remote_.reserve(ranges);
+  local_.reserve(std::min(2 * capacity, AddressSpace::kMaxRanges));
+  remote_.reserve(std::min(capacity, AddressSpace::kMaxRanges));
 }
 
 void Batch::add(AddressSpace& space, uint64_t remote, std::byte* local, uint32_t length_bytes,
@@ -38,7 +45,7 @@ void Batch::add(AddressSpace& space, uint64_t remote, std::byte* local, uint32_t
   assert(!full());
   if (length_bytes == 0) return;
   const auto index = static_cast<uint32_t>(transfers_.size());
-  transfers_.push_back({remote, local, length_bytes, tag, kNone, false});
+  transfers_.push_back({remote, local, length_bytes, tag, kNone, 0, false});
   const bool wraps_round = remote > std::numeric_limits<uint64_t>::max() - length_bytes;
   if (!wraps_round) append_to_group(space, index);
 }
@@ -88,6 +95,16 @@ void Batch::move_group(const Group& group) noexcept {
   }
 }
 
+// How much of the program's memory may be read between the call's last remote range and `transfer`
+// so that both are one range: what lies between them, if it is of one page with the end of the
+// range. Nothing for ranges that are written.
+uint32_t Batch::skippable_bytes(const Transfer& transfer) const noexcept {
+  if (direction_ != Direction::from_program || remote_.empty()) return 0;
+  const uintptr_t end = end_of(remote_.back());
+  if (transfer.remote <= end || transfer.remote / kPageBytes != (end - 1) / kPageBytes) return 0;
+  return static_cast<uint32_t>(transfer.remote - end);
+}
+
 // Describes one call in local_ and remote_, from transfer `first` on; returns the transfer after
 // the last that fitted in. A single transfer that is longer than a call may be is cut short.
 uint32_t Batch::gather(const AddressSpace& space, uint32_t first) noexcept {
@@ -96,28 +113,33 @@ uint32_t Batch::gather(const AddressSpace& space, uint32_t first) noexcept {
   size_t bytes = 0;
   uint32_t index = first;
   for (; index != kNone; index = transfers_[index].next) {
-    const Transfer& transfer = transfers_[index];
+    Transfer& transfer = transfers_[index];
+    const uint32_t skipped = skippable_bytes(transfer);
     const size_t room = AddressSpace::kMaxCallBytes - bytes;
-    if (bytes != 0 && transfer.length_bytes > room) break;
+    if (bytes != 0 && transfer.length_bytes + skipped > room) break;
     const size_t length = std::min<size_t>(transfer.length_bytes, room);
 
     const iovec there = remote_range(transfer.remote, length);
-    const bool merge_remote = continues(remote_, there.iov_base);
-    const bool merge_local = continues(local_, transfer.local);
+    const bool merge_remote = skipped > 0 || continues(remote_, there.iov_base);
+    const bool merge_local = skipped == 0 && continues(local_, transfer.local);
     if (!merge_remote && remote_.size() == space.max_remote_ranges()) break;
-    if (!merge_local && local_.size() == AddressSpace::kMaxRanges) break;
+    if (!merge_local && local_.size() + 2 > AddressSpace::kMaxRanges) break;
 
+    if (skipped > 0) {
+      remote_.back().iov_len += skipped;
+      local_.push_back({discarded, skipped});
+    }
     append(remote_, merge_remote, there);
     append(local_, merge_local, {transfer.local, length});
-    bytes += length;
+    bytes += skipped + length;
+    transfer.call_end = bytes - length + transfer.length_bytes;
   }
   return index;
 }
 
 uint32_t Batch::mark_moved(uint32_t first, uint32_t end, size_t bytes) noexcept {
   uint32_t index = first;
-  while (index != end && transfers_[index].length_bytes <= bytes) {
-    bytes -= transfers_[index].length_bytes;
+  while (index != end && transfers_[index].call_end <= bytes) {
     transfers_[index].moved = true;
     index = transfers_[index].next;
   }

@@ -106,6 +106,57 @@ uint64_t calls_for(AddressSpace& space, Batch& batch) {
   return space.system_calls() - before;
 }
 
+TEST_CASE("ranges that follow each other within a page are read as one") {
+  const Method method = GENERATE(Method::process_vm, Method::mem_fd);
+  std::mt19937 random(13);
+  ChildProgram child(4);
+  const auto space = child.address_space(method);
+  REQUIRE(space);
+  const auto bytes = random_bytes(random, child.memory().size());
+  std::memcpy(child.memory().data(), bytes.data(), bytes.size());
+
+  constexpr size_t kStride = 64;
+  constexpr uint32_t kLength = 8;
+  std::vector<std::byte> arena(64 * kLength);
+  Batch batch(Direction::from_program);
+  for (uint32_t i = 0; i < 64; ++i) {
+    batch.add(*space, child.base() + i * kStride, arena.data() + i * kLength, kLength, i);
+  }
+  CHECK(calls_for(*space, batch) == 1);
+  for (uint32_t i = 0; i < 64; ++i) {
+    REQUIRE(std::memcmp(arena.data() + i * kLength, bytes.data() + i * kStride, kLength) == 0);
+  }
+}
+
+TEST_CASE("what lies between two ranges of different pages is not read") {
+  ChildProgram child(4);
+  const auto space = child.address_space(Method::mem_fd);
+  REQUIRE(space);
+  std::vector<std::byte> arena(64);
+  Batch batch(Direction::from_program);
+  batch.add(*space, child.base() + kPageBytes - 16, arena.data(), 8, 0);
+  batch.add(*space, child.base() + kPageBytes + 16, arena.data() + 8, 8, 1);
+  CHECK(calls_for(*space, batch) == 2);
+}
+
+TEST_CASE("what lies between two ranges is not written") {
+  const Method method = GENERATE(Method::process_vm, Method::mem_fd);
+  ChildProgram child(1);
+  const auto space = child.address_space(method);
+  REQUIRE(space);
+  std::memset(child.memory().data() + 64, 0x11, 256);
+  const std::vector<std::byte> source(16, std::byte{0x22});
+  Batch batch(Direction::to_program);
+  batch.add(*space, child.base() + 64, source.data(), 8, 0);
+  batch.add(*space, child.base() + 128, source.data() + 8, 8, 1);
+  std::vector<uint32_t> failed;
+  batch.flush(failed);
+  REQUIRE(failed.empty());
+  for (size_t i = 72; i < 128; ++i) REQUIRE(child.memory()[i] == std::byte{0x11});
+  CHECK(child.memory()[64] == std::byte{0x22});
+  CHECK(child.memory()[135] == std::byte{0x22});
+}
+
 TEST_CASE("neighbouring remote ranges take one call") {
   const Method method = GENERATE(Method::process_vm, Method::mem_fd);
   ChildProgram child(32);
@@ -155,7 +206,7 @@ TEST_CASE("a call takes 1024 ranges a side") {
   }));
   const auto space = child.address_space(method);
   REQUIRE(space);
-  Batch batch(Direction::from_program, 3000);
+  Batch batch(Direction::to_program, 3000);
   for (uint32_t i = 0; !batch.full(); ++i) {
     batch.add(*space, child.base() + i * remote, arena.data() + i * local, 8, i);
   }
