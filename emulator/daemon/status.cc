@@ -35,6 +35,7 @@ ordered_json describe(const transport::Counters& c) {
           {"rnr_naks_received", c.rnr_naks_received},
           {"implied_naks", c.implied_naks},
           {"ack_timeouts", c.ack_timeouts},
+          {"early_retransmissions", c.early_retransmissions},
           {"stale_acks", c.stale_acks},
           {"responder_errors", c.responder_errors},
           {"completions_with_error", c.completions_with_error}};

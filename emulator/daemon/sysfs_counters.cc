@@ -42,6 +42,7 @@ NamedCounters hw_counters(const transport::Counters& c) {
       {"send_rnr_err", c.rnr_naks_sent},
       {"implied_nak_seq_err", c.implied_naks},
       {"local_ack_timeout_err", c.ack_timeouts},
+      {"roce_adp_retrans", c.early_retransmissions},
       {"resp_errors", c.responder_errors},
       {"req_cqe_error", c.completions_with_error},
       {"rx_icrc_encapsulated", c.rx_icrc_errors},

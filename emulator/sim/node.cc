@@ -71,8 +71,6 @@ void Node::poll_by(uint64_t at_ns) {
 void Node::poll(uint64_t now_ns) {
   poll_at_ns_ = transport::kNever;
   polled_at_ns_ = now_ns;
-  if (endpoint_.next_deadline() <= now_ns) endpoint_.on_timeout(now_ns);
-
   const size_t count = std::min<size_t>(received_.size(), options_.rx_burst);
   if (count > 0) {
     std::vector<std::vector<std::byte>> burst(
@@ -82,6 +80,7 @@ void Node::poll(uint64_t now_ns) {
     std::vector<std::span<const std::byte>> frames(burst.begin(), burst.end());
     endpoint_.on_frames(now_ns, frames);
   }
+  if (endpoint_.next_deadline() <= now_ns) endpoint_.on_timeout(now_ns);
   endpoint_.transmit(now_ns, *this, options_.tx_burst);
   if (after_poll) after_poll();
 

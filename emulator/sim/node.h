@@ -1,5 +1,5 @@
 // One simulated host: an endpoint of the real transport, its memory, and the loop that the NIC's
-// engine runs: timers, a burst of received frames, a burst of sent ones.
+// engine runs: a burst of received frames, timers, a burst of sent ones.
 #pragma once
 
 #include <cstddef>

@@ -23,6 +23,7 @@ struct Counters {
   uint64_t rnr_naks_received = 0;
   uint64_t implied_naks = 0;
   uint64_t ack_timeouts = 0;
+  uint64_t early_retransmissions = 0;  // before the ACK timeout, by the measured round trip
   uint64_t stale_acks = 0;
   uint64_t responder_errors = 0;  // requests that ended a connection
   uint64_t completions_with_error = 0;

@@ -67,7 +67,8 @@ void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
     --rnr_retries_left_;
   }
   rnr_until_ = now + rnr_timer_ns(timer_code);
-  ack_deadline_ = kNever;
+  ack_deadline_ = probe_deadline_ = kNever;
+  stop_probing();
   seek(una_);
 }
 
@@ -200,6 +201,7 @@ void RcRequester::progress(TimeNs now) {
   // During an RNR wait nothing is sent that could be answered.
   const bool waiting = una_ == sent_end_ || rnr_until_ != kNever;
   ack_deadline_ = waiting || timeout == kNever ? kNever : now + timeout;
+  note_progress(now);
   // The answer may be to packets that the cursor was about to send again.
   if (send_index_ == 0 && !requests_.empty()) {
     const int32_t done = una_.distance_from(requests_.front().first_psn);
@@ -220,13 +222,18 @@ void RcRequester::implied_nak() {
 
 void RcRequester::on_timeout(TimeNs now) {
   if (rnr_until_ <= now) rnr_until_ = kNever;
-  if (ack_deadline_ > now) return;
-  ++context_.counters.ack_timeouts;
-  implied_nak_taken_ = false;
-  retry();
+  if (ack_deadline_ <= now) {
+    ++context_.counters.ack_timeouts;
+    implied_nak_taken_ = false;
+    retry();
+  } else if (probe_deadline_ <= now) {
+    probe(now);
+  }
 }
 
-TimeNs RcRequester::deadline() const { return std::min(ack_deadline_, rnr_until_); }
+TimeNs RcRequester::deadline() const {
+  return std::min({ack_deadline_, probe_deadline_, rnr_until_});
+}
 
 // Goes back to the oldest unacknowledged packet, or gives up.
 void RcRequester::retry() {
@@ -235,7 +242,8 @@ void RcRequester::retry() {
     return;
   }
   --retries_left_;
-  ack_deadline_ = kNever;  // sending starts it anew
+  ack_deadline_ = probe_deadline_ = kNever;  // sending starts them anew
+  stop_probing();
   seek(una_);
 }
 
@@ -251,6 +259,8 @@ void RcRequester::seek(wire::Psn psn) {
       return;
     }
   }
+  send_index_ = static_cast<uint32_t>(requests_.size());
+  send_packet_ = 0;
 }
 
 void RcRequester::complete_oldest(WcStatus status) {

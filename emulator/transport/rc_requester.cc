@@ -35,7 +35,9 @@ void RcRequester::reset() {
   send_index_ = send_packet_ = 0;
   rd_atomics_ = 0;
   implied_nak_taken_ = false;
-  ack_deadline_ = rnr_until_ = kNever;
+  ack_deadline_ = rnr_until_ = probe_deadline_ = timed_since_ = kNever;
+  rtt_ = {};
+  stop_probing();
 }
 
 void RcRequester::start() {
@@ -116,8 +118,7 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
     return Turn::idle;
   }
   const wire::Psn psn = request.first_psn + send_packet_;
-  if (static_cast<uint32_t>(psn.distance_from(una_)) >= context_.limits.window_packets)
-    return Turn::idle;
+  if (static_cast<uint32_t>(psn.distance_from(una_)) >= window()) return Turn::idle;
   if (!may_start(request)) return Turn::idle;
   return send_packet(now, burst, request);
 }
@@ -164,8 +165,9 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
     bth.solicited = last && work.solicited && work.opcode != WorkOpcode::write;
     const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));
     const auto window_used = static_cast<uint32_t>((psn + 1).distance_from(una_));
-    bth.ack_request = last || since_asked >= context_.limits.ack_interval_packets ||
-                      window_used >= context_.limits.window_packets;
+    // At least twice in a window, so that it can move on.
+    const uint32_t interval = std::min(context_.limits.ack_interval_packets, (window() + 1) / 2);
+    bth.ack_request = last || since_asked >= interval || window_used >= window();
   }
 
   std::byte* payload =
@@ -183,8 +185,8 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   }
   const wire::Psn end = psn + packets_covered;
   if (psn.before(sent_end_)) ++context_.counters.retransmitted_frames;
+  note_sent(now, psn, end, bth.ack_request || is_read_or_atomic(work.opcode));
   if (end.after(sent_end_)) sent_end_ = end;
-  if (bth.ack_request || packets_covered > 1) ack_asked_ = end;
   if (ack_deadline_ == kNever) {
     const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
     if (timeout != kNever) ack_deadline_ = now + timeout;
@@ -247,7 +249,7 @@ void RcRequester::on_fetch_failed(wire::Psn psn) {
 
 void RcRequester::flush() {
   while (!requests_.empty()) complete_oldest(WcStatus::flush_error);
-  ack_deadline_ = rnr_until_ = kNever;
+  ack_deadline_ = rnr_until_ = probe_deadline_ = kNever;
 }
 
 void RcRequester::flush_posted() {

@@ -13,15 +13,21 @@
 // there is progress), and the ACK timer. Each costs one of retry_count; progress gives them back.
 // An RNR NAK holds the cursor for the responder's time and costs one of rnr_retry.
 //
+// A fourth one costs nothing and is none of the specification's: an answer that is long overdue by
+// the round-trip times measured so far (rc_probe.cc). A lost NAK or last packet would otherwise
+// wait for the ACK timer, thousands of round trips. When a request fails is still up to the ACK
+// timer and retry_count alone; with timeout 0 nothing is sent again for want of an answer.
+//
 // A request fails only when it is the oldest: an error of its own (its memory, its opcode) waits
 // until all before it have been answered, so that completions stay in order and mean what they say.
 //
-// rc_requester.cc sends, rc_completer.cc handles the answers.
+// rc_requester.cc sends, rc_completer.cc handles the answers, rc_probe.cc their lateness.
 #pragma once
 
 #include "emulator/transport/burst.h"
 #include "emulator/transport/qp_context.h"
 #include "emulator/transport/ring_buffer.h"
+#include "emulator/transport/rtt_estimator.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::transport {
@@ -91,6 +97,14 @@ class RcRequester {
   void complete_oldest(WcStatus status);
   void fail_oldest(WcStatus status);
 
+  // rc_probe.cc
+  void note_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered);
+  void note_progress(TimeNs now);
+  void probe(TimeNs now);
+  void send_probe();
+  void stop_probing();
+  uint32_t window() const;
+
   bool in_flight(wire::Psn psn) const { return !psn.before(una_) && psn.before(sent_end_); }
 
   QpContext& context_;
@@ -108,6 +122,15 @@ class RcRequester {
   bool drain_noted_ = false;
   TimeNs ack_deadline_ = kNever;
   TimeNs rnr_until_ = kNever;  // kNever: not waiting
+
+  RttEstimator rtt_;
+  TimeNs timed_since_ = kNever;  // a packet's round trip is being measured; kNever: none's
+  wire::Psn timed_end_;          // the PSN after it
+  TimeNs probe_deadline_ = kNever;
+  bool probe_put_off_ = false;
+  uint32_t probe_window_ = 0;  // while what a probe began goes on; 0: none
+  wire::Psn probed_end_;       // the PSN after the newest sent again since
+  bool probed_for_data_ = false;
 };
 
 }  // namespace rocemu::transport
