@@ -18,6 +18,7 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
     : memory_(memory),
       events_(events),
       limits_(limits),
+      settlement_(counters_),
       burst_(memory),
       max_qps_(max_qps),
       slot_bits_(static_cast<uint32_t>(std::bit_width(max_qps + kFirstSlot))),

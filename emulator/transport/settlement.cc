@@ -27,6 +27,7 @@ void Settlement::fail(uint32_t tag) {
     // The first completion after the scatter is the one that would have announced it, but for a
     // peer's WRITE, which announces nothing here.
     const bool own = !announced && scatter.kind != ScatterKind::remote_write;
+    if (pending.completion.status == WcStatus::success) ++counters_.completions_with_error;
     if (!own) {
       pending.completion.status = WcStatus::flush_error;  // also when it failed for a later cause
     } else if (pending.completion.status == WcStatus::success) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "emulator/transport/counters.h"
 #include "emulator/transport/environment.h"
 
 namespace rocemu::transport {
@@ -25,6 +26,8 @@ constexpr Side side_of(ScatterKind kind) {
 
 class Settlement {
  public:
+  explicit Settlement(Counters& counters) : counters_(counters) {}
+
   // The tag for a scatter that is about to be collected.
   uint32_t note_scatter(RcQp& qp, ScatterKind kind, wire::Psn psn) {
     scatters_.push_back({&qp, psn, kind});
@@ -61,6 +64,7 @@ class Settlement {
   };
   void fail(uint32_t tag);
 
+  Counters& counters_;
   std::vector<Scatter> scatters_;
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;

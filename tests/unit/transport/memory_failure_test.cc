@@ -163,4 +163,16 @@ TEST_CASE("An atomic on memory that is gone is refused") {
   CHECK(statuses(pair.a.send_cq) == between(WcStatus::remote_access_error));
 }
 
+TEST_CASE("Completions that become errors when their data cannot be moved are counted as such") {
+  Pair pair;
+  const Buffer broken = pair.a.buffer(8);
+  pair.a.node().memory().break_region(broken.key);
+  pair.a.post(read(broken, pair.b.buffer(8, 1), 1));
+  pair.a.post(read(pair.a.buffer(8), pair.b.buffer(8, 1), 2));
+  pair.drive();
+  REQUIRE(statuses(pair.a.send_cq) ==
+          std::vector{WcStatus::local_protection_error, WcStatus::flush_error});
+  CHECK(pair.a.counters().completions_with_error == 2);
+}
+
 }  // namespace rocemu::transport_test
