@@ -173,7 +173,7 @@ void Flow::start() {
 }
 
 void Flow::post_due() {
-  if (posted_ >= due_ || requester_.send_queue.full()) return;
+  if (posted_ >= due_ || requester_.send_queue.full() || requester_.gone) return;
   while (posted_ < due_ && !requester_.send_queue.full()) post(posted_++);
   requester_.node.ring(requester_.qpn);
 }
@@ -225,6 +225,7 @@ void Flow::post(size_t index) {
 }
 
 void Flow::post_receive(size_t index) {
+  if (responder_.gone) return;
   const Mishap mishap = direction_.ops[consumers_[index]].mishap;
   sim::ReceiveRequest request;
   request.wr_id = index;
@@ -248,6 +249,7 @@ std::optional<size_t> Flow::planned_mishap() const {
 
 void Flow::on_sent(const Completion& completion) {
   const size_t op = completion.wr_id;
+  if (requester_.gone) fail("completed after its QP was reset or destroyed", op);
   if (completion.qpn != requester_.qpn) fail("completion bears another QP number", op);
   if (op < finished_ || op >= posted_) {
     fail("completed out of order, twice or unasked (" + std::to_string(finished_) + " expected)",
@@ -324,7 +326,7 @@ bool Flow::may_fail(size_t index, WcStatus status) const {
     case WcStatus::flush_error:
       return requester_.killed || requester_.in_error();
     case WcStatus::retry_exceeded_error:
-      return !plan_.calm || responder_.in_error();
+      return !plan_.calm || responder_.in_error() || responder_.gone;
     case WcStatus::rnr_retry_exceeded_error:
       return consumes_receive(op.opcode) && side_.rnr_retry != 7;
     default:
@@ -334,6 +336,7 @@ bool Flow::may_fail(size_t index, WcStatus status) const {
 
 void Flow::on_received(const Completion& completion) {
   const size_t index = completion.wr_id;
+  if (responder_.gone) fail("received after the QP was reset or destroyed", 0);
   if (completion.qpn != responder_.qpn) fail("receive completion bears another QP number", 0);
   if (index != received_ || index >= receives_posted_) {
     verdict_.fail(name_ + ": receive " + std::to_string(index) + " completed, " +
@@ -393,13 +396,31 @@ void Flow::check_arena(size_t executed, uint32_t offset, uint32_t length_bytes, 
 
 // Whether the planned mishap is bound to be what ends this direction.
 bool Flow::must_fail_as_planned() const {
-  if (!plan_.calm || connection_.side[0].kill_at_ns || connection_.side[1].kill_at_ns) return false;
+  for (const QpSide& side : connection_.side)
+    if (side.kill_at_ns || side.leave_at_ns) return false;
+  if (!plan_.calm) return false;
   return connection_.side[0].rnr_retry == 7 && connection_.side[1].rnr_retry == 7;
 }
 
+// Without a timeout what is lost, or sent to a peer that does not answer, is never sent again.
+bool Flow::may_wait_for_ever() const {
+  return side_.timeout == 0 && (!plan_.calm || responder_.in_error() || responder_.gone) &&
+         requester_.node.endpoint().load(requester_.qpn).unacknowledged_psns > 0;
+}
+
+void Flow::on_leave(const Party& party) {
+  if (&party == &requester_)
+    for (size_t i = 0; i < posted_; ++i) fill(requester_.node, local_[i], kReused);
+  if (&party == &responder_)
+    for (size_t i = 0; i < receives_posted_; ++i) fill(responder_.node, receives_[i], kReused);
+}
+
 void Flow::check_end() {
+  const bool unfinished = requester_.gone || may_wait_for_ever();
   const std::optional<size_t> mishap = planned_mishap();
-  if (!first_error_) {
+  if (unfinished) {
+    // Nothing is known of what is under way.
+  } else if (!first_error_) {
     // What is silent and not flushed was done, also when the QP has gone to ERROR since.
     while (finished_ < posted_ && !direction_.ops[finished_].signaled) on_success(finished_++);
     if (finished_ != posted_) fail("never completed", finished_);
@@ -407,21 +428,21 @@ void Flow::check_end() {
   } else if (finished_ != posted_) {
     fail("not flushed", finished_);
   }
-  if (requester_.send_queue.released() != requester_.send_queue.posted())
+  if (!unfinished && requester_.send_queue.released() != requester_.send_queue.posted())
     fail("slots of the send queue were not released", finished_);
-  if (mishap && must_fail_as_planned() &&
+  if (mishap && must_fail_as_planned() && !unfinished &&
       (first_error_ != mishap || first_status_ != requester_status(direction_.ops[*mishap].mishap)))
     fail("should have failed as planned", *mishap);
-  if (mishap && must_fail_as_planned() && !responder_.in_error() &&
+  if (mishap && must_fail_as_planned() && !unfinished && !responder_.in_error() &&
       !seen_by_requester(direction_.ops[*mishap].mishap))
     fail("the responder should be in ERROR", *mishap);
 
-  const bool clean = !first_error_;
+  const bool clean = !first_error_ && !unfinished;
   const auto arena = responder_.node.memory().at(arena_, direction_.arena_bytes);
   if (!model_.allows(executed_, clean ? executed_ : posted_, 0, arena))
     fail("the arena is wrong at the end", executed_);
-  for (size_t i = 0; i < finished_; ++i) {
-    if (first_error_ && i >= *first_error_) break;
+  for (size_t i = 0; i < (requester_.gone ? posted_ : finished_); ++i) {
+    if (!requester_.gone && first_error_ && i >= *first_error_) break;
     for (std::byte byte : gather(requester_.node, local_[i]))
       if (byte != kReused) {
         fail("its buffer was written after it had completed", i);
@@ -431,10 +452,14 @@ void Flow::check_end() {
 }
 
 void Flow::check_flushed() {
-  if (received_ != receives_posted_)
+  if (!requester_.gone && finished_ != posted_) fail("not flushed at the end", finished_);
+  if (!responder_.gone && received_ != receives_posted_)
     verdict_.fail(name_ + ": " + std::to_string(receives_posted_ - received_) +
                   " receives never completed");
-  for (size_t i = 0; i < (first_receive_error_ ? *first_receive_error_ : received_); ++i)
+  const size_t own_again = responder_.gone        ? receives_posted_
+                           : first_receive_error_ ? *first_receive_error_
+                                                  : received_;
+  for (size_t i = 0; i < own_again; ++i)
     for (std::byte byte : gather(responder_.node, receives_[i]))
       if (byte != kReused) {
         fail("its receive was written after it had completed", consumers_[i]);

@@ -27,6 +27,7 @@ struct Party {
   sim::SimCompletionQueue receive_cq;
   transport::QpAttributes attributes;
   bool killed = false;  // the program moved it to ERROR
+  bool gone = false;    // or to RESET, or destroyed it
 
   bool in_error() const { return node.endpoint().state(qpn) == transport::QpState::error; }
 };
@@ -51,8 +52,10 @@ class Flow {
   void post_due();
   // When nothing is left to happen: were all requests answered, is memory as it must be?
   void check_end();
-  // After the QPs were moved to ERROR: were all receives flushed?
+  // After the QPs were moved to ERROR: was all that was left flushed?
   void check_flushed();
+  // The QP of `party` has left without completions; its buffers are the program's again.
+  void on_leave(const Party& party);
 
   bool failed() const { return first_error_.has_value(); }
 
@@ -81,6 +84,7 @@ class Flow {
   void on_success(size_t op);
   void on_failure(size_t op, const transport::Completion& completion);
   bool may_fail(size_t op, WcStatus status) const;
+  bool may_wait_for_ever() const;
   bool must_fail_as_planned() const;
   void check_message(const transport::Completion& completion, size_t op);
   void check_arena(size_t executed, uint32_t offset, uint32_t length_bytes, const char* what);

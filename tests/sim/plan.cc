@@ -18,7 +18,8 @@ T pick(Random& random, std::initializer_list<T> choices) {
 
 bool percent(Random& random, uint32_t n) { return random.chance(n * 10'000); }
 
-uint32_t draw_length(Random& random) {
+uint32_t draw_length(Random& random, bool long_messages) {
+  if (long_messages) return static_cast<uint32_t>(random.between(1, kLongestMessageBytes));
   const uint64_t kind = random.below(100);
   if (kind < 8) return 0;
   if (kind < 65) return static_cast<uint32_t>(random.between(1, 300));
@@ -71,11 +72,11 @@ WorkOpcode draw_opcode(Random& random, Mishap mishap, bool may_read) {
   }
 }
 
-Op draw_op(Random& random, Mishap mishap, bool may_read) {
+Op draw_op(Random& random, Mishap mishap, bool may_read, bool long_messages) {
   Op op;
   op.mishap = mishap;
   op.opcode = draw_opcode(random, mishap, may_read);
-  op.length_bytes = transport::is_atomic(op.opcode) ? 8 : draw_length(random);
+  op.length_bytes = transport::is_atomic(op.opcode) ? 8 : draw_length(random, long_messages);
   if (mishap != Mishap::none) op.length_bytes = std::max(op.length_bytes, 1u);
   op.signaled = percent(random, 70);
   op.solicited = percent(random, 20);
@@ -110,13 +111,17 @@ Receive draw_receive(Random& random, const Op& op) {
 
 Direction draw_direction(Random& random, bool may_read, bool with_mishap, uint64_t span_ns) {
   Direction direction;
-  const uint64_t count = percent(random, 10) ? random.between(40, 120) : random.between(0, 25);
+  const bool long_messages = percent(random, 1);
+  const uint64_t count = long_messages         ? random.between(1, 3)
+                         : percent(random, 10) ? random.between(40, 120)
+                                               : random.between(0, 25);
   const uint64_t mishap_at = random.below(std::max<uint64_t>(count, 1));
   uint64_t post_at_ns = 0;
   const uint32_t pause_percent = pick(random, {0u, 5u, 50u});
   for (uint64_t i = 0; i < count; ++i) {
     const bool mishap_now = with_mishap && i == mishap_at;
-    Op op = draw_op(random, mishap_now ? draw_mishap(random, may_read) : Mishap::none, may_read);
+    Op op = draw_op(random, mishap_now ? draw_mishap(random, may_read) : Mishap::none, may_read,
+                    long_messages);
     if (percent(random, pause_percent)) post_at_ns += random.below(span_ns / count + 1) * 2;
     op.post_at_ns = post_at_ns;
     direction.ops.push_back(std::move(op));
@@ -163,6 +168,8 @@ Connection draw_connection(Random& random, const Plan& plan) {
   const uint64_t mishap_side = random.below(2);
   const bool kill = percent(random, 4);
   const uint64_t kill_side = random.below(2);
+  const bool leave = percent(random, 4);
+  const uint64_t leave_side = random.below(2);
   const uint64_t span_ns = pick(random, {20 * kUs, 500 * kUs, 3 * kMs});
   const auto node_count = plan.nodes.size();
   connection.side[0].node = static_cast<uint32_t>(random.below(node_count));
@@ -175,12 +182,17 @@ Connection draw_connection(Random& random, const Plan& plan) {
     QpSide& side = connection.side[i];
     side.first_psn = draw_psn(random);
     side.timeout = static_cast<uint8_t>(plan.calm ? random.between(15, 17) : random.between(3, 9));
+    if (percent(random, 3)) side.timeout = 0;
     side.retry_count = static_cast<uint8_t>(percent(random, 70) ? 7 : random.between(0, 7));
     side.rnr_retry = static_cast<uint8_t>(percent(random, 60) ? 7 : random.between(0, 7));
     side.min_rnr_timer =
         static_cast<uint8_t>(percent(random, 95) ? random.between(1, 12) : random.between(0, 31));
     side.max_rd_atomic = static_cast<uint8_t>(percent(random, 10) ? 0 : random.between(1, 16));
     if (kill && kill_side == i) side.kill_at_ns = random.below(span_ns);
+    if (leave && leave_side == i) {
+      side.leave_at_ns = random.below(span_ns);
+      side.leave = pick(random, {Leave::reset, Leave::destroy});
+    }
     if (percent(random, 10)) {
       side.pause_at_ns = random.below(span_ns);
       side.resume_after_ns = random.below(span_ns);
@@ -211,6 +223,10 @@ impairment::Impairments draw_link(Random& random, bool calm) {
   if (percent(random, 30)) link.jitter_ns = random.below(10 * kUs);
   if (calm) return link;
   const uint32_t ppm = pick(random, {500u, 10'000u, 50'000u, 200'000u});
+  if (percent(random, 2)) {  // the other direction may be well
+    link.loss_ppm = 1'000'000;
+    return link;
+  }
   if (percent(random, 70)) link.loss_ppm = static_cast<uint32_t>(random.below(ppm));
   if (percent(random, 40)) link.duplicate_ppm = static_cast<uint32_t>(random.below(2 * ppm));
   if (percent(random, 40)) {

@@ -68,6 +68,11 @@ struct Direction {
 inline constexpr uint32_t kCells = 4;
 inline constexpr uint32_t kCellBytes = kCells * 8;
 
+inline constexpr uint32_t kLongestMessageBytes = 1 << 20;
+
+// How a program may do away with a QP that has work under way: none of it is completed.
+enum class Leave : uint8_t { reset, destroy };
+
 struct QpSide {
   uint32_t node = 0;
   uint32_t first_psn = 0;
@@ -77,6 +82,8 @@ struct QpSide {
   uint8_t min_rnr_timer = 0;
   uint8_t max_rd_atomic = 0;
   std::optional<uint64_t> kill_at_ns;   // the program moves the QP to ERROR
+  std::optional<uint64_t> leave_at_ns;  // or does away with it …
+  Leave leave = Leave::reset;
   std::optional<uint64_t> pause_at_ns;  // and to SQD, …
   uint64_t resume_after_ns = 0;         // … for so long
 };

@@ -51,6 +51,7 @@ class Scenario {
       if (verdict_.ok()) flow->check_end();
     if (verdict_.ok()) check_counters();
     for (const auto& party : parties_) {
+      if (party->gone) continue;
       party->node.endpoint().modify(party->qpn, QpState::error, party->attributes);
       party->node.wake();
     }
@@ -114,10 +115,13 @@ class Scenario {
 
     if (side.kill_at_ns)
       fabric_.at(*side.kill_at_ns, [&party] {
+        if (party.gone) return;
         party.killed = true;
         party.node.endpoint().modify(party.qpn, QpState::error, party.attributes);
         party.node.wake();
       });
+    if (side.leave_at_ns)
+      fabric_.at(*side.leave_at_ns, [this, &party, leave = side.leave] { go(party, leave); });
     if (side.pause_at_ns) {
       fabric_.at(*side.pause_at_ns, [&party] { change(party, QpState::send_queue_drain); });
       fabric_.at(*side.pause_at_ns + side.resume_after_ns,
@@ -125,8 +129,19 @@ class Scenario {
     }
   }
 
+  void go(Party& party, Leave leave) {
+    party.gone = true;
+    if (leave == Leave::reset) {
+      party.node.endpoint().modify(party.qpn, QpState::reset, party.attributes);
+    } else {
+      party.node.endpoint().destroy(party.qpn);
+    }
+    for (const auto& flow : flows_) flow->on_leave(party);
+    party.node.wake();
+  }
+
   static void change(Party& party, QpState state) {
-    if (party.in_error()) return;
+    if (party.in_error() || party.gone) return;
     party.node.endpoint().modify(party.qpn, state, party.attributes);
     party.node.wake();
   }
@@ -142,7 +157,7 @@ class Scenario {
     const QpSide& other = plan_.connections[index / 2].side[1 - index % 2];
     const transport::QpLoad load = party.node.endpoint().load(party.qpn);
     const uint32_t window = party.node.endpoint().limits().window_packets;
-    const uint32_t longest_read = 65536 / plan_.connections[index / 2].mtu_bytes;
+    const uint32_t longest_read = kLongestMessageBytes / plan_.connections[index / 2].mtu_bytes;
     verdict_.check(load.requests <= window + 1, "more requests taken than the window bounds");
     verdict_.check(load.unacknowledged_psns <= window - 1 + longest_read, "the window is exceeded");
     verdict_.check(load.rd_atomics <= side.max_rd_atomic, "more READs and atomics than allowed");
@@ -164,7 +179,7 @@ class Scenario {
     if (!plan_.calm) return;
     uint64_t rnr = 0;
     bool failed = false;
-    for (const auto& party : parties_) failed |= party->in_error();
+    for (const auto& party : parties_) failed |= party->in_error() || party->gone;
     for (size_t i = 0; i < fabric_.node_count(); ++i)
       rnr += fabric_.node(i).endpoint().counters().rnr_naks_sent;
     if (rnr > 0 || failed) return;
