@@ -49,7 +49,10 @@ void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
     return;
   }
   // Linux sends one for the packet behind an RNR NAK; the wait goes on.
-  if (rnr_until_ == kNever) retry();
+  if (rnr_until_ == kNever) {
+    window_.on_loss(context_.limits.window_packets);
+    retry();
+  }
 }
 
 void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
@@ -99,7 +102,7 @@ bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
     una_ = oldest.end_psn();
     complete_oldest(WcStatus::success);
   }
-  if (una_ != before) progress(now);
+  if (una_ != before) progress(now, before);
   return plausible;
 }
 
@@ -188,12 +191,14 @@ bool RcRequester::scatter_response(Request& request, std::span<const std::byte> 
 // One response packet has been taken.
 void RcRequester::response_done(TimeNs now, Request& request) {
   ++request.responses;
+  const wire::Psn before = una_;
   una_ = request.first_psn + request.responses;
   if (request.responses == request.packets) complete_oldest(WcStatus::success);
-  progress(now);
+  progress(now, before);
 }
 
-void RcRequester::progress(TimeNs now) {
+// una_ has moved on from `before`.
+void RcRequester::progress(TimeNs now, wire::Psn before) {
   retries_left_ = context_.attributes.retry_count;
   rnr_retries_left_ = context_.attributes.rnr_retry;
   implied_nak_taken_ = false;
@@ -201,7 +206,7 @@ void RcRequester::progress(TimeNs now) {
   // During an RNR wait nothing is sent that could be answered.
   const bool waiting = una_ == sent_end_ || rnr_until_ != kNever;
   ack_deadline_ = waiting || timeout == kNever ? kNever : now + timeout;
-  note_progress(now);
+  note_progress(now, before);
   // The answer may be to packets that the cursor was about to send again.
   if (send_index_ == 0 && !requests_.empty()) {
     const int32_t done = una_.distance_from(requests_.front().first_psn);
@@ -216,6 +221,7 @@ void RcRequester::progress(TimeNs now) {
 void RcRequester::implied_nak() {
   if (implied_nak_taken_ || rnr_until_ != kNever) return;
   ++context_.counters.implied_naks;
+  window_.on_loss(context_.limits.window_packets);
   retry();
   implied_nak_taken_ = true;
 }

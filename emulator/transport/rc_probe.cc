@@ -20,7 +20,7 @@
 namespace rocemu::transport {
 
 uint32_t RcRequester::window() const {
-  const uint32_t limit = context_.limits.window_packets;
+  const uint32_t limit = window_.packets(context_.limits.window_packets);
   return probe_window_ == 0 ? limit : std::min(probe_window_, limit);
 }
 
@@ -39,8 +39,10 @@ void RcRequester::note_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answe
     probe_deadline_ = now + rtt_.timeout_ns();
 }
 
-// una_ has moved.
-void RcRequester::note_progress(TimeNs now) {
+// una_ has moved on from `before`.
+void RcRequester::note_progress(TimeNs now, wire::Psn before) {
+  window_.on_acknowledged(static_cast<uint32_t>(una_.distance_from(before)),
+                          context_.limits.window_packets);
   if (timed_since_ != kNever && !una_.before(timed_end_)) {
     rtt_.sample(now - timed_since_);
     timed_since_ = kNever;
@@ -49,7 +51,7 @@ void RcRequester::note_progress(TimeNs now) {
   }
   probe_put_off_ = false;
   if (probe_window_ != 0) {
-    if (una_ == sent_end_ || probe_window_ >= context_.limits.window_packets) {
+    if (una_ == sent_end_ || probe_window_ >= window_.packets(context_.limits.window_packets)) {
       stop_probing();
     } else if (una_.after(probed_end_)) {
       send_probe();

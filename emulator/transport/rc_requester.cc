@@ -33,10 +33,12 @@ Operation write_operation(WorkOpcode op, bool first, bool last) {
 void RcRequester::reset() {
   requests_.release();
   send_index_ = send_packet_ = 0;
+  una_ = sent_end_;
   rd_atomics_ = 0;
   implied_nak_taken_ = false;
   ack_deadline_ = rnr_until_ = probe_deadline_ = timed_since_ = kNever;
   rtt_ = {};
+  window_ = {};
   stop_probing();
 }
 

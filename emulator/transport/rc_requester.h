@@ -24,6 +24,7 @@
 // rc_requester.cc sends, rc_completer.cc handles the answers, rc_probe.cc their lateness.
 #pragma once
 
+#include "emulator/transport/adaptive_window.h"
 #include "emulator/transport/burst.h"
 #include "emulator/transport/qp_context.h"
 #include "emulator/transport/ring_buffer.h"
@@ -90,7 +91,7 @@ class RcRequester {
   bool scatter_response(Request& request, std::span<const std::byte> payload, uint32_t offset_bytes,
                         wire::Psn psn);
   void response_done(TimeNs now, Request& request);
-  void progress(TimeNs now);
+  void progress(TimeNs now, wire::Psn before);
   void implied_nak();
   void retry();
   void seek(wire::Psn psn);
@@ -99,7 +100,7 @@ class RcRequester {
 
   // rc_probe.cc
   void note_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered);
-  void note_progress(TimeNs now);
+  void note_progress(TimeNs now, wire::Psn before);
   void probe(TimeNs now);
   void send_probe();
   void stop_probing();
@@ -123,6 +124,7 @@ class RcRequester {
   TimeNs ack_deadline_ = kNever;
   TimeNs rnr_until_ = kNever;  // kNever: not waiting
 
+  AdaptiveWindow window_;
   RttEstimator rtt_;
   TimeNs timed_since_ = kNever;  // a packet's round trip is being measured; kNever: none's
   wire::Psn timed_end_;          // the PSN after it

@@ -1,0 +1,61 @@
+// How many packets may be under way after losses, and after a time without one.
+#include "emulator/transport/adaptive_window.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/transport/pair.h"
+
+namespace rocemu::transport_test {
+
+TEST_CASE("Losses halve the window, windows without one double it") {
+  AdaptiveWindow window;
+  CHECK(window.packets(256) == 256);
+  window.on_loss(256);
+  CHECK(window.packets(256) == 128);
+  for (int i = 0; i < 10; ++i) window.on_loss(256);
+  CHECK(window.packets(256) == AdaptiveWindow::kLeastPackets);
+  const uint32_t enough = AdaptiveWindow::kWindowsToWiden * AdaptiveWindow::kLeastPackets;
+  window.on_acknowledged(enough - 1, 256);
+  CHECK(window.packets(256) == AdaptiveWindow::kLeastPackets);
+  window.on_acknowledged(1, 256);
+  CHECK(window.packets(256) == 2 * AdaptiveWindow::kLeastPackets);
+  for (int i = 0; i < 100; ++i) window.on_acknowledged(1000, 256);
+  CHECK(window.packets(256) == 256);
+}
+
+TEST_CASE("A window that is small by configuration stays as it is") {
+  const uint32_t limit = GENERATE(1u, 2u, 16u, AdaptiveWindow::kLeastPackets);
+  AdaptiveWindow window;
+  for (int i = 0; i < 5; ++i) window.on_loss(limit);
+  CHECK(window.packets(limit) == limit);
+  window.on_acknowledged(1'000'000, limit);
+  CHECK(window.packets(limit) == limit);
+}
+
+TEST_CASE("After losses less is sent ahead of the acknowledgements") {
+  PairOptions options;
+  options.mtu_bytes = 256;
+  options.retry_count = 7;
+  Pair pair(options);
+  // A path long enough that a whole window fits in it.
+  for (Host* host : {&pair.a, &pair.b})
+    pair.fabric.set_link(host->node(), pair.peer_of(*host).node(), {.delay_ns = 300 * kUs});
+  const Buffer near = pair.a.buffer(1000 * 256, 1);
+  const Buffer far = pair.b.buffer(1000 * 256);
+  std::vector<uint32_t> lost;
+  pair.lose = [&](const Sent& frame) {
+    if (!frame.from_a || frame.psn % 50 != 0 || frame.psn > 500) return false;
+    if (std::ranges::find(lost, frame.psn) != lost.end()) return false;
+    lost.push_back(frame.psn);
+    return true;
+  };
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  REQUIRE(lost.size() == 9);
+  // 256 of them nine times over, were it not for the smaller window.
+  CHECK(pair.a.counters().retransmitted_frames < 256 + 128 + 64 + 7 * 2 * 32);
+}
+
+}  // namespace rocemu::transport_test
