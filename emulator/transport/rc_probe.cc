@@ -35,8 +35,7 @@ void RcRequester::note_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answe
     timed_since_ = now;
     timed_end_ = psn + 1;
   }
-  if (probe_deadline_ == kNever && rtt_.known() && context_.attributes.timeout != 0)
-    probe_deadline_ = now + rtt_.timeout_ns();
+  if (probe_deadline_ == kNever && rtt_.known()) probe_deadline_ = now + rtt_.timeout_ns();
 }
 
 // una_ has moved on from `before`.
@@ -63,12 +62,11 @@ void RcRequester::note_progress(TimeNs now, wire::Psn before) {
     }
   }
   const bool owed = ack_asked_.after(una_) && rnr_until_ == kNever;
-  probe_deadline_ =
-      owed && rtt_.known() && context_.attributes.timeout != 0 ? now + rtt_.timeout_ns() : kNever;
+  probe_deadline_ = owed && rtt_.known() ? now + rtt_.timeout_ns() : kNever;
 }
 
 void RcRequester::probe(TimeNs now) {
-  if (context_.attributes.timeout == 0) {  // since the packet was sent
+  if (context_.attributes.timeout == 0) {
     probe_deadline_ = kNever;
     return;
   }
