@@ -13,6 +13,9 @@ namespace {
 // enum ibv_device_cap_flags: what holds for this device, and no more.
 constexpr uint64_t kSysImageGuid = 1u << 11;
 constexpr uint64_t kRcRnrNakGen = 1u << 12;
+constexpr uint64_t kMemoryWindows = 1u << 17;
+constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
+constexpr uint64_t kMemoryWindowType2b = 1u << 24;
 
 constexpr uint32_t kAtomicHca = 1;                   // IBV_ATOMIC_HCA
 constexpr uint64_t kPageSizeCap = ~uint64_t{0xfff};  // any page size from 4 KiB
@@ -42,7 +45,8 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.sys_image_guid = htobe64(config.node_guid);
   attr.max_mr_size = limits.max_mr_size;
   attr.page_size_cap = kPageSizeCap;
-  attr.device_cap_flags = kSysImageGuid | kRcRnrNakGen;
+  attr.device_cap_flags =
+      kSysImageGuid | kRcRnrNakGen | kMemoryWindows | kMemoryManagement | kMemoryWindowType2b;
   attr.hca_core_clock_khz = kTimestampClockKhz;
   attr.completion_timestamp_mask = std::numeric_limits<uint64_t>::max();
   attr.vendor_id = device::kVendorId;
@@ -56,6 +60,7 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.max_cqe = limits.max_cqe;
   attr.max_mr = limits.max_mr;
   attr.max_pd = limits.max_pd;
+  attr.max_mw = limits.max_mw;
   attr.max_qp_rd_atom = limits.max_qp_rd_atom;
   attr.max_res_rd_atom = static_cast<uint32_t>(std::min<uint64_t>(
       uint64_t{limits.max_qp_rd_atom} * limits.max_qp, std::numeric_limits<int32_t>::max()));
@@ -65,6 +70,22 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.local_ca_ack_delay = kLocalCaAckDelay;
   attr.phys_port_cnt = 1;
   attr.max_inline_data = limits.max_inline_data;
+  return attr;
+}
+
+rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
+  // ibv_odp_general_caps, ibv_odp_transport_cap_bits
+  constexpr uint64_t kOdp = 1u << 0;
+  constexpr uint64_t kOdpImplicit = 1u << 1;
+  constexpr uint32_t kSend = 1u << 0;
+  constexpr uint32_t kReceive = 1u << 1;
+  constexpr uint32_t kWrite = 1u << 2;
+  constexpr uint32_t kRead = 1u << 3;
+  constexpr uint32_t kAtomic = 1u << 4;
+  rocemu_device_attr_ex attr{};
+  attr.max_dm_size = config.limits.max_dm_size;
+  attr.odp_general_caps = kOdp | kOdpImplicit;
+  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic;
   return attr;
 }
 

@@ -6,11 +6,13 @@
 
 #include "emulator/device/attributes.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/memory.h"
 
 namespace rocemu::daemon {
 
 // The header is left to the caller.
 rocemu_device_attr describe_device(const device::HcaConfig& config);
+rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config);
 rocemu_port_attr describe_port(const device::PortConfig& port, const device::DeviceLimits& limits);
 
 // enum ibv_mtu for a size in bytes: the largest that is not above it.

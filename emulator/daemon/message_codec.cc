@@ -18,6 +18,12 @@ bool reserved_set(const rocemu_hello& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_query_port& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_handle_message& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_reg_mr&) { return false; }
+bool reserved_set(const rocemu_rereg_mr&) { return false; }
+bool reserved_set(const rocemu_alloc_mw&) { return false; }
+bool reserved_set(const rocemu_alloc_dm& m) { return m.reserved != 0; }
+bool reserved_set(const rocemu_reg_dm_mr& m) { return m.reserved != 0; }
+bool reserved_set(const rocemu_check_prefetch& m) { return m.reserved != 0 || m.for_writing > 1; }
+bool reserved_set(const rocemu_resize_cq&) { return false; }
 bool reserved_set(const rocemu_create_cq& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_create_qp& m) { return m.sq_sig_all > 1; }
 bool reserved_set(const rocemu_ah_attr& m) { return m.reserved[0] != 0 || m.reserved[1] != 0; }
@@ -65,6 +71,7 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
     case ROCEMU_OP_HELLO:
       return decode_hello(header, bytes);
     case ROCEMU_OP_QUERY_DEVICE:
+    case ROCEMU_OP_QUERY_DEVICE_EX:
     case ROCEMU_OP_CREATE_CHANNEL:
     case ROCEMU_OP_STATUS:
     case ROCEMU_OP_SHUTDOWN:
@@ -79,6 +86,9 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
     case ROCEMU_OP_DESTROY_CQ:
     case ROCEMU_OP_QUERY_QP:
     case ROCEMU_OP_DESTROY_QP:
+    case ROCEMU_OP_DEALLOC_MW:
+    case ROCEMU_OP_ALLOC_NULL_MR:
+    case ROCEMU_OP_FREE_DM:
       return decode_as<rocemu_handle_message>(header, bytes);
     case ROCEMU_OP_REG_MR:
       return decode_as<rocemu_reg_mr>(header, bytes);
@@ -88,6 +98,18 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_create_qp>(header, bytes);
     case ROCEMU_OP_MODIFY_QP:
       return decode_as<rocemu_modify_qp>(header, bytes);
+    case ROCEMU_OP_REREG_MR:
+      return decode_as<rocemu_rereg_mr>(header, bytes);
+    case ROCEMU_OP_ALLOC_MW:
+      return decode_as<rocemu_alloc_mw>(header, bytes);
+    case ROCEMU_OP_ALLOC_DM:
+      return decode_as<rocemu_alloc_dm>(header, bytes);
+    case ROCEMU_OP_REG_DM_MR:
+      return decode_as<rocemu_reg_dm_mr>(header, bytes);
+    case ROCEMU_OP_CHECK_PREFETCH:
+      return decode_as<rocemu_check_prefetch>(header, bytes);
+    case ROCEMU_OP_RESIZE_CQ:
+      return decode_as<rocemu_resize_cq>(header, bytes);
     case ROCEMU_OP_LINK_SET:
       return decode_as<rocemu_link_set>(header, bytes);
     default:
@@ -152,7 +174,34 @@ tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes) {
 }
 
 device::MrSpec to_mr_spec(const rocemu_reg_mr& m) {
-  return {m.pd, m.access, m.address, m.length_bytes, m.iova};
+  device::MrSpec spec;
+  spec.pd = m.pd;
+  spec.access = m.access;
+  spec.address = m.address;
+  spec.length_bytes = m.length_bytes;
+  spec.iova = m.iova;
+  return spec;
+}
+
+device::MrSpec to_mr_spec(const rocemu_rereg_mr& m) {
+  device::MrSpec spec;
+  spec.pd = m.pd;
+  spec.access = m.access;
+  spec.address = m.address;
+  spec.length_bytes = m.length_bytes;
+  spec.iova = m.iova;
+  return spec;
+}
+
+device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& m) {
+  device::MrSpec spec;
+  spec.pd = m.pd;
+  spec.access = m.access;
+  spec.address = m.offset_bytes;
+  spec.length_bytes = m.length_bytes;
+  spec.kind = device::MrKind::device_memory;
+  spec.dm = m.dm;
+  return spec;
 }
 
 device::CqSpec to_cq_spec(const rocemu_create_cq& m) {

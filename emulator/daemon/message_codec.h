@@ -12,6 +12,7 @@
 #include "emulator/device/hca.h"
 #include "emulator/device/qp_attributes.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/memory.h"
 
 namespace rocemu::daemon {
 
@@ -26,7 +27,9 @@ struct Request {
   rocemu_header header{};
   // A request that is a header alone holds monostate.
   std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
-               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set>
+               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set,
+               rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm, rocemu_reg_dm_mr,
+               rocemu_check_prefetch, rocemu_resize_cq>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).
@@ -37,6 +40,8 @@ struct Request {
 tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes);
 
 device::MrSpec to_mr_spec(const rocemu_reg_mr& message);
+device::MrSpec to_mr_spec(const rocemu_rereg_mr& message);
+device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& message);
 device::CqSpec to_cq_spec(const rocemu_create_cq& message);
 device::QpSpec to_qp_spec(const rocemu_create_qp& message);
 device::QpAttr to_qp_attr(const rocemu_qp_attr& message);

@@ -11,6 +11,8 @@ namespace rocemu::daemon {
 namespace {
 
 constexpr uint32_t kMax24Bits = (1u << 24) - 1;
+constexpr uint32_t kMaxKeys =
+    1u << 23;  // regions, and windows: together their indices have 24 bits
 constexpr uint32_t kMaxEntries = 1u << 24;  // of a ring: its indices are 32 bits, its size fits 31
 // A READ of 2^31 bytes at MTU 256 would own 2^23 PSNs, more than can be put in order (IBTA vol
 // 1, 9.7.2).
@@ -39,7 +41,8 @@ void add_device_limits(CLI::App& app, device::DeviceLimits& limits) {
   add("max_sge", limits.max_sge, 1, 256);
   add("max_cq", limits.max_cq, 1, kMax24Bits);
   add("max_cqe", limits.max_cqe, 1, kMaxEntries);
-  add("max_mr", limits.max_mr, 1, kMax24Bits);
+  add("max_mr", limits.max_mr, 1, kMaxKeys);
+  add("max_mw", limits.max_mw, 0, kMaxKeys);
   add("max_pd", limits.max_pd, 1, kMax24Bits);
   add("max_contexts", limits.max_contexts, 1, 65536);
   add("max_channels", limits.max_channels, 1, kMax24Bits);
@@ -47,6 +50,7 @@ void add_device_limits(CLI::App& app, device::DeviceLimits& limits) {
   add("max_inline_data", limits.max_inline_data, 0, 4096);
   add("max_msg_size", limits.max_msg_size, 4096, kMaxMessageBytes);
   add("num_comp_vectors", limits.num_comp_vectors, 1, 1024);
+  add_limit<uint64_t>(section, "max_dm_size", limits.max_dm_size, 0, 1ull << 40);
   add_limit<uint64_t>(section, "max_mr_size", limits.max_mr_size, 4096, UINT64_MAX / 2);
 }
 

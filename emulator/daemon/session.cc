@@ -67,6 +67,26 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
       return reg_mr(std::get<rocemu_reg_mr>(request.body));
     case ROCEMU_OP_DEREG_MR:
       return dereg_mr(handle);
+    case ROCEMU_OP_QUERY_DEVICE_EX:
+      return query_device_ex();
+    case ROCEMU_OP_REREG_MR:
+      return rereg_mr(std::get<rocemu_rereg_mr>(request.body));
+    case ROCEMU_OP_ALLOC_MW:
+      return alloc_mw(std::get<rocemu_alloc_mw>(request.body));
+    case ROCEMU_OP_DEALLOC_MW:
+      return dealloc_mw(handle);
+    case ROCEMU_OP_ALLOC_NULL_MR:
+      return alloc_null_mr(handle);
+    case ROCEMU_OP_ALLOC_DM:
+      return alloc_dm(std::get<rocemu_alloc_dm>(request.body));
+    case ROCEMU_OP_FREE_DM:
+      return free_dm(handle);
+    case ROCEMU_OP_REG_DM_MR:
+      return reg_dm_mr(std::get<rocemu_reg_dm_mr>(request.body));
+    case ROCEMU_OP_CHECK_PREFETCH:
+      return check_prefetch(std::get<rocemu_check_prefetch>(request.body));
+    case ROCEMU_OP_RESIZE_CQ:
+      return resize_cq(std::get<rocemu_resize_cq>(request.body));
     case ROCEMU_OP_CREATE_CHANNEL:
       return create_channel(message);
     case ROCEMU_OP_DESTROY_CHANNEL:

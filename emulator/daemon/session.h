@@ -61,6 +61,21 @@ class Session final : public Connection {
   void modify_qp(const rocemu_modify_qp& message);
   void query_qp(uint32_t qp);
   void destroy_qp(uint32_t qp);
+
+  // session_memory.cc
+  void query_device_ex();
+  void register_region(const device::MrSpec& spec);
+  void rereg_mr(const rocemu_rereg_mr& message);
+  void alloc_mw(const rocemu_alloc_mw& message);
+  void dealloc_mw(uint32_t mw);
+  void alloc_null_mr(uint32_t pd);
+  void alloc_dm(const rocemu_alloc_dm& message);
+  void free_dm(uint32_t dm);
+  void reg_dm_mr(const rocemu_reg_dm_mr& message);
+  void check_prefetch(const rocemu_check_prefetch& message);
+  void resize_cq(const rocemu_resize_cq& message);
+
+  // session_requests.cc
   void status();
   void shutdown();
   void link_set(const rocemu_link_set& message);
@@ -74,6 +89,7 @@ class Session final : public Connection {
   void refuse(int error);
   void answer_handle(uint32_t handle);
   void answer_outcome(int error, uint32_t handle);  // of a call that answers 0 or an errno
+  void answer_keys(const device::Result<device::MrKeys>& keys);
   void answer_events(const device::Result<device::EventCounts>& counts);
 
   // Runs handle(), and turns what it throws (no memory, no descriptors) into the request's answer.

@@ -35,18 +35,7 @@ void Session::dealloc_pd(uint32_t pd) {
              [this, pd](int error) { answer_outcome(error, pd); });
 }
 
-void Session::reg_mr(const rocemu_reg_mr& message) {
-  on_context([spec = to_mr_spec(message)](
-                 EngineContext& context) { return context.hca().reg_mr(context.id(), spec); },
-             [this](device::Result<device::MrKeys> keys) {
-               if (!keys) return refuse(keys.error());
-               rocemu_reg_mr_reply body{};
-               body.mr = keys->mr;
-               body.lkey = keys->lkey.value;
-               body.rkey = keys->rkey.value;
-               answer(body);
-             });
-}
+void Session::reg_mr(const rocemu_reg_mr& message) { register_region(to_mr_spec(message)); }
 
 void Session::dereg_mr(uint32_t mr) {
   on_context([mr](EngineContext& context) { return context.hca().dereg_mr(context.id(), mr); },

@@ -8,7 +8,14 @@
 namespace rocemu::daemon {
 namespace {
 
-constexpr uint16_t kWcWithImm = 2;  // IBV_WC_WITH_IMM
+// ibv_wc_flags
+constexpr uint16_t kWcWithImm = 1u << 1;
+constexpr uint16_t kWcWithInv = 1u << 3;
+
+uint16_t wc_flags(const transport::Completion& completion) {
+  if (completion.has_invalidated) return kWcWithInv;
+  return completion.has_immediate ? kWcWithImm : uint16_t{0};
+}
 
 }  // namespace
 
@@ -37,7 +44,7 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.qp_num = completion.qpn.value;
   cqe.status = static_cast<uint8_t>(completion.status);
   cqe.opcode = static_cast<uint8_t>(completion.opcode);
-  cqe.wc_flags = completion.has_immediate ? kWcWithImm : uint16_t{0};
+  cqe.wc_flags = wc_flags(completion);
   cqe.byte_length = completion.byte_length;
   cqe.imm_or_rkey = completion.immediate;
   cqe.timestamp_ns = clock_.now_ns();
@@ -59,6 +66,24 @@ bool SharedCompletionRing::publish() noexcept {
       arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
   if (!wanted) return false;
   __atomic_exchange_n(&header_.arm, uint32_t{ROCEMU_CQ_UNARMED}, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+bool SharedCompletionRing::take_over(device::CompletionRing& old_ring) noexcept {
+  auto& old = static_cast<SharedCompletionRing&>(old_ring);
+  const uint32_t consumer = load_acquire(old.header_.consumer);
+  const uint32_t unread = old.producer_ - consumer;
+  // More than the old ring holds is a program's lie about its consumer index.
+  if (unread > entries_ || unread > old.entries_) return false;
+  for (uint32_t i = 0; i < unread; ++i) {
+    const uint32_t from = (consumer + i) & (old.entries_ - 1);
+    std::memcpy(ring_ + size_t{i} * sizeof(rocemu_cqe),
+                old.ring_ + size_t{from} * sizeof(rocemu_cqe), sizeof(rocemu_cqe));
+  }
+  producer_ = published_ = unread;
+  store_seq_cst(header_.producer, unread);
+  const uint32_t arm = __atomic_exchange_n(&old.header_.arm, uint32_t{0}, __ATOMIC_SEQ_CST);
+  store_seq_cst(header_.arm, arm);
   return true;
 }
 

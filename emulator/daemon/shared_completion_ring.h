@@ -20,6 +20,7 @@ class SharedCompletionRing final : public device::CompletionRing {
 
   bool push(const transport::Completion& completion) noexcept override;
   bool publish() noexcept override;
+  bool take_over(device::CompletionRing& old_ring) noexcept override;
 
  private:
   bool full() noexcept;

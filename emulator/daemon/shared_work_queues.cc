@@ -35,9 +35,26 @@ std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
       return WorkOpcode::compare_swap;
     case 6:
       return WorkOpcode::fetch_add;
+    case 7:
+      return WorkOpcode::local_invalidate;
+    case 8:
+      return WorkOpcode::bind_window;
+    case 9:
+      return WorkOpcode::send_invalidate;
     default:
       return std::nullopt;
   }
+}
+
+transport::WindowBinding binding_of(const rocemu_send_wqe& wqe) {
+  transport::WindowBinding binding;
+  binding.window = wire::RKey{wqe.rkey};
+  binding.region = wire::LKey{wqe.imm_or_rkey};
+  binding.address = wqe.remote_address;
+  binding.length_bytes = wqe.compare_add;
+  // Bits that no access flag has make a binding that is refused.
+  binding.access = static_cast<uint32_t>(wqe.swap) | (wqe.swap >> 32 != 0 ? UINT32_MAX : 0);
+  return binding;
 }
 
 // Copies a scatter/gather list out, without its empty elements (they name no memory, and their keys
@@ -111,7 +128,9 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   work.fault = WcStatus::success;
   work.immediate = wqe.imm_or_rkey;
   work.remote_address = wqe.remote_address;
-  work.rkey = wire::RKey{wqe.rkey};
+  const bool invalidates =
+      work.opcode == WorkOpcode::send_invalidate || work.opcode == WorkOpcode::local_invalidate;
+  work.rkey = wire::RKey{invalidates ? wqe.imm_or_rkey : wqe.rkey};
   work.compare_add = wqe.compare_add;
   work.swap = wqe.swap;
   work.length_bytes = 0;
@@ -119,10 +138,15 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   work.sges.assign({});
 
   const bool is_inline = (wqe.flags & ROCEMU_SEND_INLINE) != 0;
-  const bool takes_inline = !transport::is_read_or_atomic(work.opcode);
+  const bool is_local = transport::is_local(work.opcode);
+  const bool takes_inline = !is_local && !transport::is_read_or_atomic(work.opcode);
   if (!opcode || (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
       (is_inline && wqe.inline_bytes > max_inline_data_)) {
     work.fault = WcStatus::local_qp_operation_error;
+    return;
+  }
+  if (is_local) {
+    if (work.opcode == WorkOpcode::bind_window) work.binding = binding_of(wqe);
     return;
   }
   const std::byte* payload = slot + sizeof(rocemu_send_wqe);

@@ -19,12 +19,14 @@ struct DeviceLimits {
   uint32_t max_cq = 16384;
   uint32_t max_cqe = 4194304;
   uint32_t max_mr = 1048576;
+  uint32_t max_mw = 1048576;
   uint32_t max_pd = 65536;
   uint32_t max_contexts = 1024;
   uint32_t max_channels = 65536;
   uint32_t max_qp_rd_atom = 128;
   uint32_t max_inline_data = 1024;
   uint64_t max_mr_size = 1ull << 47;
+  uint64_t max_dm_size = 4 << 20;  // device memory of all programs together
   uint32_t max_msg_size = 1u << 30;
   uint32_t num_comp_vectors = 4;
 };

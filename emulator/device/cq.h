@@ -39,6 +39,13 @@ class Cq final : public transport::CompletionQueue {
     if (ring_->publish()) event_due_ = true;
     return send_event();
   }
+  // The ring is another one from now on; false when that does not hold what is unread.
+  // Precondition: publish() has been called since the last push.
+  bool replace_ring(std::unique_ptr<CompletionRing> ring) {
+    if (!ring->take_over(*ring_)) return false;
+    ring_ = std::move(ring);
+    return true;
+  }
   // A completion found the ring full and nobody has been told yet.
   bool take_overrun() {
     const bool news = overrun_ && !overrun_told_;

@@ -10,25 +10,6 @@ namespace {
 
 constexpr uint32_t kEventCqError = 0;  // IBV_EVENT_CQ_ERR
 
-// ibv_access_flags
-constexpr uint32_t kBasicAccess = transport::kLocalWrite | transport::kRemoteWrite |
-                                  transport::kRemoteRead | transport::kRemoteAtomic;
-constexpr uint32_t kMwBind = 1u << 4;
-constexpr uint32_t kHugePages = 1u << 7;
-constexpr uint32_t kOptionalAccess = 0x3ff00000;  // IBV_ACCESS_OPTIONAL_RANGE: may be ignored
-
-int check_access(uint32_t access) {
-  const uint32_t known = kBasicAccess | kMwBind | kHugePages | kOptionalAccess;
-  const uint32_t zero_based_or_on_demand = 1u << 5 | 1u << 6;
-  if ((access & ~(known | zero_based_or_on_demand)) != 0) return EINVAL;
-  if ((access & zero_based_or_on_demand) != 0) return EOPNOTSUPP;
-  // Who may write from afar must be allowed to write here (ibv_reg_mr(3)).
-  if ((access & (transport::kRemoteWrite | transport::kRemoteAtomic)) != 0 &&
-      (access & transport::kLocalWrite) == 0)
-    return EINVAL;
-  return 0;
-}
-
 }  // namespace
 
 int check_cq(const DeviceLimits& limits, const CqSpec& spec) {
@@ -71,7 +52,9 @@ void Hca::close_context(ContextId id) {
   // Users before what they use.
   context->qps.for_each([&](Qp& qp) { impl_->destroy_qp(qp); });
   context->cqs.for_each([&](Cq& cq) { impl_->destroy_cq(cq); });
+  context->mws.for_each([&](Mw& mw) { impl_->destroy_mw(mw); });
   context->mrs.for_each([&](Mr& mr) { impl_->destroy_mr(mr); });
+  context->dms.for_each([&](Dm& dm) { impl_->destroy_dm(dm); });
   impl_->totals.pds -= context->pds.size();
   impl_->totals.channels -= context->channels.size();
   --impl_->totals.contexts;
@@ -93,45 +76,6 @@ int Hca::dealloc_pd(ContextId id, Handle handle) {
   if (pd->users > 0) return EBUSY;
   context->pds.erase(handle);
   --impl_->totals.pds;
-  return 0;
-}
-
-Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
-  Context* context = impl_->find_context(id);
-  Pd* pd = context == nullptr ? nullptr : context->pds.find(spec.pd);
-  if (pd == nullptr) return tl::unexpected(EINVAL);
-  if (const int error = check_access(spec.access)) return tl::unexpected(error);
-  if (spec.length_bytes > impl_->config.limits.max_mr_size ||
-      spec.address + spec.length_bytes < spec.address || spec.iova + spec.length_bytes < spec.iova)
-    return tl::unexpected(EINVAL);
-
-  MemoryRegion region;
-  region.pd = pd->id;
-  region.access = spec.access & kBasicAccess;
-  region.iova = spec.iova;
-  region.length_bytes = spec.length_bytes;
-  region.address = spec.address;
-  region.space = context->memory.get();
-  const auto key = impl_->regions.add(region);
-  if (!key) return tl::unexpected(ENOMEM);
-  ++pd->users;
-  ++impl_->totals.mrs;
-  const Handle handle = context->mrs.insert(std::make_unique<Mr>(Mr{*key, pd}));
-  return MrKeys{handle, wire::LKey{*key}, wire::RKey{*key}};
-}
-
-void Hca::Impl::destroy_mr(Mr& mr) {
-  regions.remove(mr.key);
-  --mr.pd->users;
-  --totals.mrs;
-}
-
-int Hca::dereg_mr(ContextId id, Handle handle) {
-  Context* context = impl_->find_context(id);
-  Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
-  if (mr == nullptr) return EINVAL;
-  impl_->destroy_mr(*mr);
-  context->mrs.erase(handle);
   return 0;
 }
 
@@ -168,6 +112,14 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
   ++impl_->totals.cqs;
   return context->cqs.insert(std::make_unique<Cq>(*context, channel, spec.user_pointer,
                                                   std::move(ring), impl_->touched_cqs));
+}
+
+int Hca::resize_cq(ContextId id, Handle handle, std::unique_ptr<CompletionRing> ring) {
+  Context* context = impl_->find_context(id);
+  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  if (cq == nullptr) return EINVAL;
+  cq->publish();
+  return cq->replace_ring(std::move(ring)) ? 0 : EINVAL;
 }
 
 void Hca::Impl::destroy_cq(Cq& cq) {

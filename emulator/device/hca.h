@@ -34,12 +34,31 @@ class AddressResolver {
   virtual bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept = 0;
 };
 
+// Device memory: the bytes themselves, which the program sees as well.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual std::span<std::byte> bytes() noexcept = 0;
+};
+
+// What a region's keys lead to.
+enum class MrKind : uint8_t { program_memory, device_memory, null };
+
 struct MrSpec {
   Handle pd = 0;
   uint32_t access = 0;  // ibv_access_flags
   uint64_t address = 0;
   uint64_t length_bytes = 0;
   uint64_t iova = 0;
+  MrKind kind = MrKind::program_memory;
+  Handle dm = 0;  // of device memory; `address` is then an offset in it
+};
+
+// What ibv_rereg_mr(3) changes: the numbers of ibv_rereg_mr_flags.
+enum ReregFlags : uint32_t {
+  kChangeTranslation = 1,
+  kChangePd = 2,
+  kChangeAccess = 4,
 };
 
 struct MrKeys {
@@ -86,10 +105,13 @@ struct ObjectCounts {
   uint32_t cqs = 0;
   uint32_t qps = 0;
   uint32_t channels = 0;
+  uint32_t mws = 0;
+  uint64_t dm_bytes = 0;
 };
 
 // Checks that need the configuration alone, so that the control plane can refuse before it makes
 // queue memory. 0 or an errno.
+int check_dm(const DeviceLimits& limits, uint64_t length_bytes);
 int check_cq(const DeviceLimits& limits, const CqSpec& spec);
 int check_qp(const DeviceLimits& limits, const QpSpec& spec);
 
@@ -111,11 +133,24 @@ class Hca {
   Result<Handle> alloc_pd(ContextId context);
   int dealloc_pd(ContextId context, Handle pd);
   Result<MrKeys> reg_mr(ContextId context, const MrSpec& spec);
-  int dereg_mr(ContextId context, Handle mr);
+  // `spec` holds the new values of what `flags` (ReregFlags) name.
+  Result<MrKeys> rereg_mr(ContextId context, Handle mr, uint32_t flags, const MrSpec& spec);
+  int dereg_mr(ContextId context, Handle mr);  // EBUSY while windows are bound to it
+  // Looks whether `length_bytes` from `iova` on of an on-demand region may be prefetched, for
+  // writing or not; answers their address in the program. ENOENT no such region, EFAULT outside of
+  // it, EPERM it may not be written (ibv_advise_mr(3)).
+  Result<uint64_t> check_prefetch(ContextId context, Handle pd, wire::LKey lkey, uint64_t iova,
+                                  uint64_t length_bytes, bool for_writing) const;
+  Result<MrKeys> alloc_mw(ContextId context, Handle pd, uint32_t type);  // ibv_mw_type; no lkey
+  int dealloc_mw(ContextId context, Handle mw);
+  Result<Handle> alloc_dm(ContextId context, std::unique_ptr<DeviceMemory> memory);
+  int free_dm(ContextId context, Handle dm);  // EBUSY while regions of it are registered
   Result<Handle> create_channel(ContextId context, std::unique_ptr<EventChannel> channel);
   int destroy_channel(ContextId context, Handle channel);
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
+  // What the program has not taken goes over to `ring`. EINVAL when that does not hold it.
+  int resize_cq(ContextId context, Handle cq, std::unique_ptr<CompletionRing> ring);
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
                               std::unique_ptr<WorkQueues> queues);

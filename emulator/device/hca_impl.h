@@ -14,7 +14,7 @@ struct Hca::Impl final : transport::EventSink {
        AddressResolver& address_resolver)
       : config(hca_config),
         resolver(address_resolver),
-        regions(hca_config.limits.max_mr),
+        regions(hca_config.limits.max_mr + hca_config.limits.max_mw),
         memory(regions),
         endpoint(memory, *this, transport_limits, hca_config.limits.max_qp) {}
 
@@ -24,10 +24,18 @@ struct Hca::Impl final : transport::EventSink {
 
   // hca.cc
   Context* find_context(ContextId id) const;
-  void destroy_mr(Mr& mr);
   void destroy_cq(Cq& cq);
   void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
   void handle_overrun(Cq& cq);
+
+  // hca_regions.cc
+  int check_registration(const MrSpec& spec) const;
+  Result<MemoryRegion> make_region(Context& context, const MrSpec& spec, Pd& pd, Dm*& dm);
+  void destroy_mr(Mr& mr);
+
+  // hca_windows.cc
+  void destroy_mw(Mw& mw);
+  void destroy_dm(Dm& dm);
 
   // hca_qp.cc
   void destroy_qp(Qp& qp);
@@ -39,6 +47,7 @@ struct Hca::Impl final : transport::EventSink {
   AddressResolver& resolver;
   MemoryRegions regions;
   HcaMemory memory;
+  std::unique_ptr<dma::AddressSpace> nothing = dma::AddressSpace::none();  // of null regions
   transport::Endpoint endpoint;
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;

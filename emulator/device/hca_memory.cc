@@ -29,13 +29,23 @@ bool store(std::optional<uint64_t> value, uint64_t& original) {
 bool HcaMemory::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address,
                             uint32_t length_bytes, uint32_t access,
                             transport::MemoryRange& range) noexcept {
-  return regions_.check(pd, lkey.value, address, length_bytes, access, range);
+  return regions_.check(pd, wire::Qpn{}, lkey.value, address, length_bytes, access | kUseAsLkey,
+                        range);
 }
 
-bool HcaMemory::check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
-                             uint32_t length_bytes, uint32_t access,
+bool HcaMemory::check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                             uint64_t address, uint32_t length_bytes, uint32_t access,
                              transport::MemoryRange& range) noexcept {
-  return regions_.check(pd, rkey.value, address, length_bytes, access, range);
+  return regions_.check(pd, qpn, rkey.value, address, length_bytes, access | kUseAsRkey, range);
+}
+
+bool HcaMemory::bind_window(transport::PdHandle pd, wire::Qpn qpn,
+                            const transport::WindowBinding& binding) noexcept {
+  return regions_.bind(pd, qpn, binding);
+}
+
+bool HcaMemory::invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept {
+  return regions_.invalidate(pd, qpn, rkey.value);
 }
 
 void HcaMemory::fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,

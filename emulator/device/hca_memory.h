@@ -10,13 +10,16 @@ namespace rocemu::device {
 
 class HcaMemory final : public transport::Memory {
  public:
-  explicit HcaMemory(const MemoryRegions& regions) : regions_(regions) {}
+  explicit HcaMemory(MemoryRegions& regions) : regions_(regions) {}
 
   bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
                    uint32_t access, transport::MemoryRange& range) noexcept override;
-  bool check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
+  bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;
+  bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
+                   const transport::WindowBinding& binding) noexcept override;
+  bool invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept override;
   void fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
              uint32_t tag) noexcept override;
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
@@ -29,7 +32,7 @@ class HcaMemory final : public transport::Memory {
                  uint64_t& original) noexcept override;
 
  private:
-  const MemoryRegions& regions_;
+  MemoryRegions& regions_;
   dma::Batch fetches_{dma::Direction::from_program};
   dma::Batch scatters_{dma::Direction::to_program};
   // Of batches that were full before the transport asked for the flush.

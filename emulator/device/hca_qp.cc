@@ -15,6 +15,10 @@ constexpr uint32_t kTypeRc = 2;  // IBV_QPT_RC
 constexpr uint32_t kTypeLast = 0xff;
 constexpr uint32_t kRemoteAccess =
     transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
+// Programs give a QP the flags of their regions; these say nothing about it and are taken as Linux
+// takes them.
+constexpr uint32_t kAccessOfRegionsAlone =
+    transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand;
 constexpr uint32_t kMtu4096 = 5;  // IBV_MTU_4096
 
 constexpr uint32_t mtu_bytes(uint32_t ibv_mtu) { return 128u << ibv_mtu; }
@@ -105,7 +109,7 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
   if ((mask & kAltPath) != 0) return EOPNOTSUPP;
   const bool fits =
       (!(mask & kAccessFlags) ||
-       (attr.qp_access_flags & ~(kRemoteAccess | transport::kLocalWrite)) == 0) &&
+       (attr.qp_access_flags & ~(kRemoteAccess | kAccessOfRegionsAlone)) == 0) &&
       (!(mask & kPkeyIndex) || attr.pkey_index == 0) && (!(mask & kPort) || attr.port_num == 1) &&
       (!(mask & kAv) || attr.ah.port_num == 1) &&
       (!(mask & kPathMtu) || (attr.path_mtu >= 1 && attr.path_mtu <= kMtu4096 &&

@@ -3,11 +3,11 @@
 namespace rocemu::device {
 
 std::optional<uint32_t> MemoryRegions::add(MemoryRegion region) {
-  if (size_ >= max_regions_) return std::nullopt;
+  if (size_ >= max_entries_) return std::nullopt;
   uint32_t index;
   uint8_t tag;
   // A freed index rests for as long as there are fresh ones or longer-rested ones.
-  if (regions_.size() < max_regions_ && free_.size() < 64) {
+  if (regions_.size() < max_entries_ && free_.size() < 64) {
     index = static_cast<uint32_t>(regions_.size());
     // Index 0 with tag 0 would be key 0, which programs take for none.
     tag = static_cast<uint8_t>(index * 37 + 1);
@@ -24,11 +24,91 @@ std::optional<uint32_t> MemoryRegions::add(MemoryRegion region) {
   return region.key;
 }
 
+std::optional<uint32_t> MemoryRegions::add_window(transport::PdHandle pd, WindowType type) {
+  MemoryRegion window;
+  window.pd = pd;
+  window.window = type;
+  return add(window);
+}
+
 void MemoryRegions::remove(uint32_t key) {
   const uint32_t index = key >> 8;
-  regions_[index].space = nullptr;  // the key stays: its tag is the last one used
+  MemoryRegion& region = regions_[index];
+  if (region.window != WindowType::none) unbind(region);
+  for (size_t i = 0; region.windows > 0; ++i)
+    if (regions_[i].window != WindowType::none && regions_[i].region_key == region.key)
+      unbind(regions_[i]);
+  const uint32_t last_key = region.key;  // its tag is the last one used
+  region = {};
+  region.key = last_key;
   free_.push_back(index);
   --size_;
+}
+
+MemoryRegion* MemoryRegions::entry(uint32_t key) {
+  const uint32_t index = key >> 8;
+  return index < regions_.size() ? &regions_[index] : nullptr;
+}
+
+MemoryRegion* MemoryRegions::find_region(uint32_t key) {
+  MemoryRegion* found = entry(key);
+  const bool is_region = found != nullptr && found->key == key && found->space != nullptr &&
+                         found->window == WindowType::none;
+  return is_region ? found : nullptr;
+}
+
+void MemoryRegions::unbind(MemoryRegion& window) {
+  if (window.space == nullptr) return;
+  window.space = nullptr;
+  window.qpn = wire::Qpn{};
+  --regions_[window.region_key >> 8].windows;
+}
+
+bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
+                             const transport::WindowBinding& binding) {
+  constexpr uint32_t kWindowAccess = transport::kRemoteWrite | transport::kRemoteRead |
+                                     transport::kRemoteAtomic | transport::kLocalWrite;
+  const bool type_2 = window.window == WindowType::type_2;
+  if (window.pd != pd || window.key == binding.window.value) return false;
+  if (type_2 && window.space != nullptr) return false;
+  if (binding.length_bytes == 0) return !type_2;
+  if ((binding.access & ~(kWindowAccess | (type_2 ? kZeroBased : 0))) != 0) return false;
+  const MemoryRegion* region = find_region(binding.region.value);
+  if (region == nullptr || region->pd != pd) return false;
+  if ((region->access & kWindowBind) == 0 || (region->access & kZeroBased) != 0) return false;
+  const bool changes = (binding.access & (transport::kRemoteWrite | transport::kRemoteAtomic)) != 0;
+  if (changes && (region->access & transport::kLocalWrite) == 0) return false;
+  const uint64_t offset = binding.address - region->iova;
+  return offset <= region->length_bytes && binding.length_bytes <= region->length_bytes - offset;
+}
+
+bool MemoryRegions::bind(transport::PdHandle pd, wire::Qpn qpn,
+                         const transport::WindowBinding& binding) noexcept {
+  MemoryRegion* window = entry(binding.window.value);
+  if (window == nullptr || window->window == WindowType::none || !may_bind(*window, pd, binding))
+    return false;
+  unbind(*window);
+  window->key = binding.window.value;
+  if (binding.length_bytes == 0) return true;
+  MemoryRegion& region = *find_region(binding.region.value);
+  ++region.windows;
+  window->region_key = region.key;
+  window->access = (binding.access & ~transport::kLocalWrite) | kUseAsRkey;
+  window->iova = (binding.access & kZeroBased) != 0 ? 0 : binding.address;
+  window->length_bytes = binding.length_bytes;
+  window->address = region.address + (binding.address - region.iova);
+  window->space = region.space;
+  if (window->window == WindowType::type_2) window->qpn = qpn;
+  return true;
+}
+
+bool MemoryRegions::invalidate(transport::PdHandle pd, wire::Qpn qpn, uint32_t key) noexcept {
+  MemoryRegion* window = entry(key);
+  if (window == nullptr || window->window != WindowType::type_2 || window->key != key ||
+      window->pd != pd || window->space == nullptr || window->qpn != qpn)
+    return false;
+  unbind(*window);
+  return true;
 }
 
 }  // namespace rocemu::device

@@ -2,6 +2,8 @@
 //
 // A key is an index into the table and, in its low 8 bits, a tag that changes with every
 // registration, so that a stale key meets nothing. lkey and rkey of a region are the same number.
+// A memory window has an entry of its own, which grants nothing until it is bound; its tag is
+// chosen by who binds it.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +16,61 @@
 
 namespace rocemu::device {
 
+// Rights of an entry beside transport::Access: the bits of ibv_access_flags, and above them what a
+// key can be used for at all.
+inline constexpr uint32_t kWindowBind = 1u << 4;
+inline constexpr uint32_t kZeroBased = 1u << 5;
+inline constexpr uint32_t kOnDemand = 1u << 6;
+inline constexpr uint32_t kUseAsLkey = 1u << 30;
+inline constexpr uint32_t kUseAsRkey = 1u << 31;
+
+// Numbers of ibv_mw_type.
+enum class WindowType : uint8_t { none = 0, type_1 = 1, type_2 = 2 };
+
 struct MemoryRegion {
   uint32_t key = 0;
   transport::PdHandle pd = 0;
-  uint32_t access = 0;  // transport::Access bits
-  uint64_t iova = 0;    // what keys are used with
+  uint32_t access = 0;
+  WindowType window = WindowType::none;
+  uint64_t iova = 0;  // what keys are used with
   uint64_t length_bytes = 0;
   uint64_t address = 0;                // in the program
-  dma::AddressSpace* space = nullptr;  // null: no region here
+  dma::AddressSpace* space = nullptr;  // null: nothing is granted
+  wire::Qpn qpn{};                     // the QP that a window of type 2 is bound for; else 0
+  uint32_t region_key = 0;             // of a window: the region it is bound to
+  uint32_t windows = 0;                // of a region: how many are bound to it
 };
 
 class MemoryRegions {
  public:
-  explicit MemoryRegions(uint32_t max_regions) : max_regions_(max_regions) {}
+  explicit MemoryRegions(uint32_t max_entries) : max_entries_(max_entries) {}
 
   // The key; empty when the table is full. `region.key` is set here.
   std::optional<uint32_t> add(MemoryRegion region);
+  // A window that is not bound.
+  std::optional<uint32_t> add_window(transport::PdHandle pd, WindowType type);
+  // A region or a window; `key` is any one it ever had. Windows bound to a region grant nothing any
+  // more.
   void remove(uint32_t key);
+  // The region that has this key now, or null: there is none, or it is a window.
+  MemoryRegion* find_region(uint32_t key);
   uint32_t size() const { return size_; }
 
-  // The range that `key` grants, when it grants `access` to all of it within `pd`.
-  bool check(transport::PdHandle pd, uint32_t key, uint64_t address, uint32_t length_bytes,
-             uint32_t access, transport::MemoryRange& range) const noexcept {
+  // As transport::Memory has it (IBTA vol 1, 10.6.7.2: C10-72 to C10-75, o10-37).
+  bool bind(transport::PdHandle pd, wire::Qpn qpn,
+            const transport::WindowBinding& binding) noexcept;
+  // Windows of type 2 alone can be invalidated.
+  bool invalidate(transport::PdHandle pd, wire::Qpn qpn, uint32_t key) noexcept;
+
+  // The range that `key` grants, when it grants `access` to all of it within `pd` to `qpn`.
+  bool check(transport::PdHandle pd, wire::Qpn qpn, uint32_t key, uint64_t address,
+             uint32_t length_bytes, uint32_t access, transport::MemoryRange& range) const noexcept {
     const uint32_t index = key >> 8;
     if (index >= regions_.size()) return false;
     const MemoryRegion& region = regions_[index];
     if (region.space == nullptr || region.key != key || region.pd != pd) return false;
     if ((access & ~region.access) != 0) return false;
+    if (region.window == WindowType::type_2 && region.qpn != qpn) return false;
     const uint64_t offset = address - region.iova;  // wraps below the region: then too large
     if (offset > region.length_bytes || length_bytes > region.length_bytes - offset) return false;
     range = {region.space, region.address + offset};
@@ -48,7 +78,12 @@ class MemoryRegions {
   }
 
  private:
-  uint32_t max_regions_;
+  MemoryRegion* entry(uint32_t key);
+  void unbind(MemoryRegion& window);
+  bool may_bind(const MemoryRegion& window, transport::PdHandle pd,
+                const transport::WindowBinding& binding);
+
+  uint32_t max_entries_;
   uint32_t size_ = 0;
   std::vector<MemoryRegion> regions_;
   std::deque<uint32_t> free_;

@@ -17,8 +17,21 @@ struct Pd {
   uint32_t users = 0;
 };
 
+struct Dm {
+  std::unique_ptr<DeviceMemory> memory;
+  std::unique_ptr<dma::AddressSpace> space;  // of `memory`, from address 0 on
+  uint32_t users = 0;
+};
+
 struct Mr {
   uint32_t key = 0;
+  Pd* pd = nullptr;
+  Dm* dm = nullptr;  // of regions of device memory
+  MrKind kind = MrKind::program_memory;
+};
+
+struct Mw {
+  uint32_t key = 0;  // the first one
   Pd* pd = nullptr;
 };
 
@@ -41,6 +54,8 @@ struct Context {
   std::unique_ptr<EventChannel> async_events;
   HandleTable<Pd> pds;
   HandleTable<Mr> mrs;
+  HandleTable<Mw> mws;
+  HandleTable<Dm> dms;
   HandleTable<Channel> channels;
   HandleTable<Cq> cqs;
   HandleTable<Qp> qps;

@@ -30,6 +30,9 @@ class CompletionRing {
   // Makes what was pushed visible to the program. True when the program had asked for an event
   // about it; it then has to ask again.
   virtual bool publish() noexcept = 0;
+  // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False
+  // when there is not room for it, and then nothing has changed. Precondition: `old` is published.
+  virtual bool take_over(CompletionRing& old) noexcept = 0;
 };
 
 // Where events for the program go: a completion channel or the async event pipe of a context.

@@ -29,6 +29,8 @@ std::string_view to_string(Method method) noexcept {
       return "mem_fd";
     case Method::local:
       return "local";
+    case Method::none:
+      return "none";
   }
   return "unknown";
 }
@@ -51,7 +53,7 @@ std::unique_ptr<AddressSpace> AddressSpace::probe(pid_t pid, int mem_fd, uint64_
   if (force == Method::mem_fd) {
     if (!descriptor) return nullptr;
     first = Method::mem_fd;
-  } else if (force == Method::local) {
+  } else if (force == Method::local || force == Method::none) {
     return nullptr;
   }
 
@@ -79,6 +81,10 @@ std::unique_ptr<AddressSpace> AddressSpace::local(std::span<std::byte> memory,
       new AddressSpace(Method::local, 0, nullptr, memory, base_address));
 }
 
+std::unique_ptr<AddressSpace> AddressSpace::none() {
+  return std::unique_ptr<AddressSpace>(new AddressSpace(Method::none, 0, nullptr, {}, 0));
+}
+
 Moved AddressSpace::move(Direction direction, std::span<const iovec> local,
                          std::span<const iovec> remote) noexcept {
   assert(!local.empty() && local.size() <= kMaxRanges);
@@ -91,6 +97,8 @@ Moved AddressSpace::move(Direction direction, std::span<const iovec> local,
       return move_mem_fd(direction, local, remote.front());
     case Method::local:
       return move_local(direction, local, remote.front());
+    case Method::none:
+      return move_nowhere(direction, local);
   }
   return {.out_of_reach = true};
 }
@@ -162,6 +170,15 @@ Moved AddressSpace::move_local(Direction direction, std::span<const iovec> local
     }
     rest = rest.subspan(length);
     moved.bytes += length;
+  }
+  return moved;
+}
+
+Moved AddressSpace::move_nowhere(Direction direction, std::span<const iovec> local) noexcept {
+  Moved moved;
+  for (const iovec& range : local) {
+    if (direction == Direction::from_program) std::memset(range.iov_base, 0, range.iov_len);
+    moved.bytes += range.iov_len;
   }
   return moved;
 }

@@ -6,6 +6,7 @@
 // - mem_fd: the program's own /proc/self/mem, one remote range per call. It ignores page
 //   protection: writes go through read-only pages (see mem_fd.h).
 // - local: memory of this process, plain memcpy within a span.
+// - none: no memory at all; zeroes are read and what is written is lost.
 //
 // Every address comes from a program or from the wire: any value is safe, a range that is not
 // mapped, wraps round or lies outside the span simply does not move.
@@ -25,7 +26,7 @@
 
 namespace rocemu::dma {
 
-enum class Method : uint8_t { process_vm, mem_fd, local };
+enum class Method : uint8_t { process_vm, mem_fd, local, none };
 std::string_view to_string(Method method) noexcept;
 
 enum class Direction : uint8_t { from_program, to_program };
@@ -55,10 +56,13 @@ class AddressSpace {
   // std::invalid_argument when the range would wrap round.
   static std::unique_ptr<AddressSpace> local(std::span<std::byte> memory, uint64_t base_address);
 
+  // Takes every address: what a null memory region stands for (ibv_alloc_null_mr(3)).
+  static std::unique_ptr<AddressSpace> none();
+
   // The way in use. Changes from process_vm to mem_fd, for good, when the former is refused later
   // on: the program changed its uid or dumpable flag, or its main thread ended before the others.
   Method method() const noexcept { return method_; }
-  // 0 for local memory.
+  // 0 for local memory and none.
   pid_t pid() const noexcept { return pid_; }
   // Calls into the kernel made on behalf of this program so far.
   uint64_t system_calls() const noexcept { return system_calls_; }
@@ -86,6 +90,7 @@ class AddressSpace {
   Moved move_mem_fd(Direction direction, std::span<const iovec> local,
                     const iovec& remote) noexcept;
   Moved move_local(Direction direction, std::span<const iovec> local, const iovec& remote) noexcept;
+  static Moved move_nowhere(Direction direction, std::span<const iovec> local) noexcept;
 
   Method method_;
   pid_t pid_;

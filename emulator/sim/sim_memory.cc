@@ -66,9 +66,21 @@ bool SimMemory::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t ad
   return check(pd, lkey.value, address, length_bytes, access, range);
 }
 
-bool SimMemory::check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
+bool SimMemory::check_remote(transport::PdHandle pd, wire::Qpn, wire::RKey rkey, uint64_t address,
                              uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept {
   return check(pd, rkey.value, address, length_bytes, access, range);
+}
+
+bool SimMemory::bind_window(transport::PdHandle pd, wire::Qpn,
+                            const transport::WindowBinding& binding) noexcept {
+  if (!regions_.contains(binding.region.value)) return false;
+  regions_[binding.window.value] = {pd, binding.address, binding.length_bytes, binding.access,
+                                    false};
+  return true;
+}
+
+bool SimMemory::invalidate(transport::PdHandle, wire::Qpn, wire::RKey rkey) noexcept {
+  return regions_.erase(rkey.value) == 1;
 }
 
 void SimMemory::fetch(const MemoryRange& range, std::byte* into, uint32_t length_bytes,

@@ -38,9 +38,13 @@ class SimMemory : public transport::Memory {
 
   bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
                    uint32_t access, transport::MemoryRange& range) noexcept override;
-  bool check_remote(transport::PdHandle pd, wire::RKey rkey, uint64_t address,
+  bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;
+  // Makes the window's key one of a region; there are no rules here but that the region is known.
+  bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
+                   const transport::WindowBinding& binding) noexcept override;
+  bool invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept override;
   void fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
              uint32_t tag) noexcept override;
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,

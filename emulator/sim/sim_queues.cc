@@ -32,6 +32,7 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.rkey = wire::RKey{request.rkey};
   work.compare_add = request.compare_add;
   work.swap = request.swap;
+  work.binding = request.binding;
   work.inline_payload = nullptr;
   if (request.inline_payload) {
     // An empty vector has no address, but the request is inline all the same.

@@ -25,6 +25,7 @@ struct SendRequest {
   uint32_t rkey = 0;
   uint64_t compare_add = 0;
   uint64_t swap = 0;
+  transport::WindowBinding binding{};
   std::vector<transport::Sge> sges{};
   std::optional<std::vector<std::byte>> inline_payload{};
 };

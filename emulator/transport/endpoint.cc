@@ -172,8 +172,11 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
       touch(qp);
     } else {
       watch(qp);
+      if (turn == Turn::later) later_.push_back(&qp);
     }
   }
+  for (RcQp* qp : later_) touch(*qp);
+  later_.clear();
   const unsigned sent = burst_.finish(counters_);
   for (RcQp* qp : burst_.failed_qps()) touch(*qp);
   settlement_.settle(memory_);

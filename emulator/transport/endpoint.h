@@ -93,6 +93,7 @@ class Endpoint {
   std::deque<uint32_t> free_slots_;
   uint32_t qp_count_ = 0;
 
+  std::vector<RcQp*> later_;  // of the transmit call under way: to be listed again when it ends
   std::deque<RcQp*> active_;  // QPs that may have something to send, in the order of their turns
 };
 

@@ -79,8 +79,15 @@ class Memory {
   // protection domain `pd`. Precondition: length_bytes > 0.
   virtual bool check_local(PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
                            uint32_t access, MemoryRange& range) noexcept = 0;
-  virtual bool check_remote(PdHandle pd, wire::RKey rkey, uint64_t address, uint32_t length_bytes,
-                            uint32_t access, MemoryRange& range) noexcept = 0;
+  // `qpn` is the QP here that the peer reached: a window of type 2 grants nothing to others.
+  virtual bool check_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
+                            uint32_t length_bytes, uint32_t access,
+                            MemoryRange& range) noexcept = 0;
+
+  // Memory windows, for a QP of `pd` (IBTA vol 1, 10.6.7 and 10.6.5). False: refused, and nothing
+  // has changed. What has passed a check before may still be moved afterwards.
+  virtual bool bind_window(PdHandle pd, wire::Qpn qpn, const WindowBinding& binding) noexcept = 0;
+  virtual bool invalidate(PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept = 0;
 
   // From a program to `into`, and from `from` to a program. `tag` comes back when the move failed.
   virtual void fetch(const MemoryRange& range, std::byte* into, uint32_t length_bytes,

@@ -25,6 +25,7 @@ struct QpContext {
 enum class Turn : uint8_t {
   sent,       // a frame was added to the burst
   idle,       // nothing to send now
+  later,      // nothing was sent, though there is more to do: at the next transmit call
   no_buffer,  // the sink has no buffer: try again at the next transmit call
 };
 

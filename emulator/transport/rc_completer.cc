@@ -90,7 +90,7 @@ bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
   bool plausible = true;
   while (!requests_.empty()) {
     Request& oldest = requests_.front();
-    if (oldest.work.fault != WcStatus::success) break;
+    if (oldest.work.fault != WcStatus::success || is_local(oldest.work.opcode)) break;
     if (is_read_or_atomic(oldest.work.opcode)) {
       plausible = !end.after(oldest.first_psn + oldest.responses);
       break;
@@ -257,7 +257,8 @@ void RcRequester::seek(wire::Psn psn) {
   ack_asked_ = psn;
   for (uint32_t i = 0; i < requests_.size(); ++i) {
     const Request& request = requests_[i];
-    if (psn.before(request.end_psn()) || request.work.fault != WcStatus::success) {
+    if (psn.before(request.end_psn()) || request.work.fault != WcStatus::success ||
+        is_local(request.work.opcode)) {
       send_index_ = i;
       send_packet_ = psn.after(request.first_psn)
                          ? static_cast<uint32_t>(psn.distance_from(request.first_psn))

@@ -14,9 +14,13 @@ using wire::Operation;
 
 Operation send_operation(WorkOpcode op, bool first, bool last) {
   const bool imm = op == WorkOpcode::send_imm;
-  if (first && last) return imm ? Operation::send_only_imm : Operation::send_only;
+  const bool invalidate = op == WorkOpcode::send_invalidate;
+  if (first && last)
+    return invalidate ? Operation::send_only_invalidate
+                      : (imm ? Operation::send_only_imm : Operation::send_only);
   if (first) return Operation::send_first;
   if (!last) return Operation::send_middle;
+  if (invalidate) return Operation::send_last_invalidate;
   return imm ? Operation::send_last_imm : Operation::send_last;
 }
 
@@ -27,6 +31,9 @@ Operation write_operation(WorkOpcode op, bool first, bool last) {
   if (!last) return Operation::write_middle;
   return imm ? Operation::write_last_imm : Operation::write_last;
 }
+
+// A program that posts them without end is not to keep the engine from its other work.
+constexpr uint32_t kLocalRequestsInATurn = 64;
 
 }  // namespace
 
@@ -90,8 +97,8 @@ bool RcRequester::take_next() {
   request.first_psn = next_psn_;
   request.responses = 0;
   request.started = false;
-  // A faulty request is never sent and owns no PSN.
-  request.packets = request.work.fault != WcStatus::success ? 0
+  // A faulty or local request is never sent and owns no PSN.
+  request.packets = request.work.fault != WcStatus::success || is_local(request.work.opcode) ? 0
                     : is_atomic(request.work.opcode)
                         ? 1
                         : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
@@ -109,6 +116,15 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
   if (rnr_until_ != kNever) return Turn::idle;
+  for (uint32_t i = 0; i < kLocalRequestsInATurn; ++i) {
+    const Turn turn = transmit_next(now, burst);
+    if (turn != Turn::later) return turn;
+  }
+  return Turn::later;
+}
+
+// `later`: a local request was executed, and the next one may be looked at.
+Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   // The window also bounds how many requests are taken off the queue.
   if (send_index_ == requests_.size() && !take_next()) {
     note_drained();
@@ -119,10 +135,29 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
     if (send_index_ == 0) fail_oldest(request.work.fault);
     return Turn::idle;
   }
+  if (is_local(request.work.opcode)) return execute_local(request.work);
   const wire::Psn psn = request.first_psn + send_packet_;
   if (static_cast<uint32_t>(psn.distance_from(una_)) >= window()) return Turn::idle;
   if (!may_start(request)) return Turn::idle;
   return send_packet(now, burst, request);
+}
+
+// Local requests wait until all before them are over, which is more than binding asks for and what
+// a local invalidate needs (IBTA vol 1, 10.8.3.3).
+Turn RcRequester::execute_local(const SendWork& work) {
+  if (send_index_ > 0) return Turn::idle;
+  const PdHandle pd = context_.resources.pd;
+  if (work.opcode == WorkOpcode::bind_window) {
+    if (!context_.memory.bind_window(pd, context_.qpn, work.binding)) {
+      fail_oldest(WcStatus::window_bind_error);
+      return Turn::idle;
+    }
+  } else if (!context_.memory.invalidate(pd, context_.qpn, work.rkey)) {
+    fail_oldest(WcStatus::local_qp_operation_error);
+    return Turn::idle;
+  }
+  complete_oldest(WcStatus::success);
+  return Turn::later;
 }
 
 wire::Bth RcRequester::make_bth(const Request&, Operation operation, wire::Psn psn) const {
@@ -163,6 +198,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
                    psn);
     if (first) ext.reth = {work.remote_address, work.rkey, work.length_bytes};
     ext.immediate = work.immediate;
+    ext.invalidate = work.rkey;
     // Solicited events belong to messages that consume a receive (IBTA 9.2.3).
     bth.solicited = last && work.solicited && work.opcode != WorkOpcode::write;
     const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));

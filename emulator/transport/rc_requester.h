@@ -73,6 +73,8 @@ class RcRequester {
   bool take_next();
   WcStatus find_fault(const SendWork& work) const;
   bool may_start(const Request& request) const;
+  Turn transmit_next(TimeNs now, Burst& burst);
+  Turn execute_local(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, Request& request);
   bool add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes, uint32_t length_bytes,
                    std::byte* to);

@@ -10,7 +10,10 @@ namespace {
 
 using wire::Operation;
 
-bool is_send_op(Operation op) { return op <= Operation::send_only_imm; }
+bool is_invalidate(Operation op) {
+  return op == Operation::send_last_invalidate || op == Operation::send_only_invalidate;
+}
+bool is_send_op(Operation op) { return op <= Operation::send_only_imm || is_invalidate(op); }
 bool is_write_op(Operation op) {
   return op >= Operation::write_first && op <= Operation::write_only_imm;
 }
@@ -23,12 +26,14 @@ bool is_first_or_middle(Operation op) {
 }
 bool starts_message(Operation op) {
   return op == Operation::send_first || op == Operation::send_only ||
-         op == Operation::send_only_imm || op == Operation::write_first ||
-         op == Operation::write_only || op == Operation::write_only_imm;
+         op == Operation::send_only_imm || op == Operation::send_only_invalidate ||
+         op == Operation::write_first || op == Operation::write_only ||
+         op == Operation::write_only_imm;
 }
 bool is_only(Operation op) {
   return op == Operation::send_only || op == Operation::send_only_imm ||
-         op == Operation::write_only || op == Operation::write_only_imm;
+         op == Operation::send_only_invalidate || op == Operation::write_only ||
+         op == Operation::write_only_imm;
 }
 bool has_immediate(Operation op) {
   return op == Operation::send_last_imm || op == Operation::send_only_imm ||
@@ -99,8 +104,8 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
         (context_.attributes.access & kRemoteRead) != 0 && reth.length_bytes <= kMaxMessageBytes &&
         !(psn + packets).after(expected_psn_) &&
         (reth.length_bytes == 0 ||
-         context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
-                                      reth.length_bytes, kRemoteRead, range));
+         context_.memory.check_remote(context_.resources.pd, context_.qpn, reth.rkey,
+                                      reth.virtual_address, reth.length_bytes, kRemoteRead, range));
     if (readable && make_room_for_replay(psn)) queue_read(packet, true);
   } else if (is_atomic_op(op)) {
     for (size_t i = 0; i < atomic_results_.size(); ++i) {
@@ -171,6 +176,11 @@ void RcResponder::execute_send(const wire::Packet& packet) {
     return;
   }
   const bool ends = !is_first_or_middle(packet.operation());
+  if (is_invalidate(packet.operation()) &&
+      !context_.memory.invalidate(context_.resources.pd, context_.qpn, packet.ext.invalidate)) {
+    fail(responder_fault::kInvalidate, packet.bth.psn);
+    return;
+  }
   message_ = ends ? Message::none : Message::send;
   if (ends) complete_receive(WcStatus::success, &packet, received_bytes_);
   accept(packet, 1, ends);
@@ -216,8 +226,9 @@ void RcResponder::execute_write(const wire::Packet& packet) {
     target = packet.ext.reth;
     // The whole message is checked before its first byte is written (IBTA 9.7.4.1.5).
     if (target.length_bytes > 0 &&
-        !context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
-                                      target.length_bytes, kRemoteWrite, range)) {
+        !context_.memory.check_remote(context_.resources.pd, context_.qpn, target.rkey,
+                                      target.virtual_address, target.length_bytes, kRemoteWrite,
+                                      range)) {
       fail(responder_fault::kRemoteAccess, psn);
       return;
     }
@@ -236,8 +247,8 @@ void RcResponder::execute_write(const wire::Packet& packet) {
   }
   if (bytes > 0) {
     // Checked for every packet: the region may have gone since the first.
-    if (!context_.memory.check_remote(context_.resources.pd, target.rkey, target.virtual_address,
-                                      bytes, kRemoteWrite, range)) {
+    if (!context_.memory.check_remote(context_.resources.pd, context_.qpn, target.rkey,
+                                      target.virtual_address, bytes, kRemoteWrite, range)) {
       fail(responder_fault::kRemoteAccess, psn);
       return;
     }
@@ -265,8 +276,8 @@ void RcResponder::execute_read(const wire::Packet& packet) {
     return;
   }
   if (reth.length_bytes > 0 &&
-      !context_.memory.check_remote(context_.resources.pd, reth.rkey, reth.virtual_address,
-                                    reth.length_bytes, kRemoteRead, range)) {
+      !context_.memory.check_remote(context_.resources.pd, context_.qpn, reth.rkey,
+                                    reth.virtual_address, reth.length_bytes, kRemoteRead, range)) {
     fail(responder_fault::kRemoteAccess, packet.bth.psn);
     return;
   }
@@ -288,8 +299,9 @@ void RcResponder::execute_atomic(const wire::Packet& packet) {
   MemoryRange range;
   uint64_t original = 0;
   const bool done =
-      context_.memory.check_remote(context_.resources.pd, atomic.rkey, atomic.virtual_address,
-                                   sizeof(uint64_t), kRemoteAtomic, range) &&
+      context_.memory.check_remote(context_.resources.pd, context_.qpn, atomic.rkey,
+                                   atomic.virtual_address, sizeof(uint64_t), kRemoteAtomic,
+                                   range) &&
       (packet.operation() == Operation::compare_swap
            ? context_.memory.compare_swap(range, atomic.compare, atomic.swap_or_add, original)
            : context_.memory.fetch_add(range, atomic.swap_or_add, original));
@@ -333,7 +345,9 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
   if (packet != nullptr) {
     if (is_write_op(packet->operation())) completion.opcode = WcOpcode::receive_rdma_with_imm;
     completion.has_immediate = has_immediate(packet->operation());
-    completion.immediate = packet->ext.immediate;
+    completion.has_invalidated = is_invalidate(packet->operation());
+    completion.immediate =
+        completion.has_invalidated ? packet->ext.invalidate.value : packet->ext.immediate;
     completion.solicited = packet->bth.solicited;
     completion.byte_length = byte_length;
   }

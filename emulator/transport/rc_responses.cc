@@ -173,8 +173,8 @@ Turn RcResponder::send_read(Burst& burst, Response& response) {
   const wire::Psn psn = response.psn + response.sent;
   MemoryRange range;
   if (bytes > 0 &&
-      !context_.memory.check_remote(context_.resources.pd, response.rkey, response.value + offset,
-                                    bytes, kRemoteRead, range)) {
+      !context_.memory.check_remote(context_.resources.pd, context_.qpn, response.rkey,
+                                    response.value + offset, bytes, kRemoteRead, range)) {
     // The region has gone since the request was checked. What waits behind, the NAK, leaves now.
     --rd_atomics_queued_;
     responses_.pop_front();

@@ -41,6 +41,9 @@ inline constexpr ResponderFault kRemoteAccess{wire::syndrome::kNakRemoteAccess,
 // A SEND longer than the receive: C9-76.
 inline constexpr ResponderFault kReceiveTooShort{
     wire::syndrome::kNakInvalidRequest, QpEvent::request_error, WcStatus::local_length_error};
+// A SEND with invalidate whose key may not be invalidated.
+inline constexpr ResponderFault kInvalidate{wire::syndrome::kNakRemoteAccess, QpEvent::access_error,
+                                            WcStatus::remote_invalid_request_error};
 // The receive's own memory fails the check or is gone.
 inline constexpr ResponderFault kReceiveProtection{
     wire::syndrome::kNakRemoteOperation, QpEvent::fatal, WcStatus::local_protection_error};
@@ -66,6 +69,7 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
   switch (op) {
     case WorkOpcode::send:
     case WorkOpcode::send_imm:
+    case WorkOpcode::send_invalidate:
       return WcOpcode::send;
     case WorkOpcode::write:
     case WorkOpcode::write_imm:
@@ -76,6 +80,10 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
       return WcOpcode::compare_swap;
     case WorkOpcode::fetch_add:
       return WcOpcode::fetch_add;
+    case WorkOpcode::bind_window:
+      return WcOpcode::bind_window;
+    case WorkOpcode::local_invalidate:
+      return WcOpcode::local_invalidate;
   }
   return WcOpcode::send;
 }

@@ -51,10 +51,17 @@ enum class WorkOpcode : uint8_t {
   read,
   compare_swap,
   fetch_add,
+  send_invalidate,
+  bind_window,
+  local_invalidate,
 };
 
 constexpr bool is_send(WorkOpcode op) {
-  return op == WorkOpcode::send || op == WorkOpcode::send_imm;
+  return op == WorkOpcode::send || op == WorkOpcode::send_imm || op == WorkOpcode::send_invalidate;
+}
+// Requests that concern this side alone: they send nothing.
+constexpr bool is_local(WorkOpcode op) {
+  return op == WorkOpcode::bind_window || op == WorkOpcode::local_invalidate;
 }
 constexpr bool is_write(WorkOpcode op) {
   return op == WorkOpcode::write || op == WorkOpcode::write_imm;
@@ -71,6 +78,7 @@ enum class WcStatus : uint8_t {
   local_qp_operation_error = 2,
   local_protection_error = 4,
   flush_error = 5,
+  window_bind_error = 6,
   bad_response_error = 7,
   local_access_error = 8,
   remote_invalid_request_error = 9,
@@ -87,8 +95,20 @@ enum class WcOpcode : uint8_t {
   rdma_read = 2,
   compare_swap = 3,
   fetch_add = 4,
+  bind_window = 5,
+  local_invalidate = 6,
   receive = 128,
   receive_rdma_with_imm = 129,
+};
+
+// What a memory window is to grant: `length_bytes` from `address` on of the region that `region`
+// names, or nothing when the length is 0.
+struct WindowBinding {
+  wire::RKey window{};  // the key it has from now on
+  wire::LKey region{};
+  uint64_t address = 0;
+  uint64_t length_bytes = 0;
+  uint32_t access = 0;  // ibv_access_flags
 };
 
 // One send work request.
@@ -103,7 +123,7 @@ struct SendWork {
   WcStatus fault = WcStatus::success;
   uint32_t immediate = 0;  // network order
   uint64_t remote_address = 0;
-  wire::RKey rkey{};
+  wire::RKey rkey{};  // of the peer's memory; or what is to be invalidated
   uint64_t compare_add = 0;
   uint64_t swap = 0;
   uint32_t length_bytes = 0;  // of the whole message
@@ -111,6 +131,8 @@ struct SendWork {
   // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
   const std::byte* inline_payload = nullptr;
   SgeList sges;
+  // Of bind_window.
+  WindowBinding binding;
 };
 
 // One receive work request.
@@ -127,8 +149,9 @@ struct Completion {
   WcStatus status = WcStatus::success;
   WcOpcode opcode = WcOpcode::send;
   bool has_immediate = false;
-  bool solicited = false;  // wakes a CQ that was armed for solicited completions only
-  uint32_t immediate = 0;  // network order
+  bool has_invalidated = false;  // the peer's SEND invalidated the key in `immediate`
+  bool solicited = false;        // wakes a CQ that was armed for solicited completions only
+  uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
 };
 

@@ -84,6 +84,8 @@ struct rocemu_send_wqe {
   uint32_t inline_bytes;
   uint64_t compare_add;
   uint64_t swap;
+  /* IBV_WR_BIND_MW: imm_or_rkey is the region's lkey, remote_address and compare_add are where the
+   * window begins and its length, rkey is the window's new key, swap its access flags. */
   uint32_t ah; /* UD and XRC, when the device has them; else 0 */
   uint32_t remote_qpn;
   uint32_t remote_qkey;

@@ -1,8 +1,8 @@
 #include "verbs_shim/provider/completion_queue.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
+#include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/acknowledge.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/verbs_ops.h"
@@ -34,21 +34,22 @@ int create_in_nic(Context& context, CompletionQueue& queue, uint32_t cqe, int co
   int error = context.call(ROCEMU_OP_CREATE_CQ, request, reply, &received);
   if (error != 0) return error;
   error = is_ring(reply, cqe)
-              ? queue.memory.map(received.get(0), reply.memory_bytes, PROT_READ | PROT_WRITE)
+              ? queue.memory.map(queue.parent_domain, QueueResource::kCompletionQueue,
+                                 received.get(0), reply.memory_bytes)
               : EPROTO;
   if (error != 0) {
     rocemu_destroy_events_reply ignored;
     destroy_in_nic(context, reply.cq, ignored);
     return error;
   }
-  queue.ring.attach(queue.memory.address, reply.entries);
+  queue.ring.attach(queue.memory.address(), reply.entries);
   queue.verbs.cq.handle = reply.cq;
   queue.verbs.cq.cqe = static_cast<int>(reply.entries);
   return 0;
 }
 
 CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* channel,
-                        int comp_vector) {
+                        int comp_vector, ibv_pd* parent_domain) {
   DeviceState& state = to_context(context).state;
   if (cqe == 0 || cqe > state.limits.max_cqe || comp_vector < 0) {
     errno = EINVAL;
@@ -56,6 +57,7 @@ CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* ch
   }
   auto* queue = new_object<CompletionQueue>();
   if (queue == nullptr) return nullptr;
+  queue->parent_domain = parent_domain;
   int error = 0;
   if (channel != nullptr) {
     queue->channel = state.channels.acquire(channel->fd);
@@ -75,23 +77,58 @@ CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* ch
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector) {
   const uint32_t entries = cqe > 0 ? static_cast<uint32_t>(cqe) : 0;
-  CompletionQueue* queue = create(context, entries, channel, comp_vector);
+  CompletionQueue* queue = create(context, entries, channel, comp_vector, nullptr);
   return queue == nullptr ? nullptr : &queue->verbs.cq;
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
-  if ((attr->wc_flags & ~kOfferedWcFlags) != 0 ||
-      (attr->comp_mask & ~unsigned{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0 ||
+  const bool has_domain = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  constexpr unsigned kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  if ((attr->wc_flags & ~kOfferedWcFlags) != 0 || (attr->comp_mask & ~kKnown) != 0 ||
       (has_flags && (attr->flags & ~unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0)) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
+  ibv_pd* domain = has_domain ? attr->parent_domain : nullptr;
+  if (has_domain && (domain == nullptr || to_domain(domain).contained == nullptr)) {
+    errno = EINVAL;
+    return nullptr;
+  }
   CompletionQueue* queue =
-      create(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector));
+      create(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), domain);
   if (queue == nullptr) return nullptr;
   set_poll_functions(queue->verbs.cq_ex, attr->wc_flags);
   return &queue->verbs.cq_ex;
+}
+
+int resize_cq(ibv_cq* cq, int cqe) {
+  CompletionQueue& queue = to_queue(cq);
+  Context& context = to_context(cq->context);
+  if (cqe <= 0 || static_cast<uint32_t>(cqe) > context.state.limits.max_cqe) return EINVAL;
+  Lock lock(queue.lock);
+  // Counts as taken by the program what has been passed over.
+  queue.ring.give_back();
+  rocemu_resize_cq request = {};
+  request.cq = cq->handle;
+  request.cqe = static_cast<uint32_t>(cqe);
+  rocemu_create_cq_reply reply;
+  ReceivedFds received;
+  int error = context.call(ROCEMU_OP_RESIZE_CQ, request, reply, &received);
+  if (error != 0) return error;
+  QueueMemory memory;
+  error = is_ring(reply, request.cqe)
+              ? memory.map(queue.parent_domain, QueueResource::kCompletionQueue, received.get(0),
+                           reply.memory_bytes)
+              : EPROTO;
+  // The NIC has gone over already: without the new ring the CQ is of no more use.
+  if (error != 0) return error;
+  queue.ring.move_to(memory.address(), reply.entries);
+  queue.retired.unmap();
+  queue.retired = queue.memory;
+  queue.memory = memory;
+  cq->cqe = static_cast<int>(reply.entries);
+  return 0;
 }
 
 int destroy_cq(ibv_cq* cq) {
@@ -117,6 +154,7 @@ int destroy_cq(ibv_cq* cq) {
 
   if (queue.channel != nullptr) context.state.channels.release(queue.channel);
   queue.memory.unmap();
+  queue.retired.unmap();
   delete_object(&queue);
   return 0;
 }

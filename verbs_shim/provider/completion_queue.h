@@ -6,7 +6,7 @@
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/mutex.h"
 #include "verbs_shim/provider/poll_pacer.h"
-#include "verbs_shim/provider/shared_memory.h"
+#include "verbs_shim/provider/protection_domain.h"
 
 namespace rocemu::provider {
 
@@ -20,15 +20,18 @@ struct CompletionQueue {
   const rocemu_cqe* current = nullptr;  // what the read_ functions of ibv_cq_ex read
   PollPacer pacer;
   Channel* channel = nullptr;
-  SharedMemory memory;
+  ibv_pd* parent_domain = nullptr;
+  QueueMemory memory;
+  QueueMemory retired;  // the one before the last resize: somebody may still be arming it
 };
 
 inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
 inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
 
 // poll.cc: the functions that ibv_cq_ex holds, for completions with the fields of `wc_flags`.
-inline constexpr uint64_t kOfferedWcFlags =
-    uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+inline constexpr uint64_t kOfferedWcFlags = uint64_t{IBV_WC_STANDARD_FLAGS} |
+                                            IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                            IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
 
 }  // namespace rocemu::provider

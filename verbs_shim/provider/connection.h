@@ -47,7 +47,7 @@ class Connection {
   // reply carries, or EIO when the NIC is gone or this is a forked child of the process that
   // connected. A reply with a status leaves the body of `reply` zero, unless one came.
   template <typename Request, typename Reply>
-  int call(rocemu_op op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
+  int call(uint32_t op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
            SentFds sent = {}) {
     static_assert(sizeof(Request) <= ROCEMU_MESSAGE_MAX && sizeof(Reply) <= ROCEMU_MESSAGE_MAX);
     request.header.op = op;

@@ -40,7 +40,7 @@ struct Context {
   // A control call, whose failure for want of a NIC the program also hears of as an
   // IBV_EVENT_DEVICE_FATAL.
   template <typename Request, typename Reply>
-  int call(rocemu_op op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
+  int call(uint32_t op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
            SentFds sent = {}) {
     const int error = state.connection.call(op, request, reply, received, sent);
     if (error == EIO && state.connection.lost()) report_fatal();

@@ -1,9 +1,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <algorithm>
 
+#include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
@@ -47,6 +49,23 @@ void translate(const rocemu_device_attr& from, ibv_device_attr& to) {
   to.phys_port_cnt = static_cast<uint8_t>(std::min<uint32_t>(from.phys_port_cnt, UINT8_MAX));
 }
 
+int query_extended(Context& context, ibv_device_attr_ex& to) {
+  struct {
+    rocemu_header header;
+  } request;
+  rocemu_device_attr_ex reply;
+  if (const int error = context.call(ROCEMU_OP_QUERY_DEVICE_EX, request, reply); error != 0) {
+    return error;
+  }
+  to.max_dm_size = reply.max_dm_size;
+  to.odp_caps.general_caps = reply.odp_general_caps;
+  to.odp_caps.per_transport_caps.rc_odp_caps = reply.rc_odp_caps;
+  to.odp_caps.per_transport_caps.uc_odp_caps = reply.uc_odp_caps;
+  to.odp_caps.per_transport_caps.ud_odp_caps = reply.ud_odp_caps;
+  to.xrc_odp_caps = reply.xrc_odp_caps;
+  return 0;
+}
+
 }  // namespace
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
@@ -68,9 +87,24 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   full.completion_timestamp_mask = reply.completion_timestamp_mask;
   full.hca_core_clock = reply.hca_core_clock_khz;
   full.device_cap_flags_ex = reply.device_cap_flags;
+  if (attr_bytes > sizeof(attr->orig_attr)) {
+    if (const int error = query_extended(to_context(context), full); error != 0) return error;
+  }
   full.phys_port_cnt_ex = reply.phys_port_cnt;
   memset(static_cast<void*>(attr), 0, attr_bytes);
   memcpy(static_cast<void*>(attr), &full, std::min(attr_bytes, sizeof(full)));
+  return 0;
+}
+
+// The device's clock is the machine's monotonic one. Like other providers, all of it stands in
+// tv_nsec.
+int query_rt_values(ibv_context*, ibv_values_ex* values) {
+  if ((values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+  if (values->comp_mask == 0) return 0;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  values->raw_clock.tv_sec = 0;
+  values->raw_clock.tv_nsec = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   return 0;
 }
 

@@ -1,6 +1,10 @@
-// Protection domains and memory regions.
+// Memory regions.
+#include "verbs_shim/abi/memory.h"
+
 #include <errno.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/mapped_range.h"
@@ -25,44 +29,30 @@ bool is_consistent(unsigned access) {
   return !remote_changes || (access & IBV_ACCESS_LOCAL_WRITE) != 0;
 }
 
-int destroy(ibv_context* context, rocemu_op op, uint32_t handle) {
-  rocemu_handle_message request = {};
-  request.handle = handle;
-  rocemu_handle_message reply;
-  return to_context(context).call(op, request, reply);
+// On-demand regions may be registered before their memory is there.
+int check_registration(const void* address, size_t bytes, unsigned access) {
+  if (!is_consistent(access)) return EINVAL;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
+  return check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
+                      (access & IBV_ACCESS_LOCAL_WRITE) != 0);
+}
+
+// Makes the pages be there before the NIC asks for them. That it fails is for whoever uses them to
+// find out: this is advice.
+void populate(uint64_t address, size_t bytes, bool for_writing) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t from = address & ~(page - 1);
+  const int errno_before = errno;
+  madvise(reinterpret_cast<void*>(from), address + bytes - from,
+          for_writing ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  errno = errno_before;
 }
 
 }  // namespace
 
-ibv_pd* alloc_pd(ibv_context* context) {
-  auto* pd = new_object<ibv_pd>();
-  if (pd == nullptr) return nullptr;
-  rocemu_handle_message request = {};
-  rocemu_handle_message reply;
-  if (const int error = to_context(context).call(ROCEMU_OP_ALLOC_PD, request, reply); error != 0) {
-    delete_object(pd);
-    errno = error;
-    return nullptr;
-  }
-  pd->context = context;
-  pd->handle = reply.handle;
-  return pd;
-}
-
-int dealloc_pd(ibv_pd* pd) {
-  const int error = destroy(pd->context, ROCEMU_OP_DEALLOC_PD, pd->handle);
-  if (error == 0) delete_object(pd);
-  return error;
-}
-
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
-  int error = is_consistent(flags) ? 0 : EINVAL;
-  // On-demand regions may be registered before their memory is there.
-  if (error == 0 && (flags & IBV_ACCESS_ON_DEMAND) == 0) {
-    error = check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
-                         (flags & IBV_ACCESS_LOCAL_WRITE) != 0);
-  }
+  int error = check_registration(address, bytes, flags);
   auto* mr = error == 0 ? new_object<VerbsMr>() : nullptr;
   if (error == 0 && mr == nullptr) error = ENOMEM;
   rocemu_reg_mr_reply reply;
@@ -91,10 +81,87 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int acces
   return &mr->mr;
 }
 
+int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, int access) {
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool other_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  const auto access_after = static_cast<unsigned>(other_access ? access : mr->access);
+  int error = (flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == nullptr ? EINVAL : 0;
+  if (error == 0) {
+    error = check_registration(moves ? address : mr->mr.addr, moves ? bytes : mr->mr.length,
+                               access_after);
+  }
+  if (error == 0) {
+    rocemu_rereg_mr request = {};
+    request.mr = mr->mr.handle;
+    request.flags = static_cast<uint32_t>(flags);
+    request.pd = pd == nullptr ? 0 : pd->handle;
+    request.access = access_after & ~kHints;
+    request.address = request.iova = reinterpret_cast<uintptr_t>(address);
+    request.length_bytes = bytes;
+    rocemu_reg_mr_reply reply;
+    error = to_context(mr->mr.context).call(ROCEMU_OP_REREG_MR, request, reply);
+  }
+  if (error != 0) {
+    errno = error;
+    return error;
+  }
+  mr->access = static_cast<int>(access_after);
+  return 0;
+}
+
 int dereg_mr(VerbsMr* mr) {
-  const int error = destroy(mr->mr.context, ROCEMU_OP_DEREG_MR, mr->mr.handle);
+  rocemu_handle_message request = {};
+  request.handle = mr->mr.handle;
+  rocemu_handle_message reply;
+  const int error = to_context(mr->mr.context).call(ROCEMU_OP_DEREG_MR, request, reply);
   if (error == 0) delete_object(mr);
   return error;
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+  auto* mr = new_object<VerbsMr>();
+  if (mr == nullptr) return nullptr;
+  rocemu_handle_message request = {};
+  request.handle = pd->handle;
+  rocemu_reg_mr_reply reply;
+  const int error = to_context(pd->context).call(ROCEMU_OP_ALLOC_NULL_MR, request, reply);
+  if (error != 0) {
+    delete_object(mr);
+    errno = error;
+    return nullptr;
+  }
+  mr->mr.context = pd->context;
+  mr->mr.pd = pd;
+  mr->mr.length = SIZE_MAX;
+  mr->mr.handle = reply.mr;
+  mr->mr.lkey = reply.lkey;
+  mr->type = kNullMr;
+  return &mr->mr;
+}
+
+// ibv_advise_mr(3).
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* ranges,
+              uint32_t count) {
+  const bool known = advice == IBV_ADVISE_MR_ADVICE_PREFETCH ||
+                     advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ||
+                     advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+  if (!known) return EOPNOTSUPP;
+  if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || count == 0) return EINVAL;
+  for (uint32_t i = 0; i < count; ++i) {
+    rocemu_check_prefetch request = {};
+    request.pd = pd->handle;
+    request.lkey = ranges[i].lkey;
+    request.iova = ranges[i].addr;
+    request.length_bytes = ranges[i].length;
+    request.for_writing = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? 1 : 0;
+    rocemu_check_prefetch_reply reply;
+    const int error = to_context(pd->context).call(ROCEMU_OP_CHECK_PREFETCH, request, reply);
+    if (error != 0) return error;
+    if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT && ranges[i].length > 0) {
+      populate(reply.address, ranges[i].length, request.for_writing != 0);
+    }
+  }
+  return 0;
 }
 
 }  // namespace rocemu::provider

@@ -1,6 +1,7 @@
 // Taking completions off a CQ: ibv_poll_cq, and the functions of ibv_cq_ex.
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #include "verbs_shim/provider/completion_queue.h"
 #include "verbs_shim/provider/verbs_ops.h"
@@ -82,6 +83,16 @@ unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).wc_flags; }
 uint32_t read_slid(ibv_cq_ex* cq) { return current(cq).slid; }
 uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).sl; }
 uint8_t read_dlid_path_bits(ibv_cq_ex* cq) { return current(cq).dlid_path_bits; }
+// The clock of the completions is the machine's monotonic one.
+uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
+  const auto now_ns = [](clockid_t clock) {
+    timespec now;
+    clock_gettime(clock, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  };
+  const uint64_t age_ns = now_ns(CLOCK_MONOTONIC) - current(cq).timestamp_ns;
+  return now_ns(CLOCK_REALTIME) - age_ns;
+}
 uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
 
 }  // namespace
@@ -123,6 +134,8 @@ void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {
   cq.read_sl = wanted(IBV_WC_EX_WITH_SL, &read_sl);
   cq.read_dlid_path_bits = wanted(IBV_WC_EX_WITH_DLID_PATH_BITS, &read_dlid_path_bits);
   cq.read_completion_ts = wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, &read_completion_ts);
+  cq.read_completion_wallclock_ns =
+      wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, &read_wallclock_ns);
 }
 
 }  // namespace rocemu::provider

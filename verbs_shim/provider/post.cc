@@ -47,6 +47,9 @@ bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
       to.compare_add = from.wr.atomic.compare_add;
       to.swap = from.wr.atomic.swap;
       return true;
+    case IBV_WR_BIND_MW:
+      return from.bind_mw.mw != nullptr && from.bind_mw.mw->type == IBV_MW_TYPE_2 &&
+             set_binding(from.bind_mw.rkey, from.bind_mw.bind_info, to);
     default:
       return false;
   }
@@ -117,6 +120,16 @@ int put_recv(QueuePair& queue, const ibv_recv_wr& request) {
 
 }  // namespace
 
+bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe) {
+  if (info.mr == nullptr && info.length > 0) return false;
+  wqe.imm_or_rkey = info.mr == nullptr ? 0 : info.mr->lkey;
+  wqe.remote_address = info.addr;
+  wqe.rkey = rkey;
+  wqe.compare_add = info.length;
+  wqe.swap = info.mw_access_flags;
+  return true;
+}
+
 int check_can_send(const QueuePair& queue) {
   switch (queue.verbs.qp.state) {
     case IBV_QPS_RESET:
@@ -145,6 +158,26 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
   if (error != 0 && bad != nullptr) *bad = request;
   submit_sends(queue);
   return error;
+}
+
+// Of windows of type 1, whose keys the device chooses.
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.send_lock);
+  if (const int error = check_can_send(queue); error != 0) return error;
+  rocemu_send_wqe wqe = {};
+  const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+  if (!set_binding(rkey, bind->bind_info, wqe)) return EINVAL;
+  uint8_t* slot = queue.send_ring.claim();
+  if (slot == nullptr) return ENOMEM;
+  wqe.wr_id = bind->wr_id;
+  wqe.opcode = IBV_WR_BIND_MW;
+  wqe.flags = static_cast<uint8_t>(bind->send_flags & (IBV_SEND_FENCE | IBV_SEND_SIGNALED));
+  if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  memcpy(slot, &wqe, sizeof(wqe));
+  submit_sends(queue);
+  mw->rkey = rkey;
+  return 0;
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {

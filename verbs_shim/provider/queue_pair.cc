@@ -1,7 +1,6 @@
 #include "verbs_shim/provider/queue_pair.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "verbs_shim/provider/acknowledge.h"
 #include "verbs_shim/provider/completion_queue.h"
@@ -39,7 +38,7 @@ int destroy_in_nic(Context& context, uint32_t handle, rocemu_destroy_events_repl
 }
 
 void attach(QueuePair& queue, const rocemu_create_qp_reply& reply) {
-  auto* base = static_cast<uint8_t*>(queue.memory.address);
+  auto* base = static_cast<uint8_t*>(queue.memory.address());
   auto* header = reinterpret_cast<rocemu_queue_header*>(base);
   queue.header = header;
   queue.send_ring.attach(&header->sq_producer, &header->sq_consumer, base + reply.sq_offset_bytes,
@@ -72,7 +71,8 @@ int create_in_nic(Context& context, QueuePair& queue, const ibv_qp_init_attr_ex&
   int error = context.call(ROCEMU_OP_CREATE_QP, request, reply, &received);
   if (error != 0) return error;
   error = is_queue_pair(reply, context.state.doorbells)
-              ? queue.memory.map(received.get(0), reply.memory_bytes, PROT_READ | PROT_WRITE)
+              ? queue.memory.map(attr.pd, QueueResource::kQueuePair, received.get(0),
+                                 reply.memory_bytes)
               : EPROTO;
   if (error != 0) {
     rocemu_destroy_events_reply ignored;

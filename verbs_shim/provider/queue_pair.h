@@ -5,7 +5,7 @@
 #include "verbs_shim/abi/rings.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/mutex.h"
-#include "verbs_shim/provider/shared_memory.h"
+#include "verbs_shim/provider/protection_domain.h"
 #include "verbs_shim/provider/work_ring.h"
 
 namespace rocemu::provider {
@@ -33,7 +33,7 @@ struct QueuePair {
   uint8_t* building = nullptr;
   int build_error = 0;
 
-  SharedMemory memory;
+  QueueMemory memory;
 };
 
 inline QueuePair& to_queue_pair(ibv_qp* qp) { return *reinterpret_cast<QueuePair*>(qp); }
@@ -48,6 +48,8 @@ void discard_completions(ibv_qp* qp);
 // post.cc: 0, or EINVAL in the states that take no send requests (IBTA o10-2, ibv_post_send(3):
 // those before RTS). In the error states they are taken, and completed as flushed.
 int check_can_send(const QueuePair& queue);
+// Fills in what an IBV_WR_BIND_MW has beyond its opcode; false when there is no region to bind to.
+bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe);
 // Hands the NIC what was claimed on the send ring.
 void submit_sends(QueuePair& queue);
 

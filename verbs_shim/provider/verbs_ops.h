@@ -11,25 +11,46 @@ namespace rocemu::provider {
 // rdma-core's struct verbs_mr: an ibv_mr and what its registration was.
 struct VerbsMr {
   ibv_mr mr;
-  int type;  // 0: an ordinary region
+  int type;  // 0: an ordinary region, 1: a null region
   int access;
 };
 static_assert(sizeof(VerbsMr) == 56);
+inline constexpr int kNullMr = 1;
 
 // device_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_bytes);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
 
-// memory.cc
+// protection_domain.cc
 ibv_pd* alloc_pd(ibv_context* context);
 int dealloc_pd(ibv_pd* pd);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
+int dealloc_td(ibv_td* td);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
+
+// memory.cc
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access);
+int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, int access);
 int dereg_mr(VerbsMr* mr);
+ibv_mr* alloc_null_mr(ibv_pd* pd);
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* ranges,
+              uint32_t count);
+
+// memory_window.cc
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw* mw);
+
+// device_memory.cc
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
+int free_dm(ibv_dm* dm);
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t bytes, unsigned access);
 
 // completion_queue.cc
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+int resize_cq(ibv_cq* cq, int cqe);
 int destroy_cq(ibv_cq* cq);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
@@ -47,6 +68,7 @@ int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
 // post.cc
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
 
 // driver.cc, as the context's memory is laid out by the version of libibverbs
@@ -61,6 +83,16 @@ static_assert(kSameType<&post_send, decltype(ibv_context_ops::post_send)>);
 static_assert(kSameType<&post_recv, decltype(ibv_context_ops::post_recv)>);
 static_assert(kSameType<&create_cq_ex, decltype(verbs_context::create_cq_ex)>);
 static_assert(kSameType<&create_qp_ex, decltype(verbs_context::create_qp_ex)>);
+static_assert(kSameType<&bind_mw, decltype(ibv_context_ops::bind_mw)>);
+static_assert(kSameType<&query_rt_values, decltype(verbs_context::query_rt_values)>);
+static_assert(kSameType<&alloc_parent_domain, decltype(verbs_context::alloc_parent_domain)>);
+static_assert(kSameType<&alloc_td, decltype(verbs_context::alloc_td)>);
+static_assert(kSameType<&dealloc_td, decltype(verbs_context::dealloc_td)>);
+static_assert(kSameType<&alloc_null_mr, decltype(verbs_context::alloc_null_mr)>);
+static_assert(kSameType<&advise_mr, decltype(verbs_context::advise_mr)>);
+static_assert(kSameType<&alloc_dm, decltype(verbs_context::alloc_dm)>);
+static_assert(kSameType<&free_dm, decltype(verbs_context::free_dm)>);
+static_assert(kSameType<&reg_dm_mr, decltype(verbs_context::reg_dm_mr)>);
 static_assert(kSameType<&query_device_ex, decltype(verbs_context::query_device_ex)>);
 
 }  // namespace rocemu::provider

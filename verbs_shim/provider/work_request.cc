@@ -62,6 +62,12 @@ void wr_local_inv(ibv_qp_ex* qp, uint32_t rkey) {
   if (rocemu_send_wqe* wqe = begin(qp, IBV_WR_LOCAL_INV)) wqe->imm_or_rkey = rkey;
 }
 
+void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
+  rocemu_send_wqe* wqe = begin(qp, IBV_WR_BIND_MW);
+  if (wqe == nullptr) return;
+  if (mw->type != IBV_MW_TYPE_2 || !set_binding(rkey, *info, *wqe)) fail(to_queue_pair(qp), EINVAL);
+}
+
 void wr_rdma_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) {
   begin_remote(qp, IBV_WR_RDMA_WRITE, rkey, address);
 }
@@ -158,6 +164,7 @@ uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limi
   }
   if (queue.verbs.qp.qp_type == IBV_QPT_RC) {
     ops |= IBV_QP_EX_WITH_RDMA_READ;
+    if (limits.max_mw > 0) ops |= IBV_QP_EX_WITH_BIND_MW;
     if (limits.atomic_cap != IBV_ATOMIC_NONE) {
       ops |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     }
@@ -173,6 +180,7 @@ void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   qp.wr_send_imm = wanted(IBV_QP_EX_WITH_SEND_WITH_IMM, &wr_send_imm);
   qp.wr_send_inv = wanted(IBV_QP_EX_WITH_SEND_WITH_INV, &wr_send_inv);
   qp.wr_local_inv = wanted(IBV_QP_EX_WITH_LOCAL_INV, &wr_local_inv);
+  qp.wr_bind_mw = wanted(IBV_QP_EX_WITH_BIND_MW, &wr_bind_mw);
   qp.wr_rdma_write = wanted(IBV_QP_EX_WITH_RDMA_WRITE, &wr_rdma_write);
   qp.wr_rdma_write_imm = wanted(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, &wr_rdma_write_imm);
   qp.wr_rdma_read = wanted(IBV_QP_EX_WITH_RDMA_READ, &wr_rdma_read);

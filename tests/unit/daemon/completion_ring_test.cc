@@ -35,6 +35,16 @@ struct Cq {
 
 }  // namespace
 
+TEST_CASE("a key that was invalidated is told in place of an immediate") {
+  Cq cq;
+  Completion completion;
+  completion.has_invalidated = true;
+  completion.immediate = 0x77;
+  REQUIRE(cq.ring->push(completion));
+  CHECK(cq.entry(0).wc_flags == 8);
+  CHECK(cq.entry(0).imm_or_rkey == 0x77);
+}
+
 TEST_CASE("completions appear when they are published, with every field") {
   Cq cq;
   Completion completion;
@@ -118,6 +128,40 @@ TEST_CASE("an arm value that means nothing asks for nothing") {
   cq.header().arm = 0xdead;
   cq.push(1, true);
   CHECK_FALSE(cq.ring->publish());
+}
+
+TEST_CASE("a ring that takes over holds what was unread, in order, and the arming") {
+  Cq old(4);
+  for (uint64_t i = 0; i < 4; ++i) REQUIRE(old.push(i));
+  old.ring->publish();
+  old.header().consumer = 3;
+  REQUIRE(old.push(4));
+  REQUIRE(old.push(5));
+  old.ring->publish();
+  old.header().arm = ROCEMU_CQ_ARM_NEXT;
+
+  Cq small(2);
+  CHECK_FALSE(small.ring->take_over(*old.ring));
+  CHECK(old.header().arm == ROCEMU_CQ_ARM_NEXT);
+  Cq large(8);
+  REQUIRE(large.ring->take_over(*old.ring));
+  CHECK(large.header().producer == 3);
+  CHECK(large.header().consumer == 0);
+  for (uint32_t i = 0; i < 3; ++i) CHECK(large.entry(i).wr_id == i + 3);
+  CHECK(large.header().arm == ROCEMU_CQ_ARM_NEXT);
+  CHECK(old.header().arm == ROCEMU_CQ_UNARMED);
+  REQUIRE(large.push(6));
+  CHECK(large.ring->publish());
+  CHECK(large.entry(3).wr_id == 6);
+}
+
+TEST_CASE("a consumer index that never was possible is no reason to copy") {
+  Cq old(4);
+  REQUIRE(old.push(1));
+  old.ring->publish();
+  old.header().consumer = 77;
+  Cq large(8);
+  CHECK_FALSE(large.ring->take_over(*old.ring));
 }
 
 }  // namespace rocemu::daemon

@@ -15,7 +15,8 @@ using transport::WcStatus;
 using transport::WorkOpcode;
 
 constexpr uint32_t kMaxMessage = 1u << 30;
-constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrBindMw = 8;
+constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrLocalInv = 7,
+                  kWrBindMw = 8, kWrSendInv = 9, kWrTso = 10;
 
 // Both sides of one QP's memory.
 struct Program {
@@ -140,11 +141,47 @@ TEST_CASE("inline payload is handed on in place") {
   CHECK(work.length_bytes == 64);
 }
 
+TEST_CASE("a binding and the keys to invalidate are where the contract has them") {
+  Program program;
+  SendWork work;
+  rocemu_send_wqe wqe = wqe_of(kWrBindMw, 0);
+  wqe.rkey = 0x501;
+  wqe.imm_or_rkey = 0x700;
+  wqe.remote_address = 0x1000;
+  wqe.compare_add = uint64_t{1} << 33;
+  wqe.swap = 6;
+  program.post(wqe);
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.binding.window.value == 0x501);
+  CHECK(work.binding.region.value == 0x700);
+  CHECK(work.binding.address == 0x1000);
+  CHECK(work.binding.length_bytes == uint64_t{1} << 33);
+  CHECK(work.binding.access == 6);
+
+  wqe.swap = uint64_t{6} << 32;
+  program.post(wqe);
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.binding.access == UINT32_MAX);
+
+  const uint8_t opcode = GENERATE(kWrLocalInv, kWrSendInv);
+  program.post(wqe_of(opcode, 0));
+  wqe = wqe_of(opcode, 0);
+  wqe.imm_or_rkey = 0x502;
+  program.post(wqe);
+  REQUIRE(program.queues->send().pop(work));
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.rkey.value == 0x502);
+}
+
 TEST_CASE("malformed requests complete with the status that names the mistake") {
   Program program;
   const auto most = static_cast<uint16_t>(program.layout.send.max_sge);
 
-  CHECK(program.fault_of(wqe_of(kWrBindMw, 0)) == WcStatus::local_qp_operation_error);
+  CHECK(program.fault_of(wqe_of(kWrTso, 0)) == WcStatus::local_qp_operation_error);
+  rocemu_send_wqe inline_binding = wqe_of(kWrBindMw, 0);
+  inline_binding.flags = ROCEMU_SEND_INLINE;
+  CHECK(program.fault_of(inline_binding) == WcStatus::local_qp_operation_error);
   CHECK(program.fault_of(wqe_of(0xff, 0)) == WcStatus::local_qp_operation_error);
   CHECK(program.fault_of(wqe_of(kWrSend, static_cast<uint16_t>(most + 1))) ==
         WcStatus::local_qp_operation_error);

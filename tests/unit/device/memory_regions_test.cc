@@ -29,21 +29,21 @@ TEST_CASE("A key grants its range, within its domain, with its rights, and nothi
   const uint32_t key = regions.add(region_of(*space)).value();
   transport::MemoryRange range;
 
-  CHECK(regions.check(7, key, 0x5000, 0x1000, transport::kRemoteRead, range));
+  CHECK(regions.check(7, wire::Qpn{}, key, 0x5000, 0x1000, transport::kRemoteRead, range));
   CHECK(range.address == 0x900000);
   CHECK(range.space == space.get());
-  CHECK(regions.check(7, key, 0x5fff, 1, transport::kLocalWrite, range));
+  CHECK(regions.check(7, wire::Qpn{}, key, 0x5fff, 1, transport::kLocalWrite, range));
   CHECK(range.address == 0x900fff);
 
-  CHECK_FALSE(regions.check(7, key, 0x5fff, 2, 0, range));
-  CHECK_FALSE(regions.check(7, key, 0x4fff, 1, 0, range));
-  CHECK_FALSE(regions.check(7, key, 0x6000, 1, 0, range));
-  CHECK_FALSE(regions.check(7, key, ~uint64_t{0}, 0xffffffff, 0, range));
-  CHECK_FALSE(regions.check(8, key, 0x5000, 1, 0, range));
-  CHECK_FALSE(regions.check(7, key, 0x5000, 1, transport::kRemoteWrite, range));
-  CHECK_FALSE(regions.check(7, key + 1, 0x5000, 1, 0, range));
-  CHECK_FALSE(regions.check(7, 0xffffffff, 0x5000, 1, 0, range));
-  CHECK_FALSE(regions.check(7, 0, 0x5000, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key, 0x5fff, 2, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key, 0x4fff, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key, 0x6000, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key, ~uint64_t{0}, 0xffffffff, 0, range));
+  CHECK_FALSE(regions.check(8, wire::Qpn{}, key, 0x5000, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key, 0x5000, 1, transport::kRemoteWrite, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, key + 1, 0x5000, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, 0xffffffff, 0x5000, 1, 0, range));
+  CHECK_FALSE(regions.check(7, wire::Qpn{}, 0, 0x5000, 1, 0, range));
 }
 
 TEST_CASE("A removed key grants nothing, and is not given again at once") {
@@ -57,7 +57,7 @@ TEST_CASE("A removed key grants nothing, and is not given again at once") {
     CHECK(seen.insert(key).second);
     regions.remove(key);
     transport::MemoryRange range;
-    CHECK_FALSE(regions.check(7, key, 0x5000, 1, 0, range));
+    CHECK_FALSE(regions.check(7, wire::Qpn{}, key, 0x5000, 1, 0, range));
   }
   CHECK(regions.size() == 0);
 }

@@ -48,6 +48,24 @@ TEST_CASE("local memory has atomics") {
   CHECK_FALSE(fetch_add(*space, 0x1010, 1));
 }
 
+TEST_CASE("no memory at all reads as zeroes and takes what is written") {
+  const auto space = AddressSpace::none();
+  std::vector<std::byte> bytes(64, std::byte{3});
+  Tags failed;
+  Batch writes(Direction::to_program);
+  writes.add(*space, 0, bytes.data(), 64, 0);
+  writes.add(*space, UINT64_MAX - 64, bytes.data(), 64, 1);
+  writes.flush(failed);
+  Batch reads(Direction::from_program);
+  reads.add(*space, 0x1234, bytes.data(), 32, 2);
+  reads.add(*space, 0x9999, bytes.data() + 32, 31, 3);
+  reads.flush(failed);
+  CHECK(failed.empty());
+  CHECK(bytes.back() == std::byte{3});
+  bytes.pop_back();
+  CHECK(bytes == std::vector<std::byte>(63));
+}
+
 TEST_CASE("local memory that would wrap round is refused") {
   std::vector<std::byte> memory(16);
   CHECK_THROWS_AS(AddressSpace::local(memory, UINT64_MAX - 15), std::invalid_argument);

@@ -219,7 +219,11 @@ TEST_CASE("Opcodes out of order are invalid requests") {
     pair.inject(pair.b, Operation::write_first, at++, reth(far, 2000), filled(1024));
     pair.inject(pair.b, Operation::write_middle, at, {}, filled(1024));
   }
-  SECTION("an opcode the responder does not know") {
+  SECTION("LAST with invalidate without FIRST") {
+    pair.inject(pair.b, Operation::send_last_invalidate, at, {}, filled(8));
+  }
+  SECTION("ONLY with invalidate within a message") {
+    pair.inject(pair.b, Operation::send_first, at++, {}, filled(1024));
     pair.inject(pair.b, Operation::send_only_invalidate, at, {}, filled(8));
   }
   pair.drive();

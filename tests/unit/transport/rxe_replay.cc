@@ -104,10 +104,10 @@ class CapturedMemory : public sim::SimMemory {
       : SimMemory(address), rkey_(rkey) {}
   uint32_t region = 0;
 
-  bool check_remote(PdHandle pd, wire::RKey rkey, uint64_t address, uint32_t length_bytes,
-                    uint32_t access, MemoryRange& range) noexcept override {
-    return rkey == rkey_ &&
-           SimMemory::check_remote(pd, wire::RKey{region}, address, length_bytes, access, range);
+  bool check_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
+                    uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept override {
+    return rkey == rkey_ && SimMemory::check_remote(pd, qpn, wire::RKey{region}, address,
+                                                    length_bytes, access, range);
   }
 
  private:

@@ -175,6 +175,12 @@ bool FakeNic::answer(int fd) {
       answer.atomic_cap = IBV_ATOMIC_HCA;
       return reply(fd, request, &answer.header, sizeof(answer), 0);
     }
+    case ROCEMU_OP_QUERY_DEVICE_EX: {
+      rocemu_device_attr_ex answer = {};
+      answer.max_dm_size = 4096;
+      answer.odp_general_caps = IBV_ODP_SUPPORT;
+      return reply(fd, request, &answer.header, sizeof(answer), 0);
+    }
     case ROCEMU_OP_QUERY_PORT: {
       rocemu_port_attr answer = {};
       answer.state = IBV_PORT_ACTIVE;

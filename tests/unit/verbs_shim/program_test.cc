@@ -123,6 +123,8 @@ TEST_CASE("the device is found, opened and described") {
   REQUIRE(ibv_query_device_ex(program.context, nullptr, &extended) == 0);
   CHECK(extended.orig_attr.max_cqe == 1024);
   CHECK(extended.phys_port_cnt_ex == 1);
+  CHECK(extended.max_dm_size == 4096);
+  CHECK(extended.odp_caps.general_caps == IBV_ODP_SUPPORT);
   ibv_port_attr port = {};
   REQUIRE(ibv_query_port(program.context, 1, &port) == 0);
   CHECK(port.state == IBV_PORT_ACTIVE);

@@ -1,0 +1,148 @@
+// Requests of verbs_shim/abi/memory.h on a connection.
+#include <sys/mman.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "tests/unit/daemon/nic_fixture.h"
+#include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+namespace {
+
+struct Program {
+  explicit Program(NicFixture& nic) : client(nic) {
+    REQUIRE(client.hello().header.status == 0);
+    pd = client.call_handle(ROCEMU_OP_ALLOC_PD, 0).as<rocemu_handle_message>().handle;
+  }
+  rocemu_reg_mr region() {
+    rocemu_reg_mr message{};
+    message.pd = pd;
+    message.access = 1;
+    message.address = message.iova = reinterpret_cast<uintptr_t>(bytes);
+    message.length_bytes = sizeof(bytes);
+    return message;
+  }
+  Client client;
+  uint32_t pd = 0;
+  char bytes[4096] = {};
+};
+
+}  // namespace
+
+TEST_CASE("device memory is one memory on both sides") {
+  NicFixture nic;
+  Program p(nic);
+  rocemu_alloc_dm ask{};
+  ask.length_bytes = 5000;
+  auto reply = p.client.call(ROCEMU_OP_ALLOC_DM, ask);
+  REQUIRE(reply.header.status == 0);
+  const auto dm = reply.as<rocemu_alloc_dm_reply>();
+  REQUIRE(reply.fds.size() == 1);
+  CHECK(dm.memory_bytes >= 5000);
+  void* mapped =
+      mmap(nullptr, dm.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reply.fds[0].get(), 0);
+  CHECK(mapped != MAP_FAILED);
+  munmap(mapped, dm.memory_bytes);
+
+  rocemu_reg_dm_mr region{};
+  region.pd = p.pd;
+  region.dm = dm.dm;
+  region.access = 1u << 5 | 1;
+  region.offset_bytes = 1000;
+  region.length_bytes = 4000;
+  const auto keys = p.client.call(ROCEMU_OP_REG_DM_MR, region);
+  CHECK(keys.header.status == 0);
+  CHECK(p.client.call_handle(ROCEMU_OP_FREE_DM, dm.dm).header.status == EBUSY);
+  CHECK(p.client.call_handle(ROCEMU_OP_DEREG_MR, keys.as<rocemu_reg_mr_reply>().mr).header.status ==
+        0);
+  region.length_bytes = 4001;
+  CHECK(p.client.call(ROCEMU_OP_REG_DM_MR, region).header.status == EINVAL);
+  region.length_bytes = 0;
+  region.reserved = 1;
+  CHECK(p.client.call(ROCEMU_OP_REG_DM_MR, region).header.status == EINVAL);
+  CHECK(p.client.call_handle(ROCEMU_OP_FREE_DM, dm.dm).header.status == 0);
+
+  ask.length_bytes = 0;
+  CHECK(p.client.call(ROCEMU_OP_ALLOC_DM, ask).header.status == EINVAL);
+  ask.length_bytes = uint64_t{1} << 60;
+  CHECK(p.client.call(ROCEMU_OP_ALLOC_DM, ask).header.status == EINVAL);
+  ask.length_bytes = 1;
+  ask.log_align = 13;
+  CHECK(p.client.call(ROCEMU_OP_ALLOC_DM, ask).header.status == EINVAL);
+}
+
+TEST_CASE("windows, null regions and new registrations come and go") {
+  NicFixture nic;
+  Program p(nic);
+  rocemu_alloc_mw ask{};
+  ask.pd = p.pd;
+  ask.type = 2;
+  const auto window = p.client.call(ROCEMU_OP_ALLOC_MW, ask);
+  CHECK(window.header.status == 0);
+  CHECK(window.as<rocemu_reg_mr_reply>().rkey != 0);
+  ask.type = 3;
+  CHECK(p.client.call(ROCEMU_OP_ALLOC_MW, ask).header.status == EINVAL);
+  const auto null_region = p.client.call_handle(ROCEMU_OP_ALLOC_NULL_MR, p.pd);
+  CHECK(null_region.header.status == 0);
+
+  const auto keys = p.client.call(ROCEMU_OP_REG_MR, p.region()).as<rocemu_reg_mr_reply>();
+  rocemu_rereg_mr again{};
+  again.mr = keys.mr;
+  again.flags = 4;
+  again.access = 3;
+  CHECK(p.client.call(ROCEMU_OP_REREG_MR, again).as<rocemu_reg_mr_reply>().rkey == keys.rkey);
+  again.mr = null_region.as<rocemu_reg_mr_reply>().mr;
+  CHECK(p.client.call(ROCEMU_OP_REREG_MR, again).header.status == EOPNOTSUPP);
+
+  rocemu_check_prefetch advice{};
+  advice.pd = p.pd;
+  advice.lkey = keys.lkey;
+  advice.iova = p.region().iova;
+  CHECK(p.client.call(ROCEMU_OP_CHECK_PREFETCH, advice).header.status == ENOENT);
+  rocemu_reg_mr on_demand = p.region();
+  on_demand.access |= 1u << 6;
+  advice.lkey = p.client.call(ROCEMU_OP_REG_MR, on_demand).as<rocemu_reg_mr_reply>().lkey;
+  CHECK(p.client.call(ROCEMU_OP_CHECK_PREFETCH, advice).as<rocemu_check_prefetch_reply>().address ==
+        advice.iova);
+
+  CHECK(p.client.call_handle(ROCEMU_OP_DEALLOC_MW, window.as<rocemu_reg_mr_reply>().mr)
+            .header.status == 0);
+  p.client.close();
+  CHECK(nic.empty_soon());
+}
+
+TEST_CASE("a CQ is resized within the device's limits") {
+  NicFixture nic;
+  Program p(nic);
+  rocemu_create_cq ask{};
+  ask.cqe = 16;
+  const auto cq = p.client.call(ROCEMU_OP_CREATE_CQ, ask).as<rocemu_create_cq_reply>().cq;
+  rocemu_resize_cq resize{};
+  resize.cq = cq;
+  resize.cqe = 100;
+  const auto reply = p.client.call(ROCEMU_OP_RESIZE_CQ, resize);
+  REQUIRE(reply.header.status == 0);
+  CHECK(reply.as<rocemu_create_cq_reply>().entries == 128);
+  CHECK(reply.fds.size() == 1);
+  resize.cqe = 0;
+  CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == EINVAL);
+  resize.cqe = UINT32_MAX;
+  CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == EINVAL);
+  resize.cqe = 1;
+  resize.cq = 77;
+  CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == EINVAL);
+}
+
+TEST_CASE("the device says what memory it can do") {
+  NicFixture nic;
+  Program p(nic);
+  const auto attr =
+      p.client.call(ROCEMU_OP_QUERY_DEVICE_EX, HeaderOnly{}).as<rocemu_device_attr_ex>();
+  CHECK(attr.max_dm_size > 0);
+  CHECK(attr.odp_general_caps == 3);
+  CHECK(attr.rc_odp_caps == 0x1f);
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,130 @@
+// Device memory: a memfd that the NIC made, which this program sees as well (ibv_alloc_dm(3)).
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "verbs_shim/abi/memory.h"
+#include "verbs_shim/provider/context.h"
+#include "verbs_shim/provider/new_object.h"
+#include "verbs_shim/provider/shared_memory.h"
+#include "verbs_shim/provider/verbs_ops.h"
+
+namespace rocemu::provider {
+namespace {
+
+struct DeviceMemory {
+  // rdma-core's struct verbs_dm.
+  struct {
+    ibv_dm dm;
+    uint32_t handle;
+  } verbs;
+  SharedMemory memory;
+  uint64_t length_bytes;
+};
+static_assert(offsetof(DeviceMemory, verbs.handle) == 32);
+
+DeviceMemory& to_memory(ibv_dm* dm) { return *reinterpret_cast<DeviceMemory*>(dm); }
+
+// Copies are of whole words, as on the devices that have such memory.
+constexpr uint64_t kWord = 4;
+
+int check_range(const DeviceMemory& memory, uint64_t offset, size_t length) {
+  if (offset % kWord != 0 || length % kWord != 0) return EINVAL;
+  return offset <= memory.length_bytes && length <= memory.length_bytes - offset ? 0 : EFAULT;
+}
+
+uint8_t* at(const DeviceMemory& memory, uint64_t offset) {
+  return static_cast<uint8_t*>(memory.memory.address) + offset;
+}
+
+int copy_to(ibv_dm* dm, uint64_t offset, const void* from, size_t length) {
+  const DeviceMemory& memory = to_memory(dm);
+  const int error = check_range(memory, offset, length);
+  if (error == 0) memcpy(at(memory, offset), from, length);
+  return error;
+}
+
+int copy_from(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
+  const DeviceMemory& memory = to_memory(dm);
+  const int error = check_range(memory, offset, length);
+  if (error == 0) memcpy(to, at(memory, offset), length);
+  return error;
+}
+
+int free_in_nic(Context& context, uint32_t handle) {
+  rocemu_handle_message request = {};
+  request.handle = handle;
+  rocemu_handle_message reply;
+  return context.call(ROCEMU_OP_FREE_DM, request, reply);
+}
+
+int allocate(Context& context, const ibv_alloc_dm_attr& attr, DeviceMemory& memory) {
+  rocemu_alloc_dm request = {};
+  request.length_bytes = attr.length;
+  request.log_align = attr.log_align_req;
+  rocemu_alloc_dm_reply reply;
+  ReceivedFds received;
+  int error = context.call(ROCEMU_OP_ALLOC_DM, request, reply, &received);
+  if (error != 0) return error;
+  error = reply.memory_bytes >= attr.length
+              ? memory.memory.map(received.get(0), reply.memory_bytes, PROT_READ | PROT_WRITE)
+              : EPROTO;
+  if (error != 0) free_in_nic(context, reply.dm);
+  memory.verbs.handle = memory.verbs.dm.handle = reply.dm;
+  memory.length_bytes = attr.length;
+  return error;
+}
+
+}  // namespace
+
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
+  int error = attr->comp_mask != 0 ? EINVAL : 0;
+  auto* memory = error == 0 ? new_object<DeviceMemory>() : nullptr;
+  if (error == 0 && memory == nullptr) error = ENOMEM;
+  if (error == 0) error = allocate(to_context(context), *attr, *memory);
+  if (error != 0) {
+    if (memory != nullptr) delete_object(memory);
+    errno = error;
+    return nullptr;
+  }
+  memory->verbs.dm.context = context;
+  memory->verbs.dm.memcpy_to_dm = copy_to;
+  memory->verbs.dm.memcpy_from_dm = copy_from;
+  return &memory->verbs.dm;
+}
+
+int free_dm(ibv_dm* dm) {
+  DeviceMemory& memory = to_memory(dm);
+  if (const int error = free_in_nic(to_context(dm->context), dm->handle); error != 0) return error;
+  memory.memory.unmap();
+  delete_object(&memory);
+  return 0;
+}
+
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t bytes, unsigned access) {
+  auto* mr = new_object<VerbsMr>();
+  if (mr == nullptr) return nullptr;
+  rocemu_reg_dm_mr request = {};
+  request.pd = pd->handle;
+  request.dm = dm->handle;
+  request.access = access;
+  request.offset_bytes = offset;
+  request.length_bytes = bytes;
+  rocemu_reg_mr_reply reply;
+  const int error = to_context(pd->context).call(ROCEMU_OP_REG_DM_MR, request, reply);
+  if (error != 0) {
+    delete_object(mr);
+    errno = error;
+    return nullptr;
+  }
+  mr->mr.context = pd->context;
+  mr->mr.pd = pd;
+  mr->mr.length = bytes;
+  mr->mr.handle = reply.mr;
+  mr->mr.lkey = reply.lkey;
+  mr->mr.rkey = reply.rkey;
+  mr->access = static_cast<int>(access);
+  return &mr->mr;
+}
+
+}  // namespace rocemu::provider
