@@ -96,7 +96,7 @@ int run(const Options& options) {
     lab.check_standing_link();
     for (const auto rows :
          {registration_rows(), local_memory_rows(), remote_memory_rows(), receive_rows(),
-          queue_rows(), state_rows(), no_answer_rows(), limit_rows()}) {
+          queue_rows(), state_rows(), no_answer_rows(), limit_rows(), window_rows()}) {
       for (const Row& row : rows) {
         if (std::strstr(row.name, options.only.c_str()) != nullptr) run_row(lab, row, tally);
       }

@@ -119,5 +119,6 @@ std::span<const Row> queue_rows();
 std::span<const Row> state_rows();
 std::span<const Row> no_answer_rows();
 std::span<const Row> limit_rows();
+std::span<const Row> window_rows();
 
 }  // namespace rocemu::e2e
