@@ -1,0 +1,60 @@
+#include "emulator/cm/interfaces.h"
+
+#include <algorithm>
+
+namespace rocemu::cm {
+namespace {
+
+bool is_link_local(const wire::Gid& gid) {
+  return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
+}
+
+// Two addresses of one network: /64 for IPv6, 10.77.0.0/16 for IPv4.
+bool same_network(const wire::Gid& a, const wire::Gid& b) {
+  const size_t prefix_bytes = a.is_ipv4_mapped() ? 14 : 8;
+  return std::equal(a.bytes.begin(), a.bytes.begin() + prefix_bytes, b.bytes.begin());
+}
+
+}  // namespace
+
+bool SocketAddress::is_any() const {
+  const size_t skipped = ipv6 ? 0 : 12;
+  return std::all_of(ip.bytes.begin() + static_cast<ptrdiff_t>(skipped), ip.bytes.end(),
+                     [](uint8_t byte) { return byte == 0; });
+}
+
+std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    const auto& gids = devices_[device].gids;
+    const auto found = std::find(gids.begin(), gids.end(), ip);
+    if (found != gids.end()) return Place{device, static_cast<uint8_t>(found - gids.begin())};
+  }
+  return std::nullopt;
+}
+
+bool Interfaces::known(const wire::Gid& ip) const {
+  return find(ip) || std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end();
+}
+
+std::optional<Place> Interfaces::source_for(const wire::Gid& destination,
+                                            std::optional<uint32_t> wanted) const {
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    if (wanted && *wanted != device) continue;
+    const auto& gids = devices_[device].gids;
+    for (size_t i = 0; i < gids.size(); ++i)
+      if (same_network(gids[i], destination)) return Place{device, static_cast<uint8_t>(i)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Place> Interfaces::first(bool ipv6) const {
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    const auto& gids = devices_[device].gids;
+    for (size_t i = 0; i < gids.size(); ++i)
+      if (gids[i].is_ipv4_mapped() != ipv6 && !is_link_local(gids[i]))
+        return Place{device, static_cast<uint8_t>(i)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rocemu::cm

@@ -1,0 +1,39 @@
+// The ports of one port space: who has bound which, by the rules that sockets have (ip(7),
+// SO_REUSEADDR in socket(7), IPV6_V6ONLY in ipv6(7)).
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "emulator/cm/interfaces.h"
+#include "emulator/cm/types.h"
+
+namespace rocemu::cm {
+
+struct Binding {
+  uint32_t owner = 0;
+  SocketAddress address;
+  bool reuse = false;
+  bool only_ipv6 = false;
+  bool listening = false;
+};
+
+class PortSpace {
+ public:
+  explicit PortSpace(uint64_t seed) : random_(seed) {}
+
+  // Binds; port 0 is replaced by a free one. The port, or EADDRINUSE, or EADDRNOTAVAIL when no port
+  // is free.
+  Result<uint16_t> bind(Binding binding);
+  // EADDRINUSE when another one listens there.
+  int listen(uint32_t owner, uint16_t port);
+  void release(uint32_t owner, uint16_t port);
+
+ private:
+  bool in_use(const Binding& binding) const;
+
+  std::multimap<uint16_t, Binding> bindings_;
+  Random random_;
+};
+
+}  // namespace rocemu::cm

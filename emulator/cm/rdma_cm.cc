@@ -1,0 +1,371 @@
+#include "emulator/cm/rdma_cm.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "emulator/wire/cma_header.h"
+
+namespace rocemu::cm {
+namespace {
+
+// rdma/rdma_user_cm.h
+constexpr uint32_t kLevelId = 0;
+constexpr uint32_t kTypeOfService = 0;
+constexpr uint32_t kReuseAddress = 1;
+constexpr uint32_t kOnlyOwnFamily = 2;
+constexpr uint32_t kAckTimeout = 3;
+constexpr uint32_t kCommunicationEstablished = 4;  // IBV_EVENT_COMM_EST
+
+bool known_qp_type(uint8_t type) {
+  return type == qp_type::kRc || type == qp_type::kUc || type == qp_type::kUd ||
+         type == qp_type::kXrcSend || type == qp_type::kXrcReceive;
+}
+
+}  // namespace
+
+RdmaCm::RdmaCm(Interfaces interfaces, uint64_t seed, const RdmaLimits& limits)
+    : interfaces_(std::move(interfaces)), limits_(limits), connections_(seed, limits.connections) {
+  for (const uint16_t space :
+       {port_space::kIpoib, port_space::kTcp, port_space::kUdp, port_space::kIb})
+    ports_.emplace(space, PortSpace(seed + space));
+}
+
+RdmaCm::~RdmaCm() = default;
+
+RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) {
+  const auto found = ids_.find(id);
+  if (found == ids_.end() || owner_of(found->second) != owner) return nullptr;
+  return &found->second;
+}
+
+const RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) const {
+  const auto found = ids_.find(id);
+  if (found == ids_.end() || owner_of(found->second) != owner) return nullptr;
+  return &found->second;
+}
+
+RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end() || found->second.owner != owner) return nullptr;
+  return &found->second;
+}
+
+// ---- channels ----
+
+Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<Bell> bell) {
+  if (channels_.size() >= limits_.max_channels) return tl::unexpected(EMFILE);
+  do ++last_channel_;
+  while (channels_.contains(last_channel_));
+  channels_.emplace(last_channel_, Channel{owner, std::move(bell)});
+  return last_channel_;
+}
+
+int RdmaCm::close_channel(TimeNs now, OwnerId owner, ChannelId channel) {
+  const Channel* closing = find_channel(owner, channel);
+  if (closing == nullptr) return EBADF;
+  // A listener takes its unanswered requests along.
+  while (!closing->ids.empty()) remove(now, ids_.at(*closing->ids.begin()));
+  channels_.erase(channel);
+  deliver(now);
+  return 0;
+}
+
+void RdmaCm::close_owner(TimeNs now, OwnerId owner) {
+  std::vector<ChannelId> theirs;
+  for (const auto& [channel, entry] : channels_)
+    if (entry.owner == owner) theirs.push_back(channel);
+  for (const ChannelId channel : theirs) close_channel(now, owner, channel);
+}
+
+Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
+  Channel* from = find_channel(owner, channel);
+  if (from == nullptr) return tl::unexpected(EBADF);
+  if (from->events.empty()) return tl::unexpected(EAGAIN);
+  RdmaEvent event = std::move(from->events.front());
+  from->events.pop_front();
+  RdmaId& id = ids_.at(event.counted);
+  ++id.events_reported;
+  if (event.type == EventType::connect_request) --id.requests_waiting;
+  if (event.group)
+    if (const auto group = groups_.find(*event.group); group != groups_.end())
+      ++group->second.events_reported;
+  return event;
+}
+
+bool RdmaCm::queue(RdmaEvent event) {
+  Channel& channel = channels_.at(ids_.at(event.counted).channel);
+  if (channel.events.size() >= limits_.max_events) {
+    ++events_lost_;
+    return false;
+  }
+  channel.events.push_back(std::move(event));
+  channel.bell->ring();
+  return true;
+}
+
+bool RdmaCm::queue_about(const RdmaId& id, EventType type, int status,
+                         std::variant<ConnectionParameters, DatagramParameters> parameters) {
+  RdmaEvent event;
+  event.type = type;
+  event.counted = event.id = id.handle;
+  event.uid = id.uid;
+  event.status = status;
+  event.parameters = std::move(parameters);
+  return queue(std::move(event));
+}
+
+std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
+                                        const std::function<bool(const RdmaEvent&)>& of) {
+  std::vector<RdmaEvent> out;
+  const auto keep = std::stable_partition(channel.events.begin(), channel.events.end(),
+                                          [&](const RdmaEvent& event) { return !of(event); });
+  std::move(keep, channel.events.end(), std::back_inserter(out));
+  channel.events.erase(keep, channel.events.end());
+  return out;
+}
+
+// ---- ids ----
+
+Result<RdmaId*> RdmaCm::new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type) {
+  if (ids_.size() >= limits_.max_ids) return tl::unexpected(ENOMEM);
+  IdHandle handle;
+  if (fresh_handle_ < limits_.max_ids) {
+    handle = fresh_handle_++;
+  } else {
+    handle = free_handles_.front();
+    free_handles_.pop_front();
+  }
+  RdmaId& id = ids_[handle];
+  id.handle = handle;
+  id.channel = channel;
+  channels_.at(channel).ids.insert(handle);
+  id.port_space = port_space;
+  id.qp_type = qp_type;
+  return &id;
+}
+
+Result<IdHandle> RdmaCm::create_id(OwnerId owner, ChannelId channel, uint64_t uid,
+                                   uint16_t port_space, uint8_t qp_type) {
+  if (find_channel(owner, channel) == nullptr) return tl::unexpected(EBADF);
+  if (!ports_.contains(port_space) || !known_qp_type(qp_type)) return tl::unexpected(EINVAL);
+  const auto id = new_id(channel, port_space, qp_type);
+  if (!id) return tl::unexpected(id.error());
+  (*id)->uid = uid;
+  return (*id)->handle;
+}
+
+void RdmaCm::drop_connection(TimeNs now, RdmaId& id) {
+  if (id.connection == 0) return;
+  by_connection_.erase(id.connection);
+  connections_.abandon(now, id.connection);
+  id.connection = 0;
+}
+
+// An id goes with its port, its connection, its groups and its events, and a listener with the
+// requests that nobody has seen.
+Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
+  const IdHandle handle = id.handle;
+  Channel& channel = channels_.at(id.channel);
+  drop_connection(now, id);
+  if (id.port_bound) ports_of(id).release(handle, id.source->port);
+  std::erase_if(listeners_, [&](const auto& entry) { return entry.second == handle; });
+  std::erase_if(groups_, [&](const auto& entry) { return entry.second.id == handle; });
+  const auto events =
+      withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
+  const Departure departure{id.events_reported, static_cast<uint32_t>(events.size())};
+  channel.ids.erase(handle);
+  ids_.erase(handle);
+  free_handles_.push_back(handle);
+  for (const RdmaEvent& event : events)
+    if (event.type == EventType::connect_request)
+      if (const auto request = ids_.find(event.id); request != ids_.end())
+        remove(now, request->second);
+  return departure;
+}
+
+Result<Departure> RdmaCm::destroy_id(TimeNs now, OwnerId owner, IdHandle handle) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return tl::unexpected(ENOENT);
+  const Departure departure = remove(now, *id);
+  deliver(now);
+  return departure;
+}
+
+Result<Departure> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId from, ChannelId to) {
+  RdmaId* id = find(owner, handle);
+  Channel* source = find_channel(owner, from);
+  Channel* target = find_channel(owner, to);
+  if (id == nullptr || id->channel != from) return tl::unexpected(ENOENT);
+  if (source == nullptr || target == nullptr) return tl::unexpected(EBADF);
+  if (from == to) return Departure{id->events_reported, 0};
+  auto events = withdraw(*source, [&](const RdmaEvent& event) { return event.counted == handle; });
+  const auto move = [&](RdmaId& moved) {
+    source->ids.erase(moved.handle);
+    target->ids.insert(moved.handle);
+    moved.channel = to;
+  };
+  move(*id);
+  // Requests that nobody has seen follow their listener.
+  for (RdmaEvent& event : events) {
+    if (event.type == EventType::connect_request) move(ids_.at(event.id));
+    target->events.push_back(std::move(event));
+    target->bell->ring();
+  }
+  return Departure{id->events_reported, static_cast<uint32_t>(events.size())};
+}
+
+Result<const RdmaId*> RdmaCm::query(OwnerId owner, IdHandle handle) const {
+  const RdmaId* id = find(owner, handle);
+  if (id == nullptr) return tl::unexpected(ENOENT);
+  return id;
+}
+
+// ---- addresses ----
+
+int RdmaCm::take_port(RdmaId& id, const SocketAddress& address) {
+  const auto port =
+      ports_of(id).bind({id.handle, address, id.reuse, id.only_ipv6, /*listening=*/false});
+  if (!port) return port.error();
+  id.source = address;
+  id.source->port = *port;
+  id.port_bound = true;
+  return 0;
+}
+
+int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (id->state != IdState::idle) return EINVAL;
+  std::optional<Place> place;
+  if (!address.is_any()) {
+    place = interfaces_.find(address.ip);
+    if (!place) return EADDRNOTAVAIL;
+  }
+  if (const int error = take_port(*id, address)) return error;
+  id->place = place;
+  id->state = IdState::bound;
+  return 0;
+}
+
+int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
+                            const std::optional<SocketAddress>& source,
+                            const SocketAddress& destination) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (id->state != IdState::idle && id->state != IdState::bound) return EINVAL;
+  if (id->state == IdState::idle && source && !source->is_any())
+    if (const int error = bind(owner, handle, *source)) return error;
+  if (id->source && id->source->ipv6 != destination.ipv6) {
+    if (!id->source->is_any()) return EINVAL;
+    id->source->ipv6 = destination.ipv6;
+  }
+
+  SocketAddress to = destination;
+  if (to.is_any()) {
+    const auto first = interfaces_.first(to.ipv6);
+    if (first) to.ip = interfaces_.gid(*first);
+  }
+  std::optional<uint32_t> device;
+  if (id->place) device = id->place->device;
+  // An address of ours on another network than the destination's is no way to it.
+  auto from = id->place;
+  const auto by_network = interfaces_.source_for(to.ip, device);
+  if (!from) from = by_network;
+
+  int status = 0;
+  if (!by_network) {
+    status = -ENETUNREACH;
+  } else if (!interfaces_.known(to.ip)) {
+    status = -EHOSTUNREACH;
+  }
+  if (status != 0) {
+    queue_about(*id, EventType::address_error, status);
+    return 0;
+  }
+  SocketAddress address = id->source.value_or(SocketAddress{});
+  address.ipv6 = to.ipv6;
+  address.ip = interfaces_.gid(*from);
+  if (!id->port_bound) {
+    address.port = source ? source->port : 0;
+    if (const int error = take_port(*id, address)) return error;
+  } else {
+    id->source = address;
+  }
+  id->place = from;
+  id->destination = to;
+  id->state = IdState::address_resolved;
+  queue_about(*id, EventType::address_resolved, 0);
+  return 0;
+}
+
+int RdmaCm::resolve_route(OwnerId owner, IdHandle handle) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (id->state != IdState::address_resolved) return EINVAL;
+  id->state = IdState::route_resolved;
+  queue_about(*id, EventType::route_resolved, 0);
+  return 0;
+}
+
+int RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (id->state == IdState::idle) {
+    SocketAddress any;
+    any.ip.bytes[10] = any.ip.bytes[11] = 0xff;
+    if (const int error = bind(owner, handle, any)) return error;
+  }
+  if (id->state != IdState::bound) return EINVAL;
+  if (const int error = ports_of(*id).listen(handle, id->source->port)) return error;
+  id->state = IdState::listening;
+  id->backlog = backlog == 0 || backlog > limits_.max_backlog ? limits_.max_backlog : backlog;
+  listeners_.emplace(wire::ip_cm_service_id(id->port_space, id->source->port), handle);
+  return 0;
+}
+
+int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t name,
+                       std::span<const std::byte> value) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (level != kLevelId) return ENOSYS;
+  const auto flag = [&](bool& option) {
+    int number = 0;
+    if (value.size() != sizeof(number)) return EINVAL;
+    std::memcpy(&number, value.data(), sizeof(number));
+    option = number != 0;
+    return 0;
+  };
+  switch (name) {
+    case kTypeOfService:
+      if (value.size() != 1) return EINVAL;
+      id->traffic_class = std::to_integer<uint8_t>(value[0]);
+      return 0;
+    case kReuseAddress:
+      if (id->state != IdState::idle) return EINVAL;
+      return flag(id->reuse);
+    case kOnlyOwnFamily:
+      if (id->state != IdState::idle) return EINVAL;
+      return flag(id->only_ipv6);
+    case kAckTimeout:
+      if (value.size() != 1) return EINVAL;
+      if (std::to_integer<uint8_t>(value[0]) > 31) return EINVAL;
+      id->ack_timeout = std::to_integer<uint8_t>(value[0]);
+      return 0;
+    default:
+      return ENOSYS;
+  }
+}
+
+int RdmaCm::notify(TimeNs now, OwnerId owner, IdHandle handle, uint32_t async_event) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  if (id->connection == 0 || async_event != kCommunicationEstablished) return EINVAL;
+  const Connection* connection = connections_.find(id->connection);
+  if (connection != nullptr && connection->state == ConnectionState::established) return EISCONN;
+  if (!connections_.establish(id->connection)) return EINVAL;
+  deliver(now);
+  return 0;
+}
+
+}  // namespace rocemu::cm

@@ -1,0 +1,163 @@
+// The ids of librdmacm (rdma_cm(7)): addresses and ports, listeners, connections, multicast groups,
+// and event channels. All programs of a NIC share one, as they share ports.
+//
+// Sans-IO as Connections is, which it stands on. Events are queued for each channel and taken by
+// next_event(); the channel's bell rings once for each. Errors are positive errno values, those
+// that the kernel's rdma_ucm answers with.
+//
+// Everything belongs to an owner, which can name nothing of another's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/cm/connections.h"
+#include "emulator/cm/interfaces.h"
+#include "emulator/cm/port_space.h"
+#include "emulator/cm/rdma_id.h"
+#include "emulator/cm/types.h"
+
+namespace rocemu::cm {
+
+// Told of each event as it is queued.
+class Bell {
+ public:
+  virtual ~Bell() = default;
+  virtual void ring() noexcept = 0;
+};
+
+struct RdmaLimits {
+  size_t max_ids = 65536;  // librdmacm's own index ends there
+  size_t max_channels = 65536;
+  size_t max_events = 60000;  // that wait in one channel; a pipe has room for 65536 rings
+  size_t max_groups = 4096;
+  uint32_t max_backlog = 1024;
+  ConnectionLimits connections;
+};
+
+// What destroying, leaving and migrating tell.
+struct Departure {
+  uint32_t events_reported = 0;   // events about the object that were ever taken
+  uint32_t events_withdrawn = 0;  // rings of its channel that no event stands behind any more
+};
+
+class RdmaCm {
+ public:
+  RdmaCm(Interfaces interfaces, uint64_t seed, const RdmaLimits& limits = {});
+  ~RdmaCm();
+
+  Result<ChannelId> open_channel(OwnerId owner, std::unique_ptr<Bell> bell);
+  // With it all its ids are destroyed.
+  int close_channel(TimeNs now, OwnerId owner, ChannelId channel);
+  // All channels of a program.
+  void close_owner(TimeNs now, OwnerId owner);
+
+  Result<IdHandle> create_id(OwnerId owner, ChannelId channel, uint64_t uid, uint16_t port_space,
+                             uint8_t qp_type);
+  Result<Departure> destroy_id(TimeNs now, OwnerId owner, IdHandle id);
+  Result<Departure> migrate_id(OwnerId owner, IdHandle id, ChannelId from, ChannelId to);
+
+  int bind(OwnerId owner, IdHandle id, const SocketAddress& address);
+  int resolve_address(OwnerId owner, IdHandle id, const std::optional<SocketAddress>& source,
+                      const SocketAddress& destination);
+  int resolve_route(OwnerId owner, IdHandle id);
+  int listen(OwnerId owner, IdHandle id, uint32_t backlog);
+  int connect(TimeNs now, OwnerId owner, IdHandle id, const ConnectionParameters& parameters);
+  // With parameters it answers a connect_request, and `uid` is the id's from now on; without, it
+  // confirms a connect_response.
+  int accept(TimeNs now, OwnerId owner, IdHandle id, uint64_t uid,
+             const ConnectionParameters* parameters);
+  int reject(TimeNs now, OwnerId owner, IdHandle id, uint8_t reason, const PrivateData& data);
+  int disconnect(TimeNs now, OwnerId owner, IdHandle id);
+  int notify(TimeNs now, OwnerId owner, IdHandle id, uint32_t async_event);
+  int set_option(OwnerId owner, IdHandle id, uint32_t level, uint32_t name,
+                 std::span<const std::byte> value);
+  Result<QpSetup> qp_setup(OwnerId owner, IdHandle id, uint32_t qp_state) const;
+  Result<const RdmaId*> query(OwnerId owner, IdHandle id) const;
+
+  Result<GroupHandle> join(OwnerId owner, IdHandle id, uint64_t uid, const SocketAddress& group);
+  Result<Departure> leave(OwnerId owner, GroupHandle group);
+
+  // EAGAIN when there is none.
+  Result<RdmaEvent> next_event(OwnerId owner, ChannelId channel);
+
+  void on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad);
+  void on_timeout(TimeNs now);
+  TimeNs next_deadline() const { return connections_.next_deadline(); }
+  bool next_mad(OutgoingMad& mad) { return connections_.next_mad(mad); }
+
+  const Interfaces& interfaces() const { return interfaces_; }
+  const Connections& connections() const { return connections_; }
+  const std::map<IdHandle, RdmaId>& ids() const { return ids_; }
+  size_t channel_count() const { return channels_.size(); }
+  size_t group_count() const { return groups_.size(); }
+  uint64_t events_lost() const { return events_lost_; }  // for want of room in their channel
+  OwnerId owner_of(const RdmaId& id) const { return channels_.at(id.channel).owner; }
+
+ private:
+  struct Channel {
+    OwnerId owner = 0;
+    std::unique_ptr<Bell> bell;
+    std::deque<RdmaEvent> events{};
+    std::set<IdHandle> ids{};
+  };
+  struct Group {
+    IdHandle id = 0;
+    uint64_t uid = 0;
+    uint32_t events_reported = 0;
+  };
+
+  RdmaId* find(OwnerId owner, IdHandle id);
+  const RdmaId* find(OwnerId owner, IdHandle id) const;
+  Channel* find_channel(OwnerId owner, ChannelId channel);
+  PortSpace& ports_of(const RdmaId& id) { return ports_.at(id.port_space); }
+  Result<RdmaId*> new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type);
+  Departure remove(TimeNs now, RdmaId& id);
+  void drop_connection(TimeNs now, RdmaId& id);
+  // Takes out the events that `of` picks.
+  std::vector<RdmaEvent> withdraw(Channel& channel,
+                                  const std::function<bool(const RdmaEvent&)>& of);
+  bool queue(RdmaEvent event);
+  bool queue_about(const RdmaId& id, EventType type, int status,
+                   std::variant<ConnectionParameters, DatagramParameters> parameters = {});
+  int take_port(RdmaId& id, const SocketAddress& address);
+
+  int connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);
+  int connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);
+  int accept_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);
+  int accept_datagram(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);
+
+  void deliver(TimeNs now);
+  void deliver(TimeNs now, const ConnectionEvent& event);
+  void on_request(TimeNs now, const ConnectionEvent& event, std::span<const std::byte> data);
+  RdmaId* listener_for(const Connection& connection, const SocketAddress& local, uint8_t qp_type);
+  void on_reply(RdmaId& id, const wire::CmRep& rep);
+  void on_rejected(RdmaId& id, const wire::CmRej& rej);
+  void on_sidr_reply(RdmaId& id, const wire::CmSidrRep& rep);
+  AddressVector address_to(const RdmaId& id) const;
+
+  Interfaces interfaces_;
+  RdmaLimits limits_;
+  Connections connections_;
+  std::map<uint16_t, PortSpace> ports_;
+  std::map<ChannelId, Channel> channels_;
+  std::map<IdHandle, RdmaId> ids_;
+  std::deque<IdHandle> free_handles_;
+  IdHandle fresh_handle_ = 0;
+  std::unordered_map<CommId, IdHandle> by_connection_;
+  std::multimap<uint64_t, IdHandle> listeners_;  // by service id
+  std::map<GroupHandle, Group> groups_;
+  ChannelId last_channel_ = 0;
+  GroupHandle last_group_ = 0;
+  uint64_t events_lost_ = 0;
+};
+
+}  // namespace rocemu::cm

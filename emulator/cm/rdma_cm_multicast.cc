@@ -1,0 +1,64 @@
+// Multicast groups. A group's GID is its IP address; on the NIC's own network nobody has to be told
+// of members, so that joining is over at once. A QP is attached to the group by verbs.
+#include <cerrno>
+
+#include "emulator/cm/rdma_cm.h"
+
+namespace rocemu::cm {
+namespace {
+
+constexpr uint32_t kMulticastQpn = 0xffffff;
+constexpr uint8_t kHopLimit = 1;  // as Linux has it for RoCE
+constexpr uint16_t kMulticastLid = 0xc000;
+
+bool is_multicast(const SocketAddress& address) {
+  return address.ipv6 ? address.ip.bytes[0] == 0xff : (address.ip.bytes[12] & 0xf0) == 0xe0;
+}
+
+}  // namespace
+
+Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
+                                 const SocketAddress& group) {
+  RdmaId* id = find(owner, handle);
+  if (id == nullptr) return tl::unexpected(ENOENT);
+  if (!id->datagram() || !id->place || id->state == IdState::listening || !is_multicast(group))
+    return tl::unexpected(EINVAL);
+  if (groups_.size() >= limits_.max_groups) return tl::unexpected(ENOMEM);
+  do ++last_group_;
+  while (groups_.contains(last_group_));
+  groups_.emplace(last_group_, Group{handle, uid, 0});
+
+  DatagramParameters parameters;
+  parameters.qpn = kMulticastQpn;
+  parameters.qkey = kDatagramQkey;
+  parameters.address.dgid = group.ip;
+  parameters.address.sgid_index = id->place->gid_index;
+  parameters.address.hop_limit = kHopLimit;
+  parameters.address.traffic_class = id->traffic_class;
+  parameters.address.dlid = kMulticastLid;
+  RdmaEvent event;
+  event.type = EventType::multicast_join;
+  event.counted = event.id = handle;
+  event.group = last_group_;
+  event.uid = uid;
+  event.parameters = parameters;
+  if (!queue(std::move(event))) {
+    groups_.erase(last_group_);
+    return tl::unexpected(ENOMEM);
+  }
+  return last_group_;
+}
+
+Result<Departure> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
+  const auto group = groups_.find(handle);
+  if (group == groups_.end()) return tl::unexpected(ENOENT);
+  RdmaId* id = find(owner, group->second.id);
+  if (id == nullptr) return tl::unexpected(ENOENT);
+  const auto events = withdraw(channels_.at(id->channel),
+                               [&](const RdmaEvent& event) { return event.group == handle; });
+  const Departure departure{group->second.events_reported, static_cast<uint32_t>(events.size())};
+  groups_.erase(group);
+  return departure;
+}
+
+}  // namespace rocemu::cm

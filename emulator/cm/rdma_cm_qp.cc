@@ -1,0 +1,131 @@
+// What a connection's QP has to be set to (ibv_modify_qp(3)), for rdma_init_qp_attr.
+#include <cerrno>
+
+#include "emulator/cm/rdma_cm.h"
+
+namespace rocemu::cm {
+namespace {
+
+constexpr uint8_t kHopLimit = 64;
+
+// enum ibv_qp_state
+constexpr uint32_t kInit = 1;
+constexpr uint32_t kReadyToReceive = 2;
+constexpr uint32_t kReadyToSend = 3;
+
+// enum ibv_qp_attr_mask
+enum Mask : uint32_t {
+  kState = 1u << 0,
+  kAccessFlags = 1u << 3,
+  kPkeyIndex = 1u << 4,
+  kPort = 1u << 5,
+  kQkey = 1u << 6,
+  kAv = 1u << 7,
+  kPathMtu = 1u << 8,
+  kTimeout = 1u << 9,
+  kRetryCount = 1u << 10,
+  kRnrRetry = 1u << 11,
+  kRqPsn = 1u << 12,
+  kMaxQpRdAtomic = 1u << 13,
+  kMinRnrTimer = 1u << 15,
+  kSqPsn = 1u << 16,
+  kMaxDestRdAtomic = 1u << 17,
+  kDestQpn = 1u << 20,
+};
+
+// enum ibv_access_flags
+constexpr uint32_t kRemoteWrite = 2;
+constexpr uint32_t kRemoteRead = 4;
+constexpr uint32_t kRemoteAtomic = 8;
+
+bool peer_known(const Connection& connection) {
+  switch (connection.state) {
+    case ConnectionState::req_received:
+    case ConnectionState::rep_sent:
+    case ConnectionState::rep_received:
+    case ConnectionState::established:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Initiators send; receivers of XRC answer only. Others do both.
+bool initiates(const RdmaId& id) {
+  return id.qp_type == qp_type::kRc || id.qp_type == qp_type::kXrcSend;
+}
+bool responds(const RdmaId& id) {
+  return id.qp_type == qp_type::kRc || id.qp_type == qp_type::kXrcReceive;
+}
+
+}  // namespace
+
+AddressVector RdmaCm::address_to(const RdmaId& id) const {
+  AddressVector address;
+  address.dgid = id.destination->ip;
+  address.sgid_index = id.place->gid_index;
+  address.hop_limit = kHopLimit;
+  address.traffic_class = id.traffic_class;
+  if (const Connection* connection = connections_.find(id.connection)) {
+    address.flow_label = connection->flow_label;
+    if (!id.datagram()) address.traffic_class = connection->traffic_class;
+  }
+  return address;
+}
+
+Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_state) const {
+  const RdmaId* id = find(owner, handle);
+  if (id == nullptr) return tl::unexpected(ENOENT);
+  if (!id->place) return tl::unexpected(EINVAL);
+  const Connection* connection = connections_.find(id->connection);
+  QpSetup setup;
+  setup.state = static_cast<uint8_t>(qp_state);
+  setup.mask = kState;
+  if (qp_state == kInit) {
+    setup.mask |= kPkeyIndex | kPort;
+    if (id->datagram()) {
+      setup.mask |= kQkey;
+      setup.qkey = kDatagramQkey;
+      return setup;
+    }
+    setup.mask |= kAccessFlags;
+    if (connection != nullptr) {
+      setup.access_flags = kRemoteWrite;
+      if (connection->responder_resources != 0) setup.access_flags |= kRemoteRead | kRemoteAtomic;
+    }
+    return setup;
+  }
+  if (id->datagram() || connection == nullptr || !peer_known(*connection))
+    return tl::unexpected(EINVAL);
+  switch (qp_state) {
+    case kReadyToReceive:
+      setup.mask |= kAv | kPathMtu | kDestQpn | kRqPsn;
+      setup.address = address_to(*id);
+      setup.path_mtu = connection->path_mtu;
+      setup.destination_qpn = connection->remote_qpn.value;
+      setup.receive_psn = connection->receive_psn.value();
+      if (responds(*id)) {
+        setup.mask |= kMaxDestRdAtomic | kMinRnrTimer;
+        setup.max_dest_rd_atomic = connection->responder_resources;
+      }
+      return setup;
+    case kReadyToSend:
+      setup.mask |= kSqPsn;
+      setup.send_psn = connection->send_psn.value();
+      if (initiates(*id)) {
+        setup.mask |= kRetryCount | kRnrRetry | kMaxQpRdAtomic;
+        setup.retry_count = connection->retry_count;
+        setup.rnr_retry = connection->rnr_retry_count;
+        setup.max_rd_atomic = connection->initiator_depth;
+      }
+      if (initiates(*id) || responds(*id)) {
+        setup.mask |= kTimeout;
+        setup.timeout = id->ack_timeout.value_or(connection->ack_timeout);
+      }
+      return setup;
+    default:
+      return tl::unexpected(EINVAL);
+  }
+}
+
+}  // namespace rocemu::cm

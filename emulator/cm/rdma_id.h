@@ -1,0 +1,156 @@
+// What librdmacm's calls are about: ids, their parameters and their events. Numbers as in
+// rdma/rdma_user_cm.h and rdma/rdma_cma.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "emulator/cm/connection.h"
+#include "emulator/cm/interfaces.h"
+
+namespace rocemu::cm {
+
+using OwnerId = uint32_t;    // a program
+using ChannelId = uint32_t;  // one opened /dev/infiniband/rdma_cm
+using IdHandle = uint32_t;   // an id, as the program knows it
+using GroupHandle = uint32_t;
+
+namespace port_space {
+inline constexpr uint16_t kIpoib = 0x0002;
+inline constexpr uint16_t kTcp = 0x0106;
+inline constexpr uint16_t kUdp = 0x0111;
+inline constexpr uint16_t kIb = 0x013f;
+}  // namespace port_space
+
+// enum ibv_qp_type
+namespace qp_type {
+inline constexpr uint8_t kRc = 2;
+inline constexpr uint8_t kUc = 3;
+inline constexpr uint8_t kUd = 4;
+inline constexpr uint8_t kXrcSend = 9;
+inline constexpr uint8_t kXrcReceive = 10;
+}  // namespace qp_type
+
+inline constexpr uint32_t kDatagramQkey = 0x01234567;  // RDMA_UDP_QKEY
+inline constexpr size_t kMaxPrivateDataBytes = 256;
+
+// enum rdma_cm_event_type
+enum class EventType : uint32_t {
+  address_resolved = 0,
+  address_error = 1,
+  route_resolved = 2,
+  route_error = 3,
+  connect_request = 4,
+  connect_response = 5,
+  connect_error = 6,
+  unreachable = 7,
+  rejected = 8,
+  established = 9,
+  disconnected = 10,
+  device_removal = 11,
+  multicast_join = 12,
+  multicast_error = 13,
+  address_change = 14,
+  timewait_exit = 15,
+};
+
+struct PrivateData {
+  std::array<std::byte, kMaxPrivateDataBytes> bytes{};
+  uint8_t length = 0;
+};
+
+// struct rdma_conn_param
+struct ConnectionParameters {
+  PrivateData data;
+  uint32_t qpn = 0;
+  bool srq = false;
+  uint8_t responder_resources = 0;
+  uint8_t initiator_depth = 0;
+  bool flow_control = false;
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry_count = 0;
+};
+
+struct AddressVector {
+  wire::Gid dgid{};
+  uint8_t sgid_index = 0;
+  uint32_t flow_label = 0;
+  uint8_t hop_limit = 0;
+  uint8_t traffic_class = 0;
+  uint16_t dlid = 0;
+};
+
+// struct rdma_ud_param
+struct DatagramParameters {
+  PrivateData data;
+  uint32_t qpn = 0;
+  uint32_t qkey = 0;
+  AddressVector address;
+};
+
+struct RdmaEvent {
+  EventType type = EventType::address_resolved;
+  IdHandle counted = 0;  // the id (or the listener) whose events_reported it is among
+  IdHandle id = 0;       // what it is about: for connect_request the new id
+  std::optional<GroupHandle> group;
+  uint64_t uid = 0;
+  int32_t status = 0;  // 0, a negative errno, or the reason of a REJ
+  std::variant<ConnectionParameters, DatagramParameters> parameters;
+};
+
+enum class IdState : uint8_t {
+  idle,
+  bound,
+  address_resolved,
+  route_resolved,
+  listening,
+  connecting,  // from CONNECT or the peer's REQ on, as long as `connection` lives
+  disconnected,
+};
+
+struct RdmaId {
+  IdHandle handle = 0;
+  ChannelId channel = 0;
+  uint64_t uid = 0;  // 0: a new connection that the program has not accepted yet
+  uint16_t port_space = 0;
+  uint8_t qp_type = 0;
+  IdState state = IdState::idle;
+  std::optional<SocketAddress> source;
+  std::optional<SocketAddress> destination;
+  bool port_bound = false;
+  std::optional<Place> place;  // the device and GID it is tied to
+  bool reuse = false;
+  bool only_ipv6 = false;
+  uint8_t traffic_class = 0;
+  std::optional<uint8_t> ack_timeout;
+  CommId connection = 0;  // 0: none
+  uint32_t backlog = 0;
+  uint32_t requests_waiting = 0;  // connect_request events that the program has not taken
+  uint32_t events_reported = 0;
+
+  bool datagram() const { return qp_type == qp_type::kUd; }
+};
+
+// Attributes for a QP, with the bits of enum ibv_qp_attr_mask.
+struct QpSetup {
+  uint32_t mask = 0;
+  uint8_t state = 0;
+  uint8_t path_mtu = 0;
+  uint32_t qkey = 0;
+  uint32_t receive_psn = 0;
+  uint32_t send_psn = 0;
+  uint32_t destination_qpn = 0;
+  uint32_t access_flags = 0;
+  AddressVector address;
+  uint8_t max_rd_atomic = 0;
+  uint8_t max_dest_rd_atomic = 0;
+  uint8_t min_rnr_timer = 0;
+  uint8_t timeout = 0;
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry = 0;
+};
+
+}  // namespace rocemu::cm

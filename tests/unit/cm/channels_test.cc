@@ -1,0 +1,129 @@
+// Channels, owners, and how many events about an id were ever reported, on which librdmacm's
+// rdma_destroy_id waits.
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "tests/unit/cm/hosts.h"
+
+namespace rocemu::cm::test {
+namespace {
+
+class SilentBell final : public Bell {
+ public:
+  void ring() noexcept override {}
+};
+
+TEST_CASE("Every event rings once, and destroying tells how many were taken and how many not") {
+  Hosts hosts;
+  const IdHandle id = hosts.a.resolved(1, hosts.a.ipv4(1));
+  CHECK(hosts.a.rings == 2);
+  REQUIRE(hosts.a.connect(id) == 0);
+  hosts.run();  // nobody listens: a rejection waits
+  CHECK(hosts.a.rings == 3);
+  const Departure departure = *hosts.a.cm.destroy_id(hosts.now, kProgram, id);
+  CHECK(departure.events_reported == 2);
+  CHECK(departure.events_withdrawn == 1);
+  CHECK_FALSE(hosts.a.take());
+  CHECK(hosts.a.cm.destroy_id(hosts.now, kProgram, id).error() == ENOENT);
+}
+
+TEST_CASE("A listener goes with the requests nobody has seen, which are refused") {
+  Hosts hosts;
+  const IdHandle listener = hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  CHECK(hosts.b.cm.ids().size() == 2);
+  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, listener)->events_withdrawn == 1);
+  CHECK(hosts.b.cm.ids().empty());
+  hosts.run();
+  hosts.a.expect(EventType::rejected);
+}
+
+TEST_CASE("An id moves to another channel with its events") {
+  Hosts hosts;
+  RdmaCm& cm = hosts.a.cm;
+  const ChannelId second = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  const IdHandle id = hosts.a.new_id(1);
+  REQUIRE(cm.resolve_address(kProgram, id, std::nullopt, hosts.a.ipv4(1)) == 0);
+  CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel).error() == ENOENT);
+  CHECK(cm.migrate_id(kProgram, id, hosts.a.channel, 99).error() == EBADF);
+  const Departure departure = *cm.migrate_id(kProgram, id, hosts.a.channel, second);
+  CHECK(departure.events_reported == 0);
+  CHECK(departure.events_withdrawn == 1);
+  CHECK_FALSE(hosts.a.take());
+  CHECK(cm.next_event(kProgram, second)->type == EventType::address_resolved);
+  CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel)->events_reported == 1);
+  CHECK(cm.close_channel(0, kProgram, second) == 0);
+  CHECK(cm.ids().size() == 1);
+}
+
+TEST_CASE("A program cannot name what is another's") {
+  constexpr OwnerId kOther = 2;
+  Hosts hosts;
+  RdmaCm& cm = hosts.a.cm;
+  const IdHandle id = hosts.a.new_id(1);
+  CHECK(cm.create_id(kOther, hosts.a.channel, 1, port_space::kTcp, qp_type::kRc).error() == EBADF);
+  CHECK(cm.bind(kOther, id, hosts.a.ipv4()) == ENOENT);
+  CHECK(cm.destroy_id(0, kOther, id).error() == ENOENT);
+  CHECK(cm.query(kOther, id).error() == ENOENT);
+  CHECK(cm.next_event(kOther, hosts.a.channel).error() == EBADF);
+  CHECK(cm.close_channel(0, kOther, hosts.a.channel) == EBADF);
+}
+
+TEST_CASE("With a program go all of its channels, ids and ports, and its peers are told") {
+  Hosts hosts;
+  connected(hosts);
+  hosts.b.cm.close_owner(hosts.now, kProgram);
+  hosts.run();
+  hosts.a.expect(EventType::disconnected);
+  CHECK(hosts.b.cm.ids().empty());
+  CHECK(hosts.b.cm.channel_count() == 0);
+  hosts.a.cm.close_owner(hosts.now, kProgram);
+  CHECK(hosts.settle(10'000 * kMs));
+  CHECK(hosts.clean());
+}
+
+TEST_CASE("Tables are bounded, and what finds no room is said so") {
+  RdmaLimits limits;
+  limits.max_ids = 2;
+  limits.max_channels = 1;
+  limits.max_events = 1;
+  Hosts hosts(1, {}, limits);
+  RdmaCm& cm = hosts.a.cm;
+  CHECK(cm.open_channel(kProgram, std::make_unique<SilentBell>()).error() == EMFILE);
+  const IdHandle first = hosts.a.new_id(1);
+  const IdHandle second = hosts.a.new_id(2);
+  const auto create = [&] {
+    return cm.create_id(kProgram, hosts.a.channel, 3, port_space::kTcp, qp_type::kRc);
+  };
+  CHECK(create().error() == ENOMEM);
+  CHECK(cm.resolve_address(kProgram, first, std::nullopt, hosts.a.ipv4(1)) == 0);
+  CHECK(cm.resolve_address(kProgram, second, std::nullopt, hosts.a.ipv4(1)) == 0);
+  CHECK(cm.events_lost() == 1);
+  hosts.a.destroy(first);
+  CHECK(create().has_value());
+}
+
+TEST_CASE("A new connection's events are kept from the program until it has accepted") {
+  Hosts hosts;
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  const IdHandle server = hosts.b.expect(EventType::connect_request).id;
+  hosts.a.destroy(client);
+  hosts.run();
+  CHECK_FALSE(hosts.b.take());
+  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, server)->events_reported == 0);
+}
+
+TEST_CASE("What nobody knows as a port space or a type of QP is refused") {
+  Hosts hosts;
+  RdmaCm& cm = hosts.a.cm;
+  CHECK(cm.create_id(kProgram, hosts.a.channel, 1, 0x1234, qp_type::kRc).error() == EINVAL);
+  CHECK(cm.create_id(kProgram, hosts.a.channel, 1, port_space::kTcp, 0).error() == EINVAL);
+}
+
+}  // namespace
+}  // namespace rocemu::cm::test
