@@ -62,6 +62,9 @@ Daemon::Daemon(const Options& options)
   for (const impairment::Assignment& assignment : options.impair)
     set_links(switch_, assignment, nic_.devices);
 
+  cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_);
+  nic_.cm = cm_.get();
+
   const size_t max_sessions =
       size_t{options.limits.max_contexts} * options.devices + kControlConnections;
   // The socket first: whoever has it may replace the tree.

@@ -13,6 +13,7 @@
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/pcap.h"
 #include "dpdk_io/switch.h"
+#include "emulator/daemon/cm_service.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/gid_directory.h"
 #include "emulator/daemon/listener.h"
@@ -49,6 +50,7 @@ class Daemon {
   boost::asio::io_context io_;
   Engine engine_;
   Nic nic_;
+  std::unique_ptr<CmService> cm_;
   std::unique_ptr<SysfsTree> sysfs_;
   std::unique_ptr<Listener> listener_;
   boost::asio::signal_set signals_;

@@ -66,6 +66,10 @@ class Engine {
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
   device::Hca& hca(uint32_t index) { return *devices_[index]->hca; }
   const dpdk_io::Port& port(uint32_t index) const { return devices_[index]->frames.port(); }
+  // Sends a frame out of a device's port. False when too many wait.
+  bool send_frame(uint32_t device, std::vector<std::byte> frame) {
+    return devices_[device]->frames.queue(std::move(frame));
+  }
   const EngineStats& stats() const { return stats_; }
   EngineContext& add_context(std::unique_ptr<EngineContext> context);
   void close_context(EngineContext& context);

@@ -32,6 +32,11 @@ bool EventPipe::async_event(uint64_t element, uint32_t event_type) noexcept {
   return write(&event, sizeof(event));
 }
 
+bool EventPipe::token() noexcept {
+  const uint8_t byte = 0;
+  return write(&byte, sizeof(byte));
+}
+
 // At most PIPE_BUF bytes, which a pipe takes whole or not at all (pipe(7)). Nobody waits for the
 // events of a pipe without a reader (EPIPE): they count as delivered.
 bool EventPipe::write(const void* event, size_t bytes) noexcept {

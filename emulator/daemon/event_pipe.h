@@ -24,6 +24,8 @@ class EventPipe final : public device::EventChannel {
 
   bool completion_event(uint64_t cq_user_pointer) noexcept override;
   bool async_event(uint64_t element, uint32_t event_type) noexcept override;
+  // A byte that says no more than that there is something. False when the pipe is full.
+  bool token() noexcept;
 
  private:
   explicit EventPipe(UniqueFd fd) : fd_(std::move(fd)) {}

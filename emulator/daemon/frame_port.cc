@@ -30,11 +30,29 @@ unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint
 unsigned FramePort::transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
   sent_ = 0;
   if (waiting_ != 0) hand_to_port(now);
+  if (!queued_.empty()) send_queued(now);
   if (waiting_ == 0 && endpoint.wants_transmit()) {
     endpoint.transmit(now, *this, kBurst);
     hand_to_port(now);
   }
   return sent_;
+}
+
+bool FramePort::queue(std::vector<std::byte> frame) {
+  if (queued_.size() >= kMaxQueued || frame.size() > transport::kMaxFrameBytes) return false;
+  queued_.push_back(std::move(frame));
+  return true;
+}
+
+void FramePort::send_queued(transport::TimeNs now) noexcept {
+  transport::FrameBuffer buffer;
+  while (!queued_.empty() && allocate(buffer)) {
+    const std::vector<std::byte>& frame = queued_.front();
+    std::copy(frame.begin(), frame.end(), buffer.data);
+    send(buffer, static_cast<uint32_t>(frame.size()));
+    queued_.pop_front();
+  }
+  hand_to_port(now);
 }
 
 bool FramePort::allocate(transport::FrameBuffer& buffer) noexcept {

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <deque>
+#include <vector>
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/port.h"
@@ -25,22 +28,29 @@ class FramePort final : private transport::FrameSink {
   // Returns how many left.
   unsigned transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept;
 
+  // Sends a whole frame, built elsewhere, at the next transmit(). False when too many wait: it is
+  // lost then.
+  bool queue(std::vector<std::byte> frame);
+
   // True while there is something to do that no descriptor will tell of.
-  bool has_work() const noexcept { return waiting_ != 0 || port_.has_work(); }
+  bool has_work() const noexcept { return waiting_ != 0 || !queued_.empty() || port_.has_work(); }
   dpdk_io::Port& port() const noexcept { return port_; }
 
  private:
   static constexpr unsigned kBurst = 64;
   static constexpr unsigned kReceiveBudget = 256;
+  static constexpr size_t kMaxQueued = 8192;
 
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
   void hand_to_port(transport::TimeNs now) noexcept;
+  void send_queued(transport::TimeNs now) noexcept;
 
   dpdk_io::Port& port_;
   dpdk_io::FramePool& pool_;
   std::array<rte_mbuf*, kBurst> burst_;  // finished frames, of which the port took none yet
+  std::deque<std::vector<std::byte>> queued_;
   unsigned waiting_ = 0;
   unsigned being_built_ = 0;
   unsigned sent_ = 0;

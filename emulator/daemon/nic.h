@@ -13,6 +13,8 @@
 
 namespace rocemu::daemon {
 
+class CmService;
+
 struct Nic {
   Engine& engine;
   std::vector<device::HcaConfig> devices;  // by device_index
@@ -21,6 +23,7 @@ struct Nic {
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   // The engine thread's; port N is device N's. nullptr: the ports are of no switch.
   dpdk_io::Switch* fabric = nullptr;
+  CmService* cm = nullptr;  // the control thread's; nullptr: connections are not managed
 };
 
 }  // namespace rocemu::daemon

@@ -11,6 +11,7 @@ Session::Session(boost::asio::io_context& io, const Nic& nic, UniqueFd socket,
     : Connection(io, std::move(socket), peer), nic_(nic), ended_callback_(std::move(ended)) {}
 
 void Session::on_request(ReceivedMessage& message) {
+  if (kind_ == Kind::cm) return dispatch_cm(message);
   const auto request = decode(message.bytes());
   if (!request) {
     spdlog::warn("process {}: {}; closing", peer().pid, to_string(request.error()));
@@ -34,6 +35,13 @@ void Session::dispatch(const Request& request, ReceivedMessage& message) {
   if (message.fd_count != (takes_fd ? 1 : 0)) return refuse(EINVAL);
   if (kind_ == Kind::control) return dispatch_control(request);
   dispatch_context(request, message);
+}
+
+void Session::dispatch_cm(ReceivedMessage& message) {
+  if (cm_->on_request(message, [this](std::span<const std::byte> bytes) { reply(bytes, {}); }))
+    return;
+  spdlog::warn("process {}: malformed message about connections; closing", peer().pid);
+  end();
 }
 
 void Session::dispatch_control(const Request& request) {
@@ -148,6 +156,7 @@ void Session::on_end() {
 }
 
 void Session::finish() {
+  cm_.reset();
   if (EngineContext* context = std::exchange(context_, nullptr)) {
     Engine& engine = nic_.engine;
     engine.post(Task([&engine, context] { engine.close_context(*context); }));

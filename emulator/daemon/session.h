@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/daemon/cm_conversation.h"
 #include "emulator/daemon/connection.h"
 #include "emulator/daemon/engine_context.h"
 #include "emulator/daemon/message_codec.h"
@@ -30,13 +31,14 @@ class Session final : public Connection {
           Ended ended);
 
  private:
-  enum class Kind { fresh, control, context };
+  enum class Kind { fresh, control, context, cm };
 
   void on_request(ReceivedMessage& message) override;
   void on_end() override;
   void on_replied() override;
 
   void dispatch(const Request& request, ReceivedMessage& message);
+  void dispatch_cm(ReceivedMessage& message);
   void dispatch_control(const Request& request);
   void dispatch_context(const Request& request, ReceivedMessage& message);
   void finish();
@@ -107,8 +109,9 @@ class Session final : public Connection {
   Ended ended_callback_;
   Kind kind_ = Kind::fresh;
   uint32_t device_index_ = 0;
-  EngineContext* context_ = nullptr;  // the engine's; closed by finish()
-  rocemu_header request_{};           // the one being answered
+  std::unique_ptr<CmConversation> cm_;  // of a connection for connection management
+  EngineContext* context_ = nullptr;    // the engine's; closed by finish()
+  rocemu_header request_{};             // the one being answered
   bool call_under_way_ = false;
   bool shut_down_after_reply_ = false;
 };

@@ -28,6 +28,13 @@ void Session::hello(const rocemu_hello& message, ReceivedMessage& received) {
     kind_ = Kind::control;
     return answer_hello(0, {});
   }
+  if (message.device_index == ROCEMU_CM_SERVICE) {
+    if (received.fd_count != 0) return refuse(EINVAL);
+    if (nic_.cm == nullptr) return refuse(ENODEV);
+    cm_ = std::make_unique<CmConversation>(*nic_.cm);
+    kind_ = Kind::cm;
+    return answer_hello(0, {});
+  }
   if (received.fd_count < kMinFds || received.fd_count > kMaxFds) return refuse(EINVAL);
   if (message.device_index >= nic_.devices.size()) return refuse(ENODEV);
   open_device(message, received);

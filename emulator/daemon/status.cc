@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "emulator/daemon/address_text.h"
+#include "emulator/daemon/cm_service.h"
+#include "emulator/daemon/cm_status.h"
 #include "emulator/daemon/device_description.h"
 
 namespace rocemu::daemon {
@@ -108,13 +110,14 @@ std::string to_json(const Nic& nic, const Snapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i)
     devices.push_back(describe(nic.devices[i], snapshot.devices[i]));
   constexpr double kNsPerS = 1e9;
-  const ordered_json status = {
+  ordered_json status = {
       {"version", ROCEMU_VERSION},
       {"pid", ::getpid()},
       {"uptime_s", static_cast<double>(monotonic_now_ns() - nic.started_ns) / kNsPerS},
       {"dma", nic.dma ? std::string(dma::to_string(*nic.dma)) : "auto"},
       {"devices", devices},
       {"engine", describe(snapshot.engine)}};
+  if (nic.cm != nullptr) status["connection_management"] = describe(nic.cm->cm());
   return status.dump(2) + "\n";
 }
 

@@ -27,6 +27,7 @@ struct Snapshot {
 // The engine thread.
 Snapshot take_snapshot(const Nic& nic);
 
+// The control thread.
 std::string to_json(const Nic& nic, const Snapshot& snapshot);
 
 }  // namespace rocemu::daemon

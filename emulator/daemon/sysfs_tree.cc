@@ -27,6 +27,7 @@ constexpr unsigned kPciDomain = 0xca3e;
 constexpr unsigned kPciClassInfiniband = 0x020700;
 constexpr unsigned kUverbsMajor = 231;  // Documentation/admin-guide/devices.txt
 constexpr unsigned kUverbsFirstMinor = 192;
+constexpr unsigned kRdmaCmAbiVersion = 4;  // RDMA_USER_CM_ABI_VERSION
 constexpr std::string_view kUp = "../../";
 
 // One directory, for writing sysfs attributes into: a line each.
@@ -193,6 +194,10 @@ SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
   fs::remove_all(root_);
   const Directory top(root_);
   top.sub("class/infiniband_verbs").file("abi_version", 6);
+  // librdmacm's device, as the kernel's rdma_ucm registers it (misc devices have major 10).
+  const Directory rdma_cm = top.sub("class/misc/rdma_cm");
+  rdma_cm.file("abi_version", kRdmaCmAbiVersion);
+  rdma_cm.file("dev", "10:255");
   for (const HcaConfig& device : devices) {
     write_device(top, device);
     write_counters(device, {}, {});

@@ -4,6 +4,7 @@
 
 #include "emulator/transport/rc_qp.h"
 #include "emulator/wire/icrc.h"
+#include "emulator/wire/mad.h"
 
 namespace rocemu::transport {
 
@@ -107,11 +108,21 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     } else if (RcQp* qp = find(packet.bth.destination_qp)) {
       qp->on_packet(now, packet);
       touch(*qp);
-    } else {
+    } else if (!to_management(packet)) {
       ++counters_.rx_no_qp;
     }
   }
   settlement_.settle(memory_);
+}
+
+bool Endpoint::to_management(const wire::Packet& packet) {
+  if (management_ == nullptr || packet.bth.destination_qp != wire::kGsiQpn ||
+      packet.transport() != wire::Transport::ud ||
+      packet.operation() != wire::Operation::send_only || packet.ext.deth.qkey != wire::kGsiQkey ||
+      packet.payload.size() != wire::kMadBytes)
+    return false;
+  management_->on_mad(packet);
+  return true;
 }
 
 void Endpoint::on_doorbell(wire::Qpn qpn) {

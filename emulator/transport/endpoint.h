@@ -18,6 +18,7 @@
 #include "emulator/transport/burst.h"
 #include "emulator/transport/counters.h"
 #include "emulator/transport/environment.h"
+#include "emulator/transport/management.h"
 #include "emulator/transport/settlement.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
@@ -66,6 +67,9 @@ class Endpoint {
   // When on_timeout has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 
+  // Without one, what comes for QP1 is dropped. The sink outlives the endpoint.
+  void set_management(ManagementSink* sink) { management_ = sink; }
+
   const Counters& counters() const { return counters_; }
   const TransportLimits& limits() const { return limits_; }
   uint32_t qp_count() const { return qp_count_; }
@@ -75,6 +79,7 @@ class Endpoint {
   RcQp* find(wire::Qpn qpn) const;
   void touch(RcQp& qp);
   void watch(RcQp& qp);
+  bool to_management(const wire::Packet& packet);
 
   Memory& memory_;
   EventSink& events_;
@@ -93,6 +98,7 @@ class Endpoint {
   std::deque<uint32_t> free_slots_;
   uint32_t qp_count_ = 0;
 
+  ManagementSink* management_ = nullptr;
   std::vector<RcQp*> later_;  // of the transmit call under way: to be listed again when it ends
   std::deque<RcQp*> active_;  // QPs that may have something to send, in the order of their turns
 };

@@ -1,0 +1,66 @@
+#include "emulator/daemon/cm_service.h"
+
+#include <chrono>
+#include <random>
+
+#include "emulator/daemon/device_description.h"
+#include "emulator/daemon/engine_clock.h"
+
+namespace rocemu::daemon {
+namespace {
+
+std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& devices) {
+  std::vector<cm::Interface> interfaces;
+  for (const device::HcaConfig& device : devices) {
+    cm::Interface interface;
+    interface.node_guid = device.node_guid;
+    interface.active_mtu = static_cast<uint8_t>(ibv_mtu(device.port.mtu_bytes));
+    for (const device::GidEntry& entry : device.port.gids) interface.gids.push_back(entry.gid);
+    interfaces.push_back(std::move(interface));
+  }
+  return interfaces;
+}
+
+// So that a NIC does not take messages of the one before it for its own.
+uint64_t fresh_seed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+CmService::CmService(boost::asio::io_context& io, Engine& engine,
+                     const std::vector<device::HcaConfig>& devices,
+                     device::AddressResolver& resolver)
+    : cm_(cm::Interfaces(interfaces_of(devices)), fresh_seed()),
+      gsi_(io, engine, devices, resolver,
+           [this](const cm::Route& route, std::span<const std::byte> mad) {
+             cm_.on_mad(now_ns(), route, mad);
+             settle();
+           }),
+      timer_(io) {}
+
+cm::TimeNs CmService::now_ns() { return monotonic_now_ns(); }
+
+void CmService::settle() {
+  cm::OutgoingMad mad;
+  while (cm_.next_mad(mad)) outgoing_.push_back(mad);
+  if (!outgoing_.empty()) gsi_.send(outgoing_);
+  wait_until(cm_.next_deadline());
+}
+
+// A deadline that has moved away is left standing: it costs one look when it comes.
+void CmService::wait_until(cm::TimeNs deadline) {
+  if (deadline >= waiting_until_) return;
+  waiting_until_ = deadline;
+  const cm::TimeNs now = now_ns();
+  timer_.expires_after(std::chrono::nanoseconds(deadline > now ? deadline - now : 0));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    waiting_until_ = cm::kNever;
+    cm_.on_timeout(now_ns());
+    settle();
+  });
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,39 @@
+// Connection management for all programs of this NIC: joins the sans-IO cm::RdmaCm to the clock and
+// to QP1 of the devices. The control thread's.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <vector>
+
+#include "emulator/cm/rdma_cm.h"
+#include "emulator/daemon/gsi.h"
+
+namespace rocemu::daemon {
+
+class CmService {
+ public:
+  // As Gsi.
+  CmService(boost::asio::io_context& io, Engine& engine,
+            const std::vector<device::HcaConfig>& devices, device::AddressResolver& resolver);
+
+  cm::RdmaCm& cm() { return cm_; }
+  const cm::RdmaCm& cm() const { return cm_; }
+  cm::OwnerId new_owner() { return ++last_owner_; }
+  static cm::TimeNs now_ns();
+
+  // To be called after calls of cm(): sends what they have to say and waits for the next deadline.
+  void settle();
+
+ private:
+  void wait_until(cm::TimeNs deadline);
+
+  cm::RdmaCm cm_;
+  Gsi gsi_;
+  boost::asio::steady_timer timer_;
+  cm::TimeNs waiting_until_ = cm::kNever;
+  std::vector<cm::OutgoingMad> outgoing_;
+  cm::OwnerId last_owner_ = 0;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,12 @@
+// Listeners and connections for `rocemu status --json`. The control thread's.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "emulator/cm/rdma_cm.h"
+
+namespace rocemu::daemon {
+
+nlohmann::ordered_json describe(const cm::RdmaCm& cm);
+
+}  // namespace rocemu::daemon

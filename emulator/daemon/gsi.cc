@@ -1,0 +1,107 @@
+#include "emulator/daemon/gsi.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "emulator/device/path.h"
+#include "emulator/wire/build.h"
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr size_t kMaxInbox = 8192;
+constexpr uint8_t kHopLimit = 64;
+
+}  // namespace
+
+// One device's. The engine thread's.
+class Gsi::Port final : public transport::ManagementSink {
+ public:
+  Port(Gsi& gsi, uint32_t device) : gsi_(gsi), device_(device) {}
+
+  void on_mad(const wire::Packet& packet) noexcept override {
+    if (packet.ext.deth.source_qp != wire::kGsiQpn) return;
+    Arrived arrived{{device_, packet.ip.destination, packet.ip.source}, {}};
+    std::copy(packet.payload.begin(), packet.payload.end(), arrived.mad.begin());
+    gsi_.arrived(arrived);
+  }
+
+ private:
+  Gsi& gsi_;
+  uint32_t device_;
+};
+
+Gsi::Gsi(boost::asio::io_context& io, Engine& engine, const std::vector<device::HcaConfig>& devices,
+         device::AddressResolver& resolver, Receive receive)
+    : io_(io),
+      engine_(engine),
+      devices_(devices),
+      resolver_(resolver),
+      receive_(std::move(receive)),
+      psns_(devices.size()) {
+  inbox_.reserve(kMaxInbox);
+  being_read_.reserve(kMaxInbox);
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    ports_.push_back(std::make_unique<Port>(*this, i));
+    engine.hca(i).endpoint().set_management(ports_.back().get());
+  }
+}
+
+Gsi::~Gsi() = default;
+
+void Gsi::arrived(const Arrived& mad) {
+  bool first;
+  {
+    const std::lock_guard lock(mutex_);
+    if (inbox_.size() == kMaxInbox) return;
+    first = inbox_.empty();
+    inbox_.push_back(mad);
+  }
+  if (first) boost::asio::post(io_, [this] { hand_over(); });
+}
+
+void Gsi::hand_over() {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.swap(being_read_);
+  }
+  for (const Arrived& mad : being_read_) receive_(mad.route, mad.mad);
+  being_read_.clear();
+}
+
+std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad) {
+  const uint32_t device = mad.route.device;
+  wire::Ethernet ethernet;
+  ethernet.source = devices_[device].port.mac;
+  if (!resolver_.resolve(mad.route.remote, ethernet.destination)) return {};
+  wire::Ip ip;
+  ip.source = mad.route.local;
+  ip.destination = mad.route.remote;
+  ip.hop_limit = kHopLimit;
+  wire::Udp udp;
+  udp.source_port = device::udp_source_port(0, wire::kGsiQpn, wire::kGsiQpn);
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::ud, wire::Operation::send_only);
+  bth.destination_qp = wire::kGsiQpn;
+  bth.psn = psns_[device];
+  ++psns_[device];
+  wire::ExtendedHeaders ext;
+  ext.deth = {.qkey = wire::kGsiQkey, .source_qp = wire::kGsiQpn};
+  return wire::build_frame(ethernet, ip, udp, bth, ext, mad.mad);
+}
+
+void Gsi::send(std::vector<cm::OutgoingMad>& mads) {
+  std::vector<Frame> frames;
+  frames.reserve(mads.size());
+  for (const cm::OutgoingMad& mad : mads) {
+    auto bytes = build(mad);
+    if (!bytes.empty()) frames.push_back({mad.route.device, std::move(bytes)});
+  }
+  mads.clear();
+  if (frames.empty()) return;
+  engine_.post(Task([&engine = engine_, frames = std::move(frames)]() mutable {
+    for (Frame& frame : frames) engine.send_frame(frame.device, std::move(frame.bytes));
+  }));
+}
+
+}  // namespace rocemu::daemon

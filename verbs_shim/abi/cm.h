@@ -1,0 +1,76 @@
+/* Connection management between a program's preload library and rocemud: what librdmacm writes to
+ * /dev/infiniband/rdma_cm is handed on as it is, and rocemud is what the kernel's rdma_ucm would
+ * be. Commands, their structures and their answers are those of rdma/rdma_user_cm.h, ABI version 4.
+ *
+ * A connection of its own for each program: a HELLO with device_index ROCEMU_CM_SERVICE and no
+ * descriptors. Closing it, by whatever cause, destroys every channel and every id; peers are told.
+ *
+ * A channel is one opened /dev/infiniband/rdma_cm. Its file is the read end of a pipe that the
+ * program makes; rocemud writes one byte for each event that it queues, so that poll, epoll and
+ * O_NONBLOCK work on it as they are. The program reads one byte for each event it gets by
+ * RDMA_USER_CM_CMD_GET_EVENT, which never waits (EAGAIN), and as many as a reply says were
+ * withdrawn.
+ */
+#ifndef ROCEMU_VERBS_SHIM_ABI_CM_H
+#define ROCEMU_VERBS_SHIM_ABI_CM_H
+
+#include <stdint.h>
+
+#include "verbs_shim/abi/control.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ROCEMU_CM_SERVICE 0xfffffffeu
+
+enum {
+  ROCEMU_CM_IN_MAX = 512,    /* bytes of a command behind its rdma_ucm_cmd_hdr */
+  ROCEMU_CM_OUT_MAX = 512,   /* bytes of an answer */
+  ROCEMU_CM_OPTION_MAX = 64, /* bytes of an option's value */
+};
+
+enum rocemu_cm_op {
+  ROCEMU_OP_CM_OPEN_CHANNEL = 48,
+  ROCEMU_OP_CM_CLOSE_CHANNEL = 49,
+  ROCEMU_OP_CM_COMMAND = 50,
+};
+
+/* ---- CM_OPEN_CHANNEL ---- request: a header and one descriptor, the pipe's write end; reply:
+ * this.
+ * ---- CM_CLOSE_CHANNEL ---- request: this; reply: a header. EBADF no such channel. */
+struct rocemu_cm_channel {
+  struct rocemu_header header;
+  uint32_t channel;
+  uint32_t reserved;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_channel, 32);
+
+/* ---- CM_COMMAND ---- pointers and descriptors in `in` are not followed: the value of SET_OPTION
+ * is in `option`, the channel of MIGRATE_ID's descriptor in `other_channel`. The status is the
+ * errno that write(2) is to fail with. */
+struct rocemu_cm_command {
+  struct rocemu_header header;
+  uint32_t channel;
+  uint32_t command;       /* RDMA_USER_CM_CMD_… */
+  uint32_t other_channel; /* MIGRATE_ID: where the id comes from; else 0 */
+  uint32_t in_bytes;
+  uint32_t out_bytes; /* room for the answer */
+  uint32_t option_bytes;
+  uint8_t in[ROCEMU_CM_IN_MAX];
+  uint8_t option[ROCEMU_CM_OPTION_MAX];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_command, 624);
+
+struct rocemu_cm_reply {
+  struct rocemu_header header;
+  uint32_t out_bytes;
+  uint32_t withdrawn; /* bytes to take from the pipe: of `other_channel` for MIGRATE_ID */
+  uint8_t out[ROCEMU_CM_OUT_MAX];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_reply, 544);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
