@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "verbs_shim/preload/fd_table.h"
+#include "verbs_shim/preload/rdma_cm.h"
 #include "verbs_shim/preload/redirect.h"
 
 namespace rocemu::preload {
@@ -27,7 +28,8 @@ __attribute__((noinline)) int open_resolved(Open next, const char* path, int fla
   resolve(path, resolved);
   switch (resolved.where) {
     case Where::kCdev:
-      return open_cdev(next, flags, resolved.cdev);
+      return resolved.is_rdma_cm ? open_rdma_cm(flags, resolved.cdev)
+                                 : open_cdev(next, flags, resolved.cdev);
     case Where::kNowhere:
       errno = resolved.error;
       return -1;

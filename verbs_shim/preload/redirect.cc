@@ -17,6 +17,8 @@ using std::string_view;
 constexpr string_view kSys = "/sys";
 constexpr string_view kRdmaClasses = "/sys/class/infiniband";
 constexpr string_view kVerbsClass = "/class/infiniband_verbs";
+constexpr string_view kMiscClass = "/class/misc";
+constexpr string_view kRdmaCm = "rdma_cm";
 constexpr string_view kDeviceNodes = "/dev/infiniband";
 constexpr string_view kUverbs = "uverbs";
 
@@ -98,15 +100,12 @@ bool read_device_number(const char* path, dev_t& number) {
   return at == 1;
 }
 
-void resolve_device_node(const char* path, string_view name, Resolved& resolved) {
+// A device node is what the `dev` file of its folder in the tree says.
+void resolve_numbered(const char* path, string_view folder, string_view name, Resolved& resolved) {
   constexpr string_view kDev = "/dev";
   char rest[kVerbsClass.size() + NAME_MAX + kDev.size() + 2];
-  if (!begins_with(name, kUverbs) || name.size() > NAME_MAX ||
-      name.find('/') != string_view::npos) {
-    return nowhere(ENOENT, resolved);
-  }
   size_t length = 0;
-  for (string_view part : {kVerbsClass, string_view("/"), name, kDev}) {
+  for (string_view part : {folder, string_view("/"), name, kDev}) {
     memcpy(rest + length, part.data(), part.size());
     length += part.size();
   }
@@ -114,6 +113,16 @@ void resolve_device_node(const char* path, string_view name, Resolved& resolved)
   if (!read_device_number(resolved.path, resolved.cdev)) return nowhere(ENOENT, resolved);
   resolved.where = Where::kCdev;
   resolved.path = path;
+}
+
+void resolve_device_node(const char* path, string_view name, Resolved& resolved) {
+  resolved.is_rdma_cm = name == kRdmaCm;
+  if (resolved.is_rdma_cm) return resolve_numbered(path, kMiscClass, name, resolved);
+  if (!begins_with(name, kUverbs) || name.size() > NAME_MAX ||
+      name.find('/') != string_view::npos) {
+    return nowhere(ENOENT, resolved);
+  }
+  resolve_numbered(path, kVerbsClass, name, resolved);
 }
 
 void resolve_tidied(const char* given, string_view path, Resolved& resolved) {

@@ -4,6 +4,7 @@
 //   /sys/ANYTHING else           the host's; what the host lacks and the NIC's tree has, from there
 //   /dev/infiniband              the NIC's class/infiniband_verbs, which lists the device names
 //   /dev/infiniband/uverbsN      a character device, if the tree has uverbsN
+//   /dev/infiniband/rdma_cm      a character device, which rdma_cm.h serves
 //   /dev/infiniband/ANYTHING     does not exist
 #pragma once
 
@@ -25,7 +26,8 @@ struct Resolved {
   Where where = Where::kAsGiven;
   int error = 0;
   dev_t cdev = 0;
-  const char* path;  // the path to use, or the one to name in a result for kCdev
+  bool is_rdma_cm = false;  // the device is librdmacm's
+  const char* path;         // the path to use, or the one to name in a result for kCdev
   char buffer[PATH_MAX];
 };
 

@@ -1,0 +1,134 @@
+#include "verbs_shim/preload/nic_connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "verbs_shim/preload/real.h"
+
+namespace rocemu::preload {
+namespace {
+
+int nic = -1;
+bool lost = false;
+uint64_t cookie = 0;
+
+bool send_message(const rocemu_header* request, int fd) {
+  iovec data = {const_cast<rocemu_header*>(request), request->length};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(nic, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(request->length);
+}
+
+// No reply here comes with descriptors.
+bool receive_message(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes) {
+  ssize_t got;
+  do {
+    got = recv(nic, reply, reply_bytes, 0);
+  } while (got < 0 && errno == EINTR);
+  const auto length = static_cast<size_t>(got);
+  return got >= static_cast<ssize_t>(sizeof(*reply)) && reply->length == length &&
+         reply->op == request->op && reply->cookie == request->cookie && reply->status >= 0 &&
+         (length == reply_bytes || reply->status != 0);
+}
+
+int exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd) {
+  request->cookie = ++cookie;
+  request->status = 0;
+  request->reserved = 0;
+  memset(static_cast<void*>(reply), 0, reply_bytes);
+  if (!send_message(request, fd) || !receive_message(request, reply, reply_bytes)) {
+    lost = true;
+    return EIO;
+  }
+  return reply->status;
+}
+
+// A path too long for sun_path is reached through a descriptor of its directory.
+bool socket_address(const char* directory, int directory_fd, sockaddr_un& address) {
+  address.sun_family = AF_UNIX;
+  int length =
+      snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory, ROCEMU_SOCKET_NAME);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof(address.sun_path)) {
+    length = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
+                      directory_fd, ROCEMU_SOCKET_NAME);
+  }
+  return length > 0 && static_cast<size_t>(length) < sizeof(address.sun_path);
+}
+
+int say_hello() {
+  rocemu_hello hello = {};
+  hello.header.op = ROCEMU_OP_HELLO;
+  hello.header.length = sizeof(hello);
+  hello.magic = ROCEMU_ABI_MAGIC;
+  hello.abi_version = ROCEMU_ABI_VERSION;
+  hello.device_index = ROCEMU_CM_SERVICE;
+  rocemu_hello_reply reply;
+  return exchange(&hello.header, &reply.header, sizeof(reply), -1);
+}
+
+int connect_to_nic() {
+  char directory[PATH_MAX];
+  const size_t length = sysfs_tree_length() - sizeof("/" ROCEMU_SYSFS_NAME) + 1;
+  memcpy(directory, sysfs_tree(), length);
+  directory[length] = '\0';
+  const int directory_fd = real().open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (directory_fd < 0) return errno;
+  int error = 0;
+  sockaddr_un address = {};
+  const int fd = real().socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    error = errno;
+  } else if (!socket_address(directory, directory_fd, address)) {
+    error = ENAMETOOLONG;
+  } else if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    error = errno;
+  }
+  real().close(directory_fd);
+  if (error == 0) {
+    nic = fd;
+    lost = false;
+    error = say_hello();
+  }
+  if (error != 0) {
+    nic = -1;
+    if (fd >= 0) real().close(fd);
+  }
+  return error;
+}
+
+}  // namespace
+
+int call_nic(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd) {
+  if (nic < 0) {
+    if (const int error = connect_to_nic()) return error;
+  }
+  if (lost) return EIO;
+  return exchange(request, reply, reply_bytes, fd);
+}
+
+void forget_nic_connection() {
+  if (nic >= 0) real().close(nic);
+  nic = -1;
+}
+
+}  // namespace rocemu::preload

@@ -1,0 +1,126 @@
+#include "verbs_shim/preload/rdma_cm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "verbs_shim/preload/fd_table.h"
+#include "verbs_shim/preload/nic_connection.h"
+#include "verbs_shim/preload/real.h"
+
+namespace rocemu::preload {
+namespace {
+
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+CmChannel* unused = nullptr;
+bool forks_watched = false;
+
+ssize_t on_write(void* channel, const void* data, size_t bytes) {
+  return run_command(*static_cast<CmChannel*>(channel), data, bytes);
+}
+
+void on_close(void* context) {
+  auto* channel = static_cast<CmChannel*>(context);
+  ++channel->closed;
+  rocemu_cm_channel request = {};
+  request.header.op = ROCEMU_OP_CM_CLOSE_CHANNEL;
+  request.header.length = sizeof(request);
+  request.channel = channel->number;
+  rocemu_header reply;
+  CmLock lock;
+  call_nic(&request.header, &reply, sizeof(reply));
+  channel->next = unused;
+  unused = channel;
+}
+
+constexpr rocemu_fd_watch kWatch = {&on_write, &on_close};
+
+void before_fork() { pthread_mutex_lock(&mutex); }
+void after_fork() { pthread_mutex_unlock(&mutex); }
+void in_child() {
+  forget_nic_connection();
+  pthread_mutex_unlock(&mutex);
+}
+
+// Needs the lock.
+CmChannel* new_channel() {
+  CmChannel* channel = unused;
+  if (channel != nullptr) {
+    unused = channel->next;
+  } else {
+    channel = static_cast<CmChannel*>(calloc(1, sizeof(*channel)));
+  }
+  return channel;
+}
+
+// Has rocemud write to the pipe; 0 or an errno. Needs the lock.
+int open_channel(CmChannel& channel, int write_end) {
+  rocemu_header request = {};
+  request.op = ROCEMU_OP_CM_OPEN_CHANNEL;
+  request.length = sizeof(request);
+  rocemu_cm_channel reply;
+  const int error = call_nic(&request, &reply.header, sizeof(reply), write_end);
+  channel.number = reply.channel;
+  return error;
+}
+
+}  // namespace
+
+CmLock::CmLock() {
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  pthread_mutex_lock(&mutex);
+}
+
+CmLock::~CmLock() {
+  pthread_mutex_unlock(&mutex);
+  pthread_setcancelstate(cancel_state_, nullptr);
+}
+
+CmChannel* find_channel(int fd) {
+  FdEntry* entry = find_entry(fd);
+  if (entry == nullptr || entry->watch.load(std::memory_order_acquire) != &kWatch) return nullptr;
+  return static_cast<CmChannel*>(entry->context);
+}
+
+// There can be fewer when the program has made the pipe smaller than its events need.
+void take_tokens(const CmChannel& channel, uint32_t count) {
+  char bytes[64];
+  pollfd readable = {channel.fd, POLLIN, 0};
+  while (count > 0 && poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0) {
+    const ssize_t got = read(channel.fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
+    if (got <= 0) return;
+    count -= static_cast<uint32_t>(got);
+  }
+}
+
+int open_rdma_cm(int flags, dev_t cdev) {
+  int ends[2];
+  if (pipe2(ends, flags & (O_CLOEXEC | O_NONBLOCK)) != 0) return -1;
+  CmChannel* channel;
+  int error = ENOMEM;
+  {
+    CmLock lock;
+    if (!forks_watched) pthread_atfork(before_fork, after_fork, in_child);
+    forks_watched = true;
+    channel = new_channel();
+    if (channel != nullptr) {
+      channel->fd = ends[0];
+      error = open_channel(*channel, ends[1]);
+    }
+  }
+  real().close(ends[1]);
+  if (error == 0) {
+    note_cdev(ends[0], cdev);
+    error = rocemu_preload_watch_fd_v1(ends[0], &kWatch, channel);
+    if (error == 0) return ends[0];
+    on_close(channel);
+  }
+  real().close(ends[0]);
+  errno = error;
+  return -1;
+}
+
+}  // namespace rocemu::preload
