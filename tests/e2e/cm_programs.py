@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+"""Unmodified librdmacm programs over a private NIC.
+
+    cm_programs.py [--user] [--impair SPEC] CASE...      cm_programs.py --list
+
+--user    as an ordinary user without any capability (to be started by root)
+--impair  a bad network, as in rocemu run --impair SPEC
+
+ROCEMU names the rocemu command to use (default: the one in PATH). Each case gets its own NIC; its server
+is waited for until it listens, and in the end nothing may be left of either side: no id, channel,
+connection, QP. Exit code 77: a program is missing.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+ROCEMU = os.environ.get("ROCEMU", "rocemu")
+SELF = os.path.realpath(__file__)
+A, B, B6 = "10.77.0.1", "10.77.0.2", "fd52:4f43:4500::2"
+COPIED = "/bin/ls"
+
+
+class Case:
+    """server and client are command lines; `clients` of the latter run at once. A server that `stays`
+    is ended by SIGTERM. With `host_addresses` the NIC's addresses are also the host's, in a network
+    namespace of its own: for programs that talk over TCP as well."""
+
+    def __init__(self, server, client, clients=1, stays=False, host_addresses=False, timeout=60,
+                 client_code=0, says=None, stagger=0.0):
+        self.server, self.client, self.clients = server, client, clients
+        self.stays, self.host_addresses, self.timeout = stays, host_addresses, timeout
+        self.client_code, self.says, self.stagger = client_code, says, stagger
+
+
+def rping(address, *options):
+    return Case(f"rping -s -a {address} " + " ".join(options),
+                f"rping -c -a {address} " + " ".join(options))
+
+
+def perftest(program, *options):
+    words = " ".join([program, "-R", "-F", "-s", "4096", "-n", "200", *options])
+    return Case(words, f"{words} {B}")
+
+
+CASES = {
+    "rping-ipv4": rping(B, "-C 100", "-V"),
+    "rping-ipv6": rping(B6, "-C 100", "-V"),
+    "rping-to-itself": rping(A, "-C 100", "-V"),
+    "rping-sizes": rping(B, "-C 20", "-V", "-S 65535"),
+    # Not all in one moment: rping's server keeps one new connection in mind and forgets one when two
+    # come before its main thread has run.
+    "rping-persistent": Case("rping -s -P", f"rping -c -a {B} -C 20 -V", clients=20, stays=True,
+                             stagger=0.1),
+    "ucmatose": Case("ucmatose", f"ucmatose -s {B}"),
+    "ucmatose-many": Case("ucmatose -c 100", f"ucmatose -s {B} -c 100"),
+    "ucmatose-migrate": Case("ucmatose -c 10 -m", f"ucmatose -s {B} -c 10 -m"),
+    "rdma_client": Case("rdma_server", f"rdma_client -s {B}"),
+    "cmtime": Case("cmtime", f"cmtime -s {B} -c 1000", stays=True),
+    "rstream": Case("rstream -S 4096 -I 100", f"rstream -s {B} -S 4096 -I 100"),
+    "riostream": Case("riostream -S 4096 -I 100", f"riostream -s {B} -S 4096 -I 100"),
+    "rcopy": Case("rcopy", f"rcopy {COPIED} {B}:{{folder}}/copied", stays=True),
+    "qperf": Case("qperf", f"qperf -cm1 -t 1 {A} rc_bw rc_lat rc_rdma_write_bw", stays=True,
+                  host_addresses=True),
+    "no-listener": Case("rping -s -a " + B, f"rping -c -a {B} -p 9 -C 1", stays=True, client_code=None,
+                        says="RDMA_CM_EVENT_REJECTED"),
+    "nobody-there": Case("rping -s -a " + B, "rping -c -a 10.77.9.9 -C 1", stays=True, client_code=None,
+                         says="RDMA_CM_EVENT_ADDR_ERROR"),
+}
+for name in ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat", "ib_write_lat", "ib_read_lat"):
+    CASES["perftest:" + name] = perftest(name)
+CASES["perftest:qps"] = perftest("ib_send_bw", "-q", "4")
+
+
+def fail(text):
+    sys.exit(f"FAIL {text}")
+
+
+def skip(text):
+    print(f"SKIP: {text}")
+    sys.exit(SKIPPED)
+
+
+def status():
+    text = subprocess.run([ROCEMU, "status", "--json"], check=True, capture_output=True).stdout
+    return json.loads(text)
+
+
+def wait_for(what, condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            fail(f"{what}: {json.dumps(status()['connection_management'])}")
+        time.sleep(0.05)
+
+
+def left_over():
+    """What the NIC still has of any program."""
+    now = status()
+    cm = now["connection_management"]
+    left = {key: cm[key] for key in ("ids", "channels", "groups", "listeners", "connections", "events_lost") if cm[key]}
+    for device in now["devices"]:
+        left.update({f"{device['name']} {key}": n for key, n in device["objects"].items() if n})
+    return left
+
+
+def run_inside(name):
+    case = CASES[name]
+    folder = os.environ["CM_PROGRAMS_FOLDER"]
+    with open(f"{folder}/server", "w+b") as server_log, open(f"{folder}/client", "w+b") as client_log:
+        def show(why):
+            for title, log in (("server", server_log), ("client", client_log)):
+                log.seek(0)
+                print(f"---- {title}\n{log.read()[-3000:].decode(errors='replace')}")
+            fail(f"{name}: {why}")
+
+        def start(command, log):
+            return subprocess.Popen(command.format(folder=folder).split(), stdin=subprocess.DEVNULL,
+                                    stdout=log, stderr=subprocess.STDOUT)
+
+        server = start(case.server, server_log)
+        if not case.host_addresses:
+            wait_for("the server does not listen", lambda: status()["connection_management"]["listeners"], 20)
+        else:
+            time.sleep(0.5)
+        clients = []
+        for _ in range(case.clients):
+            clients.append(start(case.client, client_log))
+            time.sleep(case.stagger)
+        try:
+            for client in clients:
+                code = client.wait(case.timeout)
+                if case.client_code is not None and code != case.client_code:
+                    show(f"a client ended with {code}")
+            if case.stays:
+                server.send_signal(signal.SIGTERM)
+                server.wait(10)
+            elif server.wait(case.timeout) != 0:
+                show(f"the server ended with {server.returncode}")
+        except subprocess.TimeoutExpired:
+            for process in [server, *clients]:
+                process.kill()
+                process.wait()
+            show("it takes too long")
+        client_log.seek(0)
+        text = client_log.read().decode(errors="replace")
+        if case.says is not None and case.says not in text:
+            show(f"the client does not say {case.says}")
+        if name == "cmtime":
+            print(text)
+        if name == "rcopy" and open(f"{folder}/copied", "rb").read() != open(COPIED, "rb").read():
+            fail("the copy differs")
+    wait_for(f"{name}: something is left", lambda: not left_over(), 15)
+    print(f"PASS {name}")
+
+
+def in_namespace(command):
+    """`command` in a network namespace whose loopback interface has the NIC's addresses, too."""
+    script = (f"ip link set lo up && ip addr add {A}/16 dev lo && ip addr add {B}/16 dev lo && exec \"$@\"")
+    unshare = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
+    probe = subprocess.run([*unshare, "sh", "-c", script, "sh", "true"], capture_output=True)
+    if probe.returncode != 0:
+        skip("no network namespace to be had: " + probe.stderr.decode().strip())
+    return [*unshare, "sh", "-c", script, "sh", *command]
+
+
+def run(name, impair):
+    case = CASES[name]
+    for program in (case.server.split()[0], case.client.split()[0]):
+        if shutil.which(program) is None:
+            skip(f"{program} is missing")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CM_PROGRAMS_FOLDER"] = folder
+        command = [ROCEMU, "run", *(["--impair", impair] if impair else []), "--", SELF, "--inside", name]
+        if case.host_addresses:
+            command = in_namespace(command)
+        return subprocess.run(command).returncode
+
+
+def as_ordinary_user(arguments):
+    if os.getuid() != 0:
+        skip("not root: everything runs as an ordinary user already")
+    prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
+              "--inh-caps=-all", "--no-new-privs", "env", "-u", "XDG_RUNTIME_DIR", "HOME=/"]
+    if subprocess.run([*prefix, "test", "-r", SELF]).returncode != 0:
+        skip(f"an ordinary user cannot read {SELF}")
+    return subprocess.run([*prefix, SELF, *arguments]).returncode
+
+
+def main(arguments):
+    if arguments[:1] == ["--list"]:
+        print("\n".join(CASES))
+        return 0
+    if arguments[:1] == ["--inside"]:
+        return run_inside(arguments[1])
+    if arguments[:1] == ["--user"]:
+        return as_ordinary_user(arguments[1:])
+    impair = None
+    if arguments[:1] == ["--impair"]:
+        impair, arguments = arguments[1], arguments[2:]
+    if not arguments or any(name not in CASES for name in arguments):
+        fail("no such case; see --list")
+    codes = [run(name, impair) for name in arguments]
+    return next((code for code in codes if code not in (0, SKIPPED)), max(codes))
+
+
+sys.exit(main(sys.argv[1:]))
