@@ -24,6 +24,8 @@ bool reserved_set(const rocemu_alloc_dm& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_reg_dm_mr& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_check_prefetch& m) { return m.reserved != 0 || m.for_writing > 1; }
 bool reserved_set(const rocemu_resize_cq&) { return false; }
+bool reserved_set(const rocemu_join_context&) { return false; }
+bool reserved_set(const rocemu_import_mr&) { return false; }
 bool reserved_set(const rocemu_create_cq& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_create_qp& m) { return m.sq_sig_all > 1; }
 bool reserved_set(const rocemu_ah_attr& m) { return m.reserved[0] != 0 || m.reserved[1] != 0; }
@@ -89,6 +91,9 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
     case ROCEMU_OP_DEALLOC_MW:
     case ROCEMU_OP_ALLOC_NULL_MR:
     case ROCEMU_OP_FREE_DM:
+    case ROCEMU_OP_CONTEXT_TICKET:
+    case ROCEMU_OP_IMPORT_PD:
+    case ROCEMU_OP_IMPORT_DM:
       return decode_as<rocemu_handle_message>(header, bytes);
     case ROCEMU_OP_REG_MR:
       return decode_as<rocemu_reg_mr>(header, bytes);
@@ -110,6 +115,10 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_check_prefetch>(header, bytes);
     case ROCEMU_OP_RESIZE_CQ:
       return decode_as<rocemu_resize_cq>(header, bytes);
+    case ROCEMU_OP_JOIN_CONTEXT:
+      return decode_as<rocemu_join_context>(header, bytes);
+    case ROCEMU_OP_IMPORT_MR:
+      return decode_as<rocemu_import_mr>(header, bytes);
     case ROCEMU_OP_LINK_SET:
       return decode_as<rocemu_link_set>(header, bytes);
     default:

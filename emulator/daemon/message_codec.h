@@ -12,6 +12,7 @@
 #include "emulator/device/hca.h"
 #include "emulator/device/qp_attributes.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 
 namespace rocemu::daemon {
@@ -29,7 +30,7 @@ struct Request {
   std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
                rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set,
                rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm, rocemu_reg_dm_mr,
-               rocemu_check_prefetch, rocemu_resize_cq>
+               rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context, rocemu_import_mr>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).

@@ -95,6 +95,16 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
       return check_prefetch(std::get<rocemu_check_prefetch>(request.body));
     case ROCEMU_OP_RESIZE_CQ:
       return resize_cq(std::get<rocemu_resize_cq>(request.body));
+    case ROCEMU_OP_CONTEXT_TICKET:
+      return context_ticket();
+    case ROCEMU_OP_JOIN_CONTEXT:
+      return join_context(std::get<rocemu_join_context>(request.body));
+    case ROCEMU_OP_IMPORT_PD:
+      return import_pd(handle);
+    case ROCEMU_OP_IMPORT_MR:
+      return import_mr(std::get<rocemu_import_mr>(request.body));
+    case ROCEMU_OP_IMPORT_DM:
+      return import_dm(handle);
     case ROCEMU_OP_CREATE_CHANNEL:
       return create_channel(message);
     case ROCEMU_OP_DESTROY_CHANNEL:

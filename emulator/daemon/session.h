@@ -77,6 +77,13 @@ class Session final : public Connection {
   void check_prefetch(const rocemu_check_prefetch& message);
   void resize_cq(const rocemu_resize_cq& message);
 
+  // session_import.cc
+  void context_ticket();
+  void join_context(const rocemu_join_context& message);
+  void import_pd(uint32_t pd);
+  void import_mr(const rocemu_import_mr& message);
+  void import_dm(uint32_t dm);
+
   // session_requests.cc
   void status();
   void shutdown();

@@ -1,5 +1,7 @@
 // What a context asks for about memory beyond plain regions, and about the size of its CQs:
 // verbs_shim/abi/memory.h.
+#include <fcntl.h>
+
 #include <array>
 #include <cerrno>
 
@@ -19,6 +21,7 @@ class SharedDeviceMemory final : public device::DeviceMemory {
   SharedDeviceMemory(SharedMemory memory, size_t length_bytes)
       : memory_(std::move(memory)), length_bytes_(length_bytes) {}
   std::span<std::byte> bytes() noexcept override { return {memory_.data(), length_bytes_}; }
+  int descriptor() const noexcept override { return memory_.fd(); }
 
  private:
   SharedMemory memory_;
@@ -79,7 +82,8 @@ void Session::alloc_dm(const rocemu_alloc_dm& message) {
   SharedMemory memory("rocemu-dm", message.length_bytes);
   rocemu_alloc_dm_reply body{};
   body.memory_bytes = memory.size_bytes();
-  UniqueFd fd = memory.take_fd();
+  UniqueFd fd(::fcntl(memory.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) return refuse(errno);
   auto shared = std::make_unique<SharedDeviceMemory>(std::move(memory), message.length_bytes);
   on_context(
       [shared = std::move(shared)](EngineContext& context) mutable {

@@ -25,8 +25,6 @@ using device::HcaConfig;
 
 constexpr unsigned kPciDomain = 0xca3e;
 constexpr unsigned kPciClassInfiniband = 0x020700;
-constexpr unsigned kUverbsMajor = 231;  // Documentation/admin-guide/devices.txt
-constexpr unsigned kUverbsFirstMinor = 192;
 constexpr unsigned kRdmaCmAbiVersion = 4;  // RDMA_USER_CM_ABI_VERSION
 constexpr std::string_view kUp = "../../";
 

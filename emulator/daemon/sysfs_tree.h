@@ -18,6 +18,10 @@
 
 namespace rocemu::daemon {
 
+// Of the devices' nodes: Documentation/admin-guide/devices.txt of Linux.
+inline constexpr unsigned kUverbsMajor = 231;
+inline constexpr unsigned kUverbsFirstMinor = 192;
+
 class SysfsTree {
  public:
   // Makes `root`; one that is there already is replaced. Throws std::runtime_error with a message

@@ -6,8 +6,10 @@
 // numbers of one context; a context cannot name another's objects.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tl/expected.hpp>
 #include <vector>
@@ -39,7 +41,12 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
   virtual std::span<std::byte> bytes() noexcept = 0;
+  // What a program maps; valid as long as this is there.
+  virtual int descriptor() const noexcept = 0;
 };
+
+// What a context is known by to those that its program lets join it.
+using ContextToken = std::array<uint64_t, 2>;
 
 // What a region's keys lead to.
 enum class MrKind : uint8_t { program_memory, device_memory, null };
@@ -52,6 +59,18 @@ struct MrSpec {
   uint64_t iova = 0;
   MrKind kind = MrKind::program_memory;
   Handle dm = 0;  // of device memory; `address` is then an offset in it
+};
+
+struct ImportedMr {
+  wire::LKey lkey{};
+  wire::RKey rkey{};
+  uint64_t length_bytes = 0;
+};
+
+struct ImportedDm {
+  Handle dm = 0;
+  uint64_t length_bytes = 0;
+  int descriptor = -1;  // the memory's
 };
 
 // What ibv_rereg_mr(3) changes: the numbers of ibv_rereg_mr_flags.
@@ -129,6 +148,15 @@ class Hca {
                                  std::unique_ptr<EventChannel> async_events);
   // Destroys the context and all its objects. Unknown ids are ignored.
   void close_context(ContextId context);
+
+  // The first token a context is given stays. Joining: ENOENT nobody has it, EALREADY. Objects of
+  // the joined context are then imported by their handles there: EINVAL when there are none.
+  void set_token(ContextId context, const ContextToken& token);
+  std::optional<ContextToken> token(ContextId context) const;
+  int join_context(ContextId context, const ContextToken& token);
+  Result<Handle> import_pd(ContextId context, Handle there);
+  Result<ImportedMr> import_mr(ContextId context, Handle pd, Handle there) const;
+  Result<ImportedDm> import_dm(ContextId context, Handle there);
 
   Result<Handle> alloc_pd(ContextId context);
   int dealloc_pd(ContextId context, Handle pd);

@@ -55,7 +55,9 @@ Result<Handle> Hca::alloc_dm(ContextId id, std::unique_ptr<DeviceMemory> memory)
   return context->dms.insert(std::move(dm));
 }
 
-void Hca::Impl::destroy_dm(Dm& dm) { totals.dm_bytes -= dm.memory->bytes().size(); }
+void Hca::Impl::destroy_dm(Dm& dm) {
+  if (!dm.imported) totals.dm_bytes -= dm.memory->bytes().size();
+}
 
 int Hca::free_dm(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "emulator/device/cq.h"
 #include "emulator/device/handle_table.h"
@@ -18,10 +19,13 @@ struct Pd {
 };
 
 struct Dm {
-  std::unique_ptr<DeviceMemory> memory;
-  std::unique_ptr<dma::AddressSpace> space;  // of `memory`, from address 0 on
+  std::shared_ptr<DeviceMemory> memory;      // with those that imported it
+  std::shared_ptr<dma::AddressSpace> space;  // of `memory`, from address 0 on
+  bool imported = false;
   uint32_t users = 0;
 };
+
+inline constexpr uint32_t kMaxImportedDms = 65536;  // and own ones, of a context that imports one
 
 struct Mr {
   uint32_t key = 0;
@@ -56,6 +60,8 @@ struct Context {
   HandleTable<Mr> mrs;
   HandleTable<Mw> mws;
   HandleTable<Dm> dms;
+  std::optional<ContextToken> token;
+  ContextId joined = 0;  // 0: none
   HandleTable<Channel> channels;
   HandleTable<Cq> cqs;
   HandleTable<Qp> qps;

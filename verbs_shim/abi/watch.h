@@ -23,16 +23,19 @@ struct rocemu_fd_watch {
   /* Called before the descriptor is closed, in the thread that closes it. May be null. Not called
    * in a child process. */
   void (*on_close)(void* context);
+  /* Called instead of ioctl(2), and answers as that does. May be null: then the call goes through.
+   */
+  int (*on_ioctl)(void* context, unsigned long request, void* argument);
 };
 
 /* Watches `fd` until it is closed or unwatched. `watch` is kept by reference. 0, or a positive
  * errno: EBADF not an open descriptor or a number over the table's bound, ENOMEM. */
-int rocemu_preload_watch_fd_v1(int fd, const struct rocemu_fd_watch* watch, void* context);
+int rocemu_preload_watch_fd_v2(int fd, const struct rocemu_fd_watch* watch, void* context);
 
-void rocemu_preload_unwatch_fd_v1(int fd);
+void rocemu_preload_unwatch_fd_v2(int fd);
 
-#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v1"
-#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v1"
+#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v2"
+#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v2"
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include "verbs_shim/preload/fd_table.h"
 #include "verbs_shim/preload/redirect.h"
+#include "verbs_shim/preload/ticket.h"
 
 namespace rocemu::preload {
 namespace {
@@ -44,8 +45,14 @@ __attribute__((noinline)) int stat_resolved(const char* path, Out* out, auto nex
 template <typename Out>
 int fstat_entry(int (*next)(int, Out*), int fd, Out* out) {
   const int result = next(fd, out);
+  if (result != 0) return result;
+  dev_t cdev;
+  if (active() && is_ticket(fd, *out, cdev)) {
+    describe_cdev(cdev, out);
+    return result;
+  }
   FdEntry* entry = find_entry(fd);
-  if (result != 0 || entry == nullptr || !entry->is_cdev) return result;
+  if (entry == nullptr || !entry->is_cdev) return result;
   if (out->st_dev == entry->file_device && out->st_ino == entry->file_inode) {
     describe_cdev(entry->cdev, out);
   }

@@ -73,6 +73,7 @@ void initialise() {
   find(functions.write, "write");
   find(functions.close, "close");
   find(functions.socket, "socket");
+  find(functions.ioctl, "ioctl");
   read_environment();
   ready.store(true, std::memory_order_release);
 }

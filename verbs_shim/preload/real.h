@@ -56,6 +56,7 @@ struct Real {
   ssize_t (*write)(int, const void*, size_t);
   int (*close)(int);
   int (*socket)(int, int, int);
+  int (*ioctl)(int, unsigned long, ...);
 };
 
 namespace detail {

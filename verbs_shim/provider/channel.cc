@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +17,8 @@ namespace rocemu::provider {
 namespace {
 
 struct Preload {
-  decltype(&rocemu_preload_watch_fd_v1) watch_fd;
-  decltype(&rocemu_preload_unwatch_fd_v1) unwatch_fd;
+  decltype(&rocemu_preload_watch_fd_v2) watch_fd;
+  decltype(&rocemu_preload_unwatch_fd_v2) unwatch_fd;
 };
 
 bool find_preload(Preload& preload) {
@@ -44,7 +46,8 @@ bool is_create_channel(const void* data, size_t bytes, CreateChannelCommand& com
 }  // namespace
 
 int ChannelList::open(Context& context) {
-  static constexpr rocemu_fd_watch kCommands = {&ChannelList::on_command, nullptr};
+  static constexpr rocemu_fd_watch kCommands = {&ChannelList::on_command, nullptr,
+                                                &ChannelList::on_ioctl};
   context_ = &context;
   if (!find_preload(preload)) {
     complain(
@@ -81,8 +84,23 @@ ssize_t ChannelList::on_command(void* list, const void* data, size_t bytes) {
   return static_cast<ssize_t>(bytes);
 }
 
+// An imported context is asked for its asynchronous event descriptor, which it has; the rest is for
+// kernels.
+int ChannelList::on_ioctl(void* list, unsigned long request, void* argument) {
+  auto* header = static_cast<ib_uverbs_ioctl_hdr*>(argument);
+  if (request != RDMA_VERBS_IOCTL || header->object_id != UVERBS_OBJECT_ASYNC_EVENT ||
+      header->method_id != UVERBS_METHOD_ASYNC_EVENT_ALLOC || header->num_attrs != 1) {
+    errno = ENOTTY;
+    return -1;
+  }
+  header->attrs[0].data_s64 =
+      static_cast<ChannelList*>(list)->context_->state.async_events.read_end();
+  header->attrs[0].flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+  return 0;
+}
+
 int ChannelList::create() {
-  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close};
+  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr};
   auto* channel = new_object<Channel>();
   int write_end = -1;
   int error = channel == nullptr ? ENOMEM : channel->events.open(write_end);

@@ -41,6 +41,7 @@ class ChannelList {
  private:
   static ssize_t on_command(void* list, const void* data, size_t bytes);
   static void on_close(void* channel);
+  static int on_ioctl(void* list, unsigned long request, void* argument);
   void remove(Channel* channel);
 
   Context* context_ = nullptr;

@@ -14,12 +14,21 @@ namespace {
 
 // A thread cancelled between a request and its reply would leave the mutex locked and the reply to
 // the next call.
-class NoCancellation {
+class Turn {
  public:
-  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  explicit Turn(SharedTurn& turn) : turn_(turn) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+    turn_.begin();
+  }
+  ~Turn() {
+    turn_.end();
+    pthread_setcancelstate(before_, nullptr);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
 
  private:
+  SharedTurn& turn_;
   int before_ = 0;
 };
 
@@ -72,6 +81,7 @@ int Connection::open(const char* directory) {
     error = errno;
   }
   ::close(directory_fd);
+  if (error == 0) error = turn_.open();
   if (error != 0) close();
   owner_process_ = getpid();
   return error;
@@ -80,6 +90,7 @@ int Connection::open(const char* directory) {
 void Connection::close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+  turn_.close();
 }
 
 pid_t Connection::peer_process() const {
@@ -97,18 +108,16 @@ void Connection::look() {
 
 int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
                          ReceivedFds* received, SentFds sent) {
-  if (fd_ < 0 || getpid() != owner_process_) return EIO;
-  NoCancellation no_cancellation;
-  Lock lock(mutex_);
+  if (fd_ < 0) return EIO;
+  Turn turn(turn_);
   if (lost()) return EIO;
-  request->cookie = ++cookie_;
+  request->cookie = turn_.next_cookie();
   request->status = 0;
   request->reserved = 0;
-  memset(static_cast<void*>(reply), 0, reply_bytes);
   size_t got = 0;
-  const bool answered = send(request, sent) && receive(reply, reply_bytes, received, got) &&
-                        got >= sizeof(*reply) && reply->length == got && reply->op == request->op &&
-                        reply->cookie == request->cookie && reply->status >= 0 &&
+  const bool answered = send(request, sent) &&
+                        receive_answer(request->cookie, reply, reply_bytes, received, got) &&
+                        reply->length == got && reply->op == request->op && reply->status >= 0 &&
                         (got == reply_bytes || reply->status != 0);
   if (!answered) {
     lost_.store(true, std::memory_order_relaxed);
@@ -140,7 +149,27 @@ bool Connection::send(const rocemu_header* request, SentFds sent) {
   return written == static_cast<ssize_t>(request->length);
 }
 
-bool Connection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds* received,
+// Answers to a process that has died since it asked are passed over.
+bool Connection::receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
+                                ReceivedFds* received, size_t& got) {
+  while (true) {
+    ReceivedFds fds;
+    memset(static_cast<void*>(reply), 0, reply_bytes);
+    if (!receive(reply, reply_bytes, fds, got) || got < sizeof(*reply)) return false;
+    if (reply->cookie > cookie) return false;
+    if (reply->cookie < cookie) continue;
+    if (got > reply_bytes) return false;
+    for (unsigned i = 0; received != nullptr && i < ROCEMU_MESSAGE_MAX_FDS; ++i) {
+      const int fd = fds.take(i);
+      if (fd >= 0) received->add(fd);
+    }
+    return true;
+  }
+}
+
+bool Connection::is_owner() const { return getpid() == owner_process_; }
+
+bool Connection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received,
                          size_t& got) {
   iovec data = {reply, reply_bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int))];
@@ -151,10 +180,10 @@ bool Connection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds* 
   message.msg_controllen = sizeof(control);
   ssize_t bytes;
   do {
-    bytes = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    // The length as it was sent, whatever there is room for.
+    bytes = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
   } while (bytes < 0 && errno == EINTR);
   if (bytes <= 0) return false;
-  ReceivedFds unwanted;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
        part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
@@ -162,11 +191,11 @@ bool Connection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds* 
     for (size_t i = 0; i < count; ++i) {
       int fd;
       memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
-      (received != nullptr ? *received : unwanted).add(fd);
+      received.add(fd);
     }
   }
   got = static_cast<size_t>(bytes);
-  return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  return (message.msg_flags & MSG_CTRUNC) == 0;
 }
 
 }  // namespace rocemu::provider

@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "verbs_shim/abi/control.h"
-#include "verbs_shim/provider/mutex.h"
+#include "verbs_shim/provider/shared_turn.h"
 
 namespace rocemu::provider {
 
@@ -44,8 +44,9 @@ class Connection {
   pid_t peer_process() const;
 
   // Sends `request`, whose header is filled in here, and waits for the reply. 0, the errno that the
-  // reply carries, or EIO when the NIC is gone or this is a forked child of the process that
-  // connected. A reply with a status leaves the body of `reply` zero, unless one came.
+  // reply carries, or EIO when the NIC is gone. A reply with a status leaves the body of `reply`
+  // zero, unless one came. Forked children may call, too; what the NIC does is done for the process
+  // that connected, whose memory it reaches.
   template <typename Request, typename Reply>
   int call(uint32_t op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
            SentFds sent = {}) {
@@ -54,6 +55,9 @@ class Connection {
     request.header.length = sizeof(Request);
     return exchange(&request.header, &reply.header, sizeof(Reply), received, sent);
   }
+
+  // Whether this process is the one that connected.
+  bool is_owner() const;
 
   // Whether the NIC has gone away, as far as calls and look() know.
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -64,13 +68,15 @@ class Connection {
   int exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
                ReceivedFds* received, SentFds sent);
   bool send(const rocemu_header* request, SentFds sent);
-  bool receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds* received, size_t& got);
+  bool receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
+                      ReceivedFds* received, size_t& got);
+  // One message. `got` is its length, of which `reply_bytes` at most are kept.
+  bool receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received, size_t& got);
 
   int fd_ = -1;
   pid_t owner_process_ = 0;
-  uint64_t cookie_ = 0;
   std::atomic<bool> lost_{false};
-  Mutex mutex_;
+  SharedTurn turn_;
 };
 
 }  // namespace rocemu::provider

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "verbs_shim/provider/complain.h"
+#include "verbs_shim/provider/import.h"
 
 namespace rocemu::provider {
 namespace {
@@ -111,6 +112,14 @@ int say_hello(Context& context, uint32_t device_index) {
   return take_pages(state, reply, received);
 }
 
+int join(Context& context, uint32_t device_index) {
+  rocemu_context_ticket ticket;
+  if (!read_ticket(context.verbs.cmd_fd, ticket) || ticket.device_index != device_index) {
+    return EINVAL;
+  }
+  return join_context(context, ticket);
+}
+
 void give_up(DeviceState& state) {
   state.connection.close();
   state.async_events.close_write_end();
@@ -122,7 +131,7 @@ void give_up(DeviceState& state) {
 
 }  // namespace
 
-int open_context(Context& context, uint32_t device_index) {
+int open_context(Context& context, uint32_t device_index, bool imported) {
   DeviceState& state = *new (&context.state) DeviceState;
   const char* yield = getenv("ROCEMU_POLL_YIELD");
   state.yield_when_idle = yield == nullptr || strcmp(yield, "0") != 0;
@@ -137,6 +146,7 @@ int open_context(Context& context, uint32_t device_index) {
     } request;
     error = context.call(ROCEMU_OP_QUERY_DEVICE, request, state.limits);
   }
+  if (error == 0) error = imported ? join(context, device_index) : take_ticket(context);
   if (error == 0) error = state.channels.open(context);
   if (error != 0) give_up(state);
   return error;

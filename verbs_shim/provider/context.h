@@ -58,7 +58,8 @@ inline Context& to_context(ibv_context* context) { return *reinterpret_cast<Cont
 
 // Connects `context`, whose `verbs` and `allocation` are set, to device `device_index`. 0 or an
 // errno, after which close_context() isn't needed.
-int open_context(Context& context, uint32_t device_index);
+// Joins the context that `verbs.cmd_fd` is a ticket of, when `imported`; else makes it one.
+int open_context(Context& context, uint32_t device_index, bool imported);
 
 // Ends the connection, with which the NIC destroys all that was made on it.
 void close_context(Context& context);

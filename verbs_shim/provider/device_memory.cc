@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/new_object.h"
@@ -51,6 +52,13 @@ int copy_from(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
   return error;
 }
 
+void fill(DeviceMemory& memory, ibv_context* context, uint32_t handle) {
+  memory.verbs.dm.context = context;
+  memory.verbs.dm.memcpy_to_dm = copy_to;
+  memory.verbs.dm.memcpy_from_dm = copy_from;
+  memory.verbs.handle = memory.verbs.dm.handle = handle;
+}
+
 int free_in_nic(Context& context, uint32_t handle) {
   rocemu_handle_message request = {};
   request.handle = handle;
@@ -70,7 +78,7 @@ int allocate(Context& context, const ibv_alloc_dm_attr& attr, DeviceMemory& memo
               ? memory.memory.map(received.get(0), reply.memory_bytes, PROT_READ | PROT_WRITE)
               : EPROTO;
   if (error != 0) free_in_nic(context, reply.dm);
-  memory.verbs.handle = memory.verbs.dm.handle = reply.dm;
+  memory.verbs.handle = reply.dm;
   memory.length_bytes = attr.length;
   return error;
 }
@@ -87,10 +95,38 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
     errno = error;
     return nullptr;
   }
-  memory->verbs.dm.context = context;
-  memory->verbs.dm.memcpy_to_dm = copy_to;
-  memory->verbs.dm.memcpy_from_dm = copy_from;
+  fill(*memory, context, memory->verbs.handle);
   return &memory->verbs.dm;
+}
+
+ibv_dm* import_dm(ibv_context* context, uint32_t handle) {
+  auto* memory = new_object<DeviceMemory>();
+  if (memory == nullptr) return nullptr;
+  rocemu_handle_message request = {};
+  request.handle = handle;
+  rocemu_import_dm_reply reply;
+  ReceivedFds received;
+  Context& device = to_context(context);
+  int error = device.call(ROCEMU_OP_IMPORT_DM, request, reply, &received);
+  if (error == 0) {
+    error = memory->memory.map(received.get(0), reply.length_bytes, PROT_READ | PROT_WRITE);
+    if (error != 0) free_in_nic(device, reply.dm);
+  }
+  if (error != 0) {
+    delete_object(memory);
+    errno = error;
+    return nullptr;
+  }
+  memory->length_bytes = reply.length_bytes;
+  fill(*memory, context, reply.dm);
+  return &memory->verbs.dm;
+}
+
+void unimport_dm(ibv_dm* dm) {
+  DeviceMemory& memory = to_memory(dm);
+  free_in_nic(to_context(dm->context), dm->handle);
+  memory.memory.unmap();
+  delete_object(&memory);
 }
 
 int free_dm(ibv_dm* dm) {

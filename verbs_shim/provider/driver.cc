@@ -114,7 +114,7 @@ constexpr VerbsContextOps kContextOps = {
 };
 
 // Owns cmd_fd from the start, failed or not.
-verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
+verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
   constexpr uint32_t kDriverUnknown = 0;
   void* allocation = libibverbs.init_and_alloc_context(
       device, cmd_fd, kContextOffset + sizeof(Context), nullptr, kDriverUnknown);
@@ -123,7 +123,7 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
   auto& context = *reinterpret_cast<Context*>(static_cast<uint8_t*>(allocation) + kContextOffset);
   context.allocation = allocation;
   const uint32_t index = reinterpret_cast<Device*>(device)->index;
-  if (const int error = open_context(context, index); error != 0) {
+  if (const int error = open_context(context, index, imported); error != 0) {
     libibverbs.uninit_context(verbs);
     free(allocation);
     errno = error;
@@ -131,6 +131,14 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
   }
   libibverbs.set_ops(verbs, &kContextOps);
   return verbs;
+}
+
+verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
+  return open_device(device, cmd_fd, false);
+}
+
+verbs_context* import_context(ibv_device* device, int cmd_fd) {
+  return open_device(device, cmd_fd, true);
 }
 
 constexpr VerbsMatchEntry kNoMatches[] = {{}};
@@ -144,7 +152,7 @@ constexpr VerbsDeviceOps kDeviceOps = {
     .static_providers = nullptr,
     .match_device = match_device,
     .alloc_context = alloc_context,
-    .import_context = nullptr,
+    .import_context = import_context,
     .alloc_device = alloc_device,
     .uninit_device = uninit_device,
 };

@@ -30,7 +30,9 @@ bool is_consistent(unsigned access) {
 }
 
 // On-demand regions may be registered before their memory is there.
-int check_registration(const void* address, size_t bytes, unsigned access) {
+// The NIC reaches the memory of the process that opened the device, not of its children.
+int check_registration(const Context& context, const void* address, size_t bytes, unsigned access) {
+  if (!context.state.connection.is_owner()) return EIO;
   if (!is_consistent(access)) return EINVAL;
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
   return check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
@@ -52,7 +54,7 @@ void populate(uint64_t address, size_t bytes, bool for_writing) {
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
-  int error = check_registration(address, bytes, flags);
+  int error = check_registration(to_context(pd->context), address, bytes, flags);
   auto* mr = error == 0 ? new_object<VerbsMr>() : nullptr;
   if (error == 0 && mr == nullptr) error = ENOMEM;
   rocemu_reg_mr_reply reply;
@@ -87,8 +89,8 @@ int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, in
   const auto access_after = static_cast<unsigned>(other_access ? access : mr->access);
   int error = (flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == nullptr ? EINVAL : 0;
   if (error == 0) {
-    error = check_registration(moves ? address : mr->mr.addr, moves ? bytes : mr->mr.length,
-                               access_after);
+    error = check_registration(to_context(mr->mr.context), moves ? address : mr->mr.addr,
+                               moves ? bytes : mr->mr.length, access_after);
   }
   if (error == 0) {
     rocemu_rereg_mr request = {};

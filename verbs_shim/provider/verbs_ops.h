@@ -11,11 +11,12 @@ namespace rocemu::provider {
 // rdma-core's struct verbs_mr: an ibv_mr and what its registration was.
 struct VerbsMr {
   ibv_mr mr;
-  int type;  // 0: an ordinary region, 1: a null region
+  int type;  // 0: an ordinary region
   int access;
 };
 static_assert(sizeof(VerbsMr) == 56);
 inline constexpr int kNullMr = 1;
+inline constexpr int kImportedMr = 2;
 
 // device_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
@@ -38,6 +39,12 @@ ibv_mr* alloc_null_mr(ibv_pd* pd);
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* ranges,
               uint32_t count);
 
+// import.cc
+ibv_pd* import_pd(ibv_context* context, uint32_t handle);
+void unimport_pd(ibv_pd* pd);
+ibv_mr* import_mr(ibv_pd* pd, uint32_t handle);
+void unimport_mr(ibv_mr* mr);
+
 // memory_window.cc
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
@@ -45,6 +52,8 @@ int dealloc_mw(ibv_mw* mw);
 // device_memory.cc
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
 int free_dm(ibv_dm* dm);
+ibv_dm* import_dm(ibv_context* context, uint32_t handle);
+void unimport_dm(ibv_dm* dm);
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t bytes, unsigned access);
 
 // completion_queue.cc

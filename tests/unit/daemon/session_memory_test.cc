@@ -1,10 +1,13 @@
 // Requests of verbs_shim/abi/memory.h on a connection.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <cstring>
 
 #include "tests/unit/daemon/nic_fixture.h"
+#include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/abi/rings.h"
 
@@ -143,6 +146,36 @@ TEST_CASE("the device says what memory it can do") {
   CHECK(attr.max_dm_size > 0);
   CHECK(attr.odp_general_caps == 3);
   CHECK(attr.rc_odp_caps == 0x1f);
+}
+
+TEST_CASE("who has a context's ticket imports what it made") {
+  NicFixture nic;
+  Program p(nic);
+  const auto keys = p.client.call(ROCEMU_OP_REG_MR, p.region()).as<rocemu_reg_mr_reply>();
+  rocemu_alloc_dm ask{};
+  ask.length_bytes = 64;
+  const auto dm = p.client.call(ROCEMU_OP_ALLOC_DM, ask).as<rocemu_alloc_dm_reply>();
+  const auto reply = p.client.call_handle(ROCEMU_OP_CONTEXT_TICKET, 0);
+  REQUIRE(reply.fds.size() == 1);
+  rocemu_context_ticket ticket{};
+  REQUIRE(pread(reply.fds[0].get(), &ticket, sizeof(ticket), 0) == sizeof(ticket));
+  CHECK(std::memcmp(ticket.magic, ROCEMU_TICKET_MAGIC, 8) == 0);
+  CHECK(ticket.device_index == 0);
+
+  Client other(nic);
+  REQUIRE(other.hello().header.status == 0);
+  rocemu_join_context join{};
+  CHECK(other.call(ROCEMU_OP_JOIN_CONTEXT, join).header.status == ENOENT);
+  std::memcpy(join.token, ticket.token, sizeof(join.token));
+  CHECK(other.call(ROCEMU_OP_JOIN_CONTEXT, join).header.status == 0);
+  CHECK(other.call(ROCEMU_OP_JOIN_CONTEXT, join).header.status == EALREADY);
+  rocemu_import_mr import{};
+  import.pd = other.call_handle(ROCEMU_OP_IMPORT_PD, p.pd).as<rocemu_handle_message>().handle;
+  import.mr = keys.mr;
+  CHECK(other.call(ROCEMU_OP_IMPORT_MR, import).as<rocemu_import_mr_reply>().rkey == keys.rkey);
+  const auto memory = other.call_handle(ROCEMU_OP_IMPORT_DM, dm.dm);
+  CHECK(memory.as<rocemu_import_dm_reply>().length_bytes == 64);
+  CHECK(memory.fds.size() == 1);
 }
 
 }  // namespace rocemu::daemon

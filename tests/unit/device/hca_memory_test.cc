@@ -28,6 +28,7 @@ struct Nobody final : AddressResolver {
 struct Bytes final : DeviceMemory {
   explicit Bytes(size_t length) : memory(length) {}
   std::span<std::byte> bytes() noexcept override { return memory; }
+  int descriptor() const noexcept override { return 77; }
   std::vector<std::byte> memory;
 };
 
@@ -195,4 +196,48 @@ TEST_CASE("A null region has an lkey for any address and no rkey's rights") {
   CHECK(p.hca.dealloc_pd(p.context, p.pd) == EBUSY);
   CHECK(p.hca.rereg_mr(p.context, keys.mr, kChangeAccess, p.spec()).error() == EOPNOTSUPP);
   CHECK(p.hca.dereg_mr(p.context, keys.mr) == 0);
+}
+
+TEST_CASE("What one context made another one imports, if it has the token") {
+  Program p;
+  constexpr ContextToken kToken{1, 2};
+  const ContextId other =
+      p.hca.open_context(dma::AddressSpace::local(p.memory, kBase), std::make_unique<NoEvents>())
+          .value();
+  const MrKeys keys = p.hca.reg_mr(p.context, p.spec()).value();
+  const Handle dm = p.hca.alloc_dm(p.context, std::make_unique<Bytes>(100)).value();
+
+  CHECK(p.hca.import_pd(other, p.pd).error() == EINVAL);
+  CHECK(p.hca.join_context(other, kToken) == ENOENT);
+  p.hca.set_token(p.context, kToken);
+  p.hca.set_token(p.context, {3, 4});
+  CHECK(p.hca.token(p.context) == kToken);
+  CHECK(p.hca.join_context(other, {3, 4}) == ENOENT);
+  REQUIRE(p.hca.join_context(other, kToken) == 0);
+  CHECK(p.hca.join_context(other, kToken) == EALREADY);
+
+  const Handle own_pd = p.hca.alloc_pd(other).value();
+  const Handle pd = p.hca.import_pd(other, p.pd).value();
+  CHECK(p.hca.import_pd(other, 99).error() == EINVAL);
+  CHECK(p.hca.import_mr(other, pd, keys.mr)->rkey == keys.rkey);
+  CHECK(p.hca.import_mr(other, pd, keys.mr)->length_bytes == p.memory.size());
+  CHECK(p.hca.import_mr(other, own_pd, keys.mr).error() == EINVAL);
+  CHECK(p.hca.import_mr(other, pd, 99).error() == EINVAL);
+
+  const ImportedDm imported = p.hca.import_dm(other, dm).value();
+  CHECK(imported.length_bytes == 100);
+  CHECK(imported.descriptor == 77);
+  CHECK(p.hca.import_dm(other, 99).error() == EINVAL);
+  CHECK(p.hca.counts().dm_bytes == 100);
+  CHECK(p.hca.free_dm(other, imported.dm) == 0);
+  CHECK(p.hca.counts().dm_bytes == 100);
+
+  // What was imported does not need whom it came from; what was not can no longer be.
+  const Handle kept = p.hca.import_dm(other, dm)->dm;
+  p.hca.close_context(p.context);
+  CHECK(p.hca.import_pd(other, p.pd).error() == EINVAL);
+  CHECK(p.hca.import_mr(other, pd, keys.mr).error() == EINVAL);
+  CHECK(p.hca.free_dm(other, kept) == 0);
+  CHECK(p.hca.dealloc_pd(other, pd) == 0);
+  CHECK(p.hca.counts().dm_bytes == 0);
 }

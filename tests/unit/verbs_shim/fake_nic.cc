@@ -175,6 +175,12 @@ bool FakeNic::answer(int fd) {
       answer.atomic_cap = IBV_ATOMIC_HCA;
       return reply(fd, request, &answer.header, sizeof(answer), 0);
     }
+    case ROCEMU_OP_CONTEXT_TICKET: {
+      const int ticket = memfd_create("ticket", MFD_CLOEXEC);
+      const bool replied = reply(fd, request, &made.header, sizeof(made), 0, {ticket});
+      close(ticket);
+      return replied;
+    }
     case ROCEMU_OP_QUERY_DEVICE_EX: {
       rocemu_device_attr_ex answer = {};
       answer.max_dm_size = 4096;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/abi/rings.h"
 
