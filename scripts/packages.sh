@@ -12,7 +12,7 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)
-test=(catch2 clang-format iproute2 python3 python3-pyverbs python3-scapy qperf tshark)
+test=(catch2 clang-format iproute2 librdmacm-dev python3 python3-pyverbs python3-scapy qperf rdmacm-utils tshark)
 
 fail() {
   echo "packages.sh: $*" >&2

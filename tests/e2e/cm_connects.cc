@@ -1,0 +1,364 @@
+// Connections by librdmacm, as many as wanted, and what must fail, with the event that must follow.
+// One process is both sides: a server thread and clients.
+//
+//   cm_connects sequence N      N times: connect, disconnect, destroy
+//   cm_connects at-once N       N connections under way at the same time
+//   cm_connects errors          a row for each mistake
+//   cm_connects serve           a server for ever; cm_connects hold STATE: a client that says
+//   "ready" in
+//                               that state (connecting, connected) and sleeps, to be killed
+#include <arpa/inet.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr const char* kServer = "10.77.0.2";
+constexpr uint16_t kPort = 7471;
+constexpr int kTimeoutMs = 2000;
+
+[[noreturn]] void fail(const std::string& what) {
+  std::printf("FAIL %s (%s)\n", what.c_str(), std::strerror(errno));
+  std::fflush(stdout);
+  _exit(1);
+}
+
+void must(int result, const char* what) {
+  if (result != 0) fail(what);
+}
+
+sockaddr_in address(const char* ip, uint16_t port) {
+  sockaddr_in in = {};
+  in.sin_family = AF_INET;
+  in.sin_port = htons(port);
+  inet_pton(AF_INET, ip, &in.sin_addr);
+  return in;
+}
+
+struct Event {
+  rdma_cm_event_type type;
+  int status;
+  rdma_cm_id* id;
+  std::string data;
+};
+
+class Channel {
+ public:
+  Channel() : channel_(rdma_create_event_channel()) {
+    if (channel_ == nullptr) fail("rdma_create_event_channel");
+  }
+  ~Channel() { rdma_destroy_event_channel(channel_); }
+
+  rdma_cm_id* new_id(rdma_port_space space = RDMA_PS_TCP) {
+    rdma_cm_id* id = nullptr;
+    must(rdma_create_id(channel_, &id, nullptr, space), "rdma_create_id");
+    return id;
+  }
+
+  Event next() {
+    rdma_cm_event* event = nullptr;
+    must(rdma_get_cm_event(channel_, &event), "rdma_get_cm_event");
+    Event copy{event->event, event->status, event->id, {}};
+    if (event->param.conn.private_data != nullptr)
+      copy.data.assign(static_cast<const char*>(event->param.conn.private_data),
+                       event->param.conn.private_data_len);
+    must(rdma_ack_cm_event(event), "rdma_ack_cm_event");
+    return copy;
+  }
+
+  // The next event but for TIMEWAIT's end, which comes when it wants.
+  Event expect(rdma_cm_event_type type) {
+    Event event = next();
+    while (event.type == RDMA_CM_EVENT_TIMEWAIT_EXIT) event = next();
+    if (event.type != type)
+      fail(std::string(rdma_event_str(event.type)) + " instead of " + rdma_event_str(type));
+    return event;
+  }
+
+  bool readable(int timeout_ms) const {
+    pollfd fd = {channel_->fd, POLLIN, 0};
+    return poll(&fd, 1, timeout_ms) == 1;
+  }
+
+ private:
+  rdma_event_channel* channel_;
+};
+
+// A QP for each id would take most of the time; the numbers of these exist nowhere.
+rdma_conn_param parameters(uint32_t qp_num) {
+  rdma_conn_param param = {};
+  param.qp_num = qp_num;
+  param.retry_count = 7;
+  param.rnr_retry_count = 7;
+  return param;
+}
+
+std::atomic<uint32_t> last_qp_num{0x1000};
+
+// Accepts what comes and destroys what has gone, until the process ends.
+void serve(Channel& channel, rdma_cm_id* listener) {
+  (void)listener;
+  for (;;) {
+    const Event event = channel.next();
+    rdma_conn_param param = parameters(++last_qp_num);
+    switch (event.type) {
+      case RDMA_CM_EVENT_CONNECT_REQUEST:
+        if (rdma_accept(event.id, &param) != 0) rdma_destroy_id(event.id);
+        break;
+      case RDMA_CM_EVENT_DISCONNECTED:
+      case RDMA_CM_EVENT_REJECTED:
+      case RDMA_CM_EVENT_UNREACHABLE:
+        rdma_destroy_id(event.id);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+rdma_cm_id* listen_at(Channel& channel, uint16_t port, int backlog) {
+  rdma_cm_id* id = channel.new_id();
+  sockaddr_in any = address("0.0.0.0", port);
+  must(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&any)), "rdma_bind_addr");
+  must(rdma_listen(id, backlog), "rdma_listen");
+  return id;
+}
+
+void start_server() {
+  auto* channel = new Channel;
+  rdma_cm_id* listener = listen_at(*channel, kPort, 1024);
+  std::thread([channel, listener] { serve(*channel, listener); }).detach();
+}
+
+rdma_cm_id* resolved(Channel& channel, uint16_t port = kPort) {
+  rdma_cm_id* id = channel.new_id();
+  sockaddr_in to = address(kServer, port);
+  must(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), kTimeoutMs),
+       "rdma_resolve_addr");
+  channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+  must(rdma_resolve_route(id, kTimeoutMs), "rdma_resolve_route");
+  channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  return id;
+}
+
+void connect(rdma_cm_id* id) {
+  rdma_conn_param param = parameters(++last_qp_num);
+  must(rdma_connect(id, &param), "rdma_connect");
+}
+
+void sequence(int count) {
+  start_server();
+  Channel channel;
+  for (int i = 0; i < count; ++i) {
+    rdma_cm_id* id = resolved(channel);
+    connect(id);
+    channel.expect(RDMA_CM_EVENT_CONNECT_RESPONSE);
+    must(rdma_establish(id), "rdma_establish");
+    must(rdma_disconnect(id), "rdma_disconnect");
+    channel.expect(RDMA_CM_EVENT_DISCONNECTED);
+    must(rdma_destroy_id(id), "rdma_destroy_id");
+  }
+}
+
+void at_once(int count) {
+  start_server();
+  Channel channel;
+  std::vector<rdma_cm_id*> ids;
+  for (int i = 0; i < count; ++i) ids.push_back(resolved(channel));
+  for (rdma_cm_id* id : ids) connect(id);
+  for (int i = 0; i < count; ++i)
+    must(rdma_establish(channel.expect(RDMA_CM_EVENT_CONNECT_RESPONSE).id), "rdma_establish");
+  for (rdma_cm_id* id : ids) must(rdma_disconnect(id), "rdma_disconnect");
+  for (int i = 0; i < count; ++i) channel.expect(RDMA_CM_EVENT_DISCONNECTED);
+  for (rdma_cm_id* id : ids) must(rdma_destroy_id(id), "rdma_destroy_id");
+}
+
+// ---- mistakes ----
+
+void expect_errno(int result, int error, const char* what) {
+  if (result != -1 || errno != error) fail(what);
+}
+
+void no_listener() {
+  Channel channel;
+  rdma_cm_id* id = resolved(channel, 9);
+  connect(id);
+  if (channel.expect(RDMA_CM_EVENT_REJECTED).status != 8) fail("not an invalid service id");
+  rdma_destroy_id(id);
+}
+
+void wrong_port_space() {
+  Channel channel;
+  rdma_cm_id* listener = channel.new_id(RDMA_PS_UDP);
+  sockaddr_in any = address("0.0.0.0", 7480);
+  must(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&any)), "rdma_bind_addr");
+  must(rdma_listen(listener, 1), "rdma_listen");
+  rdma_cm_id* id = resolved(channel, 7480);
+  connect(id);
+  if (channel.expect(RDMA_CM_EVENT_REJECTED).status != 8) fail("not an invalid service id");
+  rdma_destroy_id(id);
+  rdma_destroy_id(listener);
+}
+
+void rejected_with_data() {
+  Channel server;
+  Channel client;
+  rdma_cm_id* listener = listen_at(server, 7481, 4);
+  rdma_cm_id* id = resolved(client, 7481);
+  connect(id);
+  rdma_cm_id* child = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id;
+  must(rdma_reject(child, "go away", 8), "rdma_reject");
+  const Event event = client.expect(RDMA_CM_EVENT_REJECTED);
+  if (event.status != 28) fail("not consumer-defined");
+  if (std::strcmp(event.data.c_str(), "go away") != 0) fail("other private data");
+  rdma_destroy_id(child);
+  rdma_destroy_id(id);
+  rdma_destroy_id(listener);
+}
+
+void backlog_full() {
+  Channel server;
+  Channel client;
+  rdma_cm_id* listener = listen_at(server, 7482, 1);
+  rdma_cm_id* first = resolved(client, 7482);
+  rdma_cm_id* second = resolved(client, 7482);
+  connect(first);
+  if (!server.readable(kTimeoutMs)) fail("no request");
+  connect(second);
+  if (client.readable(500)) fail("the second one was answered");
+  rdma_cm_id* child = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id;
+  rdma_cm_id* later = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id;
+  for (rdma_cm_id* each : {child, later, first, second, listener}) rdma_destroy_id(each);
+}
+
+void address_errors() {
+  const auto resolve = [](const char* ip) {
+    Channel channel;
+    rdma_cm_id* id = channel.new_id();
+    sockaddr_in to = address(ip, 1);
+    must(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), kTimeoutMs),
+         "rdma_resolve_addr");
+    const int status = channel.expect(RDMA_CM_EVENT_ADDR_ERROR).status;
+    rdma_destroy_id(id);
+    return status;
+  };
+  if (resolve("10.77.9.9") != -EHOSTUNREACH) fail("not EHOSTUNREACH");
+  if (resolve("192.0.2.77") != -ENETUNREACH) fail("not ENETUNREACH");
+}
+
+void bad_calls() {
+  Channel channel;
+  rdma_cm_id* id = channel.new_id();
+  sockaddr_in nobody = address("192.0.2.77", 7483);
+  expect_errno(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&nobody)), EADDRNOTAVAIL,
+               "a foreign address could be bound");
+  sockaddr_in own = address(kServer, 7483);
+  must(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&own)), "rdma_bind_addr");
+  rdma_cm_id* other = channel.new_id();
+  expect_errno(rdma_bind_addr(other, reinterpret_cast<sockaddr*>(&own)), EADDRINUSE,
+               "a port could be bound twice");
+  must(rdma_listen(id, 1), "rdma_listen");
+  expect_errno(rdma_listen(id, 1), EINVAL, "a listener listened again");
+  rdma_destroy_id(other);
+  rdma_destroy_id(id);
+}
+
+void errors() {
+  const std::map<std::string, void (*)()> rows = {
+      {"no listener", no_listener},           {"wrong port space", wrong_port_space},
+      {"rejected", rejected_with_data},       {"backlog full", backlog_full},
+      {"address nobody has", address_errors}, {"bad calls", bad_calls}};
+  for (const auto& [name, row] : rows) {
+    row();
+    std::printf("PASS %s\n", name.c_str());
+  }
+}
+
+// ---- to be killed ----
+
+[[noreturn]] void sleep_for_ever() {
+  std::puts("ready");
+  std::fflush(stdout);
+  for (;;) pause();
+}
+
+// Accepts, or with `never` does not; says what happens to the first connection.
+void watch_one(bool never) {
+  Channel channel;
+  listen_at(channel, kPort, 4);
+  std::puts("ready");
+  std::fflush(stdout);
+  rdma_cm_id* child = channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id;
+  if (never) sleep_for_ever();
+  rdma_conn_param param = parameters(++last_qp_num);
+  must(rdma_accept(child, &param), "rdma_accept");
+  for (;;) {
+    const Event event = channel.next();
+    std::printf("event %s\n", rdma_event_str(event.type));
+    std::fflush(stdout);
+  }
+}
+
+void hold(const std::string& state) {
+  Channel channel;
+  rdma_cm_id* id = resolved(channel);
+  if (state == "resolved") sleep_for_ever();
+  connect(id);
+  if (state == "connecting") sleep_for_ever();
+  channel.expect(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  if (state == "answered") sleep_for_ever();
+  must(rdma_establish(id), "rdma_establish");
+  if (state == "connected") sleep_for_ever();
+  must(rdma_disconnect(id), "rdma_disconnect");
+  sleep_for_ever();
+}
+
+// Connects and says what happens then.
+void watch_peer() {
+  Channel channel;
+  rdma_cm_id* id = resolved(channel);
+  connect(id);
+  for (;;) {
+    const Event event = channel.next();
+    std::printf("event %s\n", rdma_event_str(event.type));
+    std::fflush(stdout);
+    if (event.type == RDMA_CM_EVENT_CONNECT_RESPONSE) must(rdma_establish(id), "rdma_establish");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const std::string argument = argc > 2 ? argv[2] : "";
+  if (what == "sequence") {
+    sequence(std::atoi(argument.c_str()));
+  } else if (what == "at-once") {
+    at_once(std::atoi(argument.c_str()));
+  } else if (what == "errors") {
+    errors();
+  } else if (what == "serve") {
+    watch_one(argument == "never");
+  } else if (what == "hold") {
+    hold(argument);
+  } else if (what == "watch") {
+    watch_peer();
+  } else {
+    fail("usage: cm_connects sequence N | at-once N | errors | serve [never] | hold STATE | watch");
+  }
+  std::puts("PASS");
+  std::fflush(stdout);
+  _exit(0);
+}
