@@ -18,9 +18,11 @@ bool same_network(const wire::Gid& a, const wire::Gid& b) {
 }  // namespace
 
 bool SocketAddress::is_any() const {
-  const size_t skipped = ipv6 ? 0 : 12;
-  return std::all_of(ip.bytes.begin() + static_cast<ptrdiff_t>(skipped), ip.bytes.end(),
-                     [](uint8_t byte) { return byte == 0; });
+  const auto zero = [](auto from, auto to) {
+    return std::all_of(from, to, [](uint8_t byte) { return byte == 0; });
+  };
+  if (!ipv6) return ip.bytes[12] == 127 || zero(ip.bytes.begin() + 12, ip.bytes.end());
+  return ip.bytes[15] <= 1 && zero(ip.bytes.begin(), ip.bytes.end() - 1);
 }
 
 std::optional<Place> Interfaces::find(const wire::Gid& ip) const {

@@ -23,6 +23,7 @@ struct SocketAddress {
   uint16_t port = 0;
   uint32_t scope_id = 0;
 
+  // 0.0.0.0 or ::, and, as in Linux' rdma_cm, the loopback addresses: no device has them.
   bool is_any() const;
 };
 

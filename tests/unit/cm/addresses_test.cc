@@ -101,6 +101,9 @@ TEST_CASE_METHOD(OneHost, "An id that listens unbound gets a port at any address
 }
 
 TEST_CASE_METHOD(OneHost, "Resolving finds a source, and says why there is none") {
+  SocketAddress loopback = any(false, 1);
+  loopback.ip.bytes[12] = 127;
+  loopback.ip.bytes[15] = 1;
   const auto resolve = [&](const SocketAddress& to) {
     const IdHandle client = id();
     REQUIRE(a.cm.resolve_address(kProgram, client, std::nullopt, to) == 0);
@@ -111,6 +114,7 @@ TEST_CASE_METHOD(OneHost, "Resolving finds a source, and says why there is none"
   CHECK(resolve(a.ipv4(1)) == 0);
   CHECK(resolve(a.ipv6(1)) == 0);
   CHECK(resolve(any(false, 1)) == 0);
+  CHECK(resolve(loopback) == 0);
   CHECK(resolve(ipv4(77, 99, 1)) == -EHOSTUNREACH);
   CHECK(resolve(ipv4(78, 1, 1)) == -ENETUNREACH);
 }
