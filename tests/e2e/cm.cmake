@@ -1,17 +1,25 @@
-# librdmacm programs.
+# librdmacm programs, and one that knows only sockets.
+add_executable(echo-over-sockets echo.cc)
+target_link_libraries(echo-over-sockets PRIVATE rocemu_options)
+set_target_properties(echo-over-sockets PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 set(cm_cases rping-ipv4 rping-ipv6 rping-to-itself rping-sizes rping-persistent
     ucmatose ucmatose-many ucmatose-migrate rdma_client cmtime rstream riostream rcopy qperf
     perftest:ib_send_bw perftest:ib_write_bw perftest:ib_read_bw
     perftest:ib_send_lat perftest:ib_write_lat perftest:ib_read_lat perftest:qps
+    fi_pingpong:msg fi_pingpong:rxm fio:write fio:read rsockets
     no-listener nobody-there)
+function(rocemu_cm_test name)
+  rocemu_e2e_test(${name} 120 ${here}/cm_programs.py ${ARGN})
+  set_property(TEST e2e/${name} APPEND PROPERTY ENVIRONMENT "ECHO=$<TARGET_FILE:echo-over-sockets>")
+endfunction()
 foreach(case ${cm_cases})
-  rocemu_e2e_test(cm/${case} 120 ${here}/cm_programs.py ${case})
+  rocemu_cm_test(cm/${case} ${case})
 endforeach()
 
 # Some of them once more without root and without any capability.
 foreach(case rping-ipv4 rping-persistent ucmatose-many rdma_client cmtime rstream rcopy qperf
-        perftest:ib_write_bw)
-  rocemu_e2e_test(user/cm/${case} 120 ${here}/cm_programs.py --user ${case})
+        perftest:ib_write_bw fi_pingpong:msg fio:write rsockets)
+  rocemu_cm_test(user/cm/${case} --user ${case})
 endforeach()
 
 # Connections by a program of our own: many of them, also over bad links, mistakes, and sides that are

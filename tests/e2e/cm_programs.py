@@ -6,7 +6,7 @@
 --user    as an ordinary user without any capability (to be started by root)
 --impair  a bad network, as in rocemu run --impair SPEC
 
-ROCEMU names the rocemu command to use (default: the one in PATH). Each case gets its own NIC; its server
+ROCEMU names the rocemu command to use (default: the one in PATH), ECHO the program of echo.cc. Each case gets its own NIC; its server
 is waited for until it listens, and in the end nothing may be left of either side: no id, channel,
 connection, QP. Exit code 77: a program is missing.
 """
@@ -24,19 +24,24 @@ ROCEMU = os.environ.get("ROCEMU", "rocemu")
 SELF = os.path.realpath(__file__)
 A, B, B6 = "10.77.0.1", "10.77.0.2", "fd52:4f43:4500::2"
 COPIED = "/bin/ls"
+ECHO = os.environ.get("ECHO", "echo-over-sockets")  # tests/e2e/echo.cc
+RSOCKETS = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
+FIO = "fio --name=job --ioengine=rdma --port=8888 --bs=65536 --size=32m --iodepth=8"
 
 
 class Case:
     """server and client are command lines; `clients` of the latter run at once. A server that `stays`
     is ended by SIGTERM. With `host_addresses` the NIC's addresses are also the host's, in a network
-    namespace of its own: for programs that talk over TCP as well."""
+    namespace of its own: for programs that talk over TCP as well, or look for interfaces. With
+    `rsockets` both are ordinary sockets programs."""
 
     def __init__(self, server, client, clients=1, stays=False, host_addresses=False, timeout=60,
-                 client_code=0, says=None, stagger=0.0, may_say=None, attempts=1):
+                 client_code=0, says=None, stagger=0.0, may_say=None, attempts=1,
+                 rsockets=False):
         self.server, self.client, self.clients = server, client, clients
         self.stays, self.host_addresses, self.timeout = stays, host_addresses, timeout
         self.client_code, self.says, self.stagger = client_code, says, stagger
-        self.may_say, self.attempts = may_say, attempts
+        self.may_say, self.attempts, self.rsockets = may_say, attempts, rsockets
 
 
 def rping(address, *options):
@@ -69,6 +74,13 @@ CASES = {
     # qperf's server tells its port before it listens there, so that its client may come too soon.
     "qperf": Case("qperf", f"qperf -cm1 -t 1 {A} rc_bw rc_lat", stays=True, host_addresses=True,
                   may_say="Event rejected", attempts=5),
+    "fi_pingpong:msg": Case("fi_pingpong -p verbs -e msg", f"fi_pingpong -p verbs -e msg {A}",
+                            host_addresses=True),
+    "fi_pingpong:rxm": Case("fi_pingpong -p verbs;ofi_rxm -e rdm",
+                            f"fi_pingpong -p verbs;ofi_rxm -e rdm {A}", host_addresses=True),
+    "fio:write": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=write --rw=write"),
+    "fio:read": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=read --rw=write"),
+    "rsockets": Case(f"{ECHO} {A}", f"{ECHO} {A} client", rsockets=True),
     "no-listener": Case("rping -s -a " + B, f"rping -c -a {B} -p 9 -C 1", stays=True, client_code=None,
                         says="RDMA_CM_EVENT_REJECTED"),
     "nobody-there": Case("rping -s -a " + B, "rping -c -a 10.77.9.9 -C 1", stays=True, client_code=None,
@@ -114,6 +126,9 @@ def left_over():
 def run_inside(name):
     case = CASES[name]
     folder = os.environ["CM_PROGRAMS_FOLDER"]
+    env = dict(os.environ)
+    if case.rsockets:
+        env["LD_PRELOAD"] += ":" + RSOCKETS
     with open(f"{folder}/server", "w+b") as server_log, open(f"{folder}/client", "w+b") as client_log:
         def show(why):
             for title, log in (("server", server_log), ("client", client_log)):
@@ -123,7 +138,7 @@ def run_inside(name):
 
         def start(command, log):
             return subprocess.Popen(command.format(folder=folder).split(), stdin=subprocess.DEVNULL,
-                                    stdout=log, stderr=subprocess.STDOUT)
+                                    stdout=log, stderr=subprocess.STDOUT, env=env)
 
         server = start(case.server, server_log)
         if not case.host_addresses:
@@ -168,8 +183,10 @@ def run_inside(name):
 
 
 def in_namespace(command):
-    """`command` in a network namespace whose loopback interface has the NIC's addresses, too."""
-    script = (f"ip link set lo up && ip addr add {A}/16 dev lo && ip addr add {B}/16 dev lo && exec \"$@\"")
+    """`command` in a network namespace with interfaces that have the names and addresses of the devices."""
+    script = ("ip link set lo up; for i in 0 1; do ip link add roce$i type dummy 2> /dev/null ||"
+              " ip link add roce$i type veth peer name peer$i || exit 1; ip link set roce$i up &&"
+              " ip addr add 10.77.0.$((i + 1))/16 dev roce$i || exit 1; done; exec \"$@\"")
     unshare = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
     probe = subprocess.run([*unshare, "sh", "-c", script, "sh", "true"], capture_output=True)
     if probe.returncode != 0:
@@ -182,6 +199,8 @@ def run(name, impair):
     for program in (case.server.split()[0], case.client.split()[0]):
         if shutil.which(program) is None:
             skip(f"{program} is missing")
+    if case.rsockets and not os.path.exists(RSOCKETS):
+        skip(f"{RSOCKETS} is missing")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CM_PROGRAMS_FOLDER"] = folder
         command = [ROCEMU, "run", *(["--impair", impair] if impair else []), "--", SELF, "--inside", name]
