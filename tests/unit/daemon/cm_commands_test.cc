@@ -1,0 +1,124 @@
+// The commands of librdmacm as a program that means harm sends them: too short, too long, of no
+// kind, about ids of others, with random bytes.
+#include "emulator/daemon/cm_commands.h"
+
+#include <rdma/rdma_user_cm.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <random>
+
+namespace rocemu::daemon {
+namespace {
+
+class SilentBell final : public cm::Bell {
+ public:
+  void ring() noexcept override {}
+};
+
+struct Program {
+  Program() {
+    cm::Interface device;
+    device.node_guid = 0x1234;
+    device.gids.resize(1);
+    device.gids[0].bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, 1};
+    cm = std::make_unique<cm::RdmaCm>(cm::Interfaces({device}), 1);
+    channel = *cm->open_channel(1, std::make_unique<SilentBell>());
+  }
+
+  template <class In>
+  int run(uint32_t number, const In& in, uint32_t out_bytes, size_t in_bytes = sizeof(In)) {
+    rocemu_cm_command command{};
+    command.channel = channel;
+    command.command = number;
+    command.in_bytes = static_cast<uint32_t>(in_bytes);
+    command.out_bytes = out_bytes;
+    std::memcpy(command.in, &in, in_bytes);
+    reply = {};
+    return run_cm_command(*cm, 0, 1, command, reply);
+  }
+
+  uint32_t create() {
+    rdma_ucm_create_id in{};
+    in.uid = 1;
+    in.ps = RDMA_PS_TCP;
+    in.qp_type = 2;
+    REQUIRE(run(RDMA_USER_CM_CMD_CREATE_ID, in, sizeof(rdma_ucm_create_id_resp)) == 0);
+    rdma_ucm_create_id_resp out;
+    std::memcpy(&out, reply.out, sizeof(out));
+    return out.id;
+  }
+
+  std::unique_ptr<cm::RdmaCm> cm;
+  cm::ChannelId channel = 0;
+  rocemu_cm_reply reply{};
+};
+
+TEST_CASE_METHOD(Program,
+                 "A command that is too short, or whose answer has no room, does nothing") {
+  rdma_ucm_create_id in{};
+  in.ps = RDMA_PS_TCP;
+  in.qp_type = 2;
+  CHECK(run(RDMA_USER_CM_CMD_CREATE_ID, in, 4, sizeof(in) - 1) == EINVAL);
+  CHECK(run(RDMA_USER_CM_CMD_CREATE_ID, in, 3) == ENOSPC);
+  CHECK(cm->ids().empty());
+  const uint32_t id = create();
+  rdma_ucm_destroy_id destroy{};
+  destroy.id = id;
+  CHECK(run(RDMA_USER_CM_CMD_DESTROY_ID, destroy, 0) == ENOSPC);
+  CHECK(cm->ids().size() == 1);
+  CHECK(run(RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)) == 0);
+}
+
+TEST_CASE_METHOD(Program, "An event stays when its answer has no room") {
+  rdma_ucm_resolve_ip resolve{};
+  resolve.id = create();
+  const uint8_t own[] = {2, 0, 0, 1, 10, 77, 0, 1};  // a sockaddr_in
+  std::memcpy(&resolve.dst_addr, own, sizeof(own));
+  REQUIRE(run(RDMA_USER_CM_CMD_RESOLVE_IP, resolve, 0) == 0);
+  const rdma_ucm_get_event get{};
+  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, 8) == ENOSPC);
+  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, sizeof(rdma_ucm_event_resp)) == 0);
+  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, sizeof(rdma_ucm_event_resp)) == EAGAIN);
+}
+
+TEST_CASE_METHOD(Program, "AF_IB is refused, and so are commands that do not exist") {
+  rdma_ucm_bind bind{};
+  bind.id = create();
+  CHECK(run(RDMA_USER_CM_CMD_BIND, bind, 0) == ENOSYS);
+  CHECK(run(RDMA_USER_CM_CMD_JOIN_MCAST + 1, bind, 0) == EINVAL);
+  rdma_ucm_bind_ip bind_ip{};
+  bind_ip.id = bind.id;
+  bind_ip.addr.sin6_family = 27;  // AF_IB
+  CHECK(run(RDMA_USER_CM_CMD_BIND_IP, bind_ip, 0) == EINVAL);
+}
+
+TEST_CASE_METHOD(Program, "Random commands change nothing but what is the program's own") {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200'000; ++i) {
+    rocemu_cm_command command{};
+    command.channel = random() % 3;
+    command.command = static_cast<uint32_t>(random() % 26);
+    command.other_channel = random() % 3;
+    command.in_bytes = static_cast<uint32_t>(random() % (sizeof(command.in) + 1));
+    command.out_bytes = static_cast<uint32_t>(random() % 1024);
+    command.option_bytes = static_cast<uint32_t>(random() % (sizeof(command.option) + 1));
+    for (uint8_t& byte : command.in)
+      byte = random() % 4 != 0 ? 0 : static_cast<uint8_t>(random() % 12);
+    if (random() % 2 == 0) command.in_bytes = sizeof(command.in);
+    reply = {};
+    const int status = run_cm_command(*cm, static_cast<cm::TimeNs>(i), 1, command, reply);
+    REQUIRE(status >= 0);
+    REQUIRE(reply.out_bytes <= std::min<uint32_t>(command.out_bytes, sizeof(reply.out)));
+    cm::OutgoingMad mad;
+    while (cm->next_mad(mad)) cm->on_mad(static_cast<cm::TimeNs>(i), mad.route, mad.mad);
+  }
+  cm->close_owner(0, 1);
+  CHECK(cm->ids().empty());
+  CHECK(cm->channel_count() == 0);
+}
+
+}  // namespace
+}  // namespace rocemu::daemon
