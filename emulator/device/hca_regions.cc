@@ -111,6 +111,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   auto changed = impl_->make_region(*context, merged, *pd, no_dm);
   if (!changed) return tl::unexpected(changed.error());
   changed->key = region.key;
+  changed->generation = region.generation;
   region = *changed;
   --mr->pd->users;
   ++pd->users;

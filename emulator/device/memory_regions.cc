@@ -19,6 +19,7 @@ std::optional<uint32_t> MemoryRegions::add(MemoryRegion region) {
     if (index == 0 && tag == 0) tag = 1;
   }
   region.key = index << 8 | tag;
+  region.generation = regions_[index].generation;
   regions_[index] = region;
   ++size_;
   return region.key;
@@ -35,12 +36,11 @@ void MemoryRegions::remove(uint32_t key) {
   const uint32_t index = key >> 8;
   MemoryRegion& region = regions_[index];
   if (region.window != WindowType::none) unbind(region);
-  for (size_t i = 0; region.windows > 0; ++i)
-    if (regions_[i].window != WindowType::none && regions_[i].region_key == region.key)
-      unbind(regions_[i]);
   const uint32_t last_key = region.key;  // its tag is the last one used
+  const uint32_t generation = region.generation;
   region = {};
   region.key = last_key;
+  region.generation = generation + 1;
   free_.push_back(index);
   --size_;
 }
@@ -58,10 +58,9 @@ MemoryRegion* MemoryRegions::find_region(uint32_t key) {
 }
 
 void MemoryRegions::unbind(MemoryRegion& window) {
-  if (window.space == nullptr) return;
+  if (is_bound(window)) --regions_[window.region_key >> 8].windows;
   window.space = nullptr;
   window.qpn = wire::Qpn{};
-  --regions_[window.region_key >> 8].windows;
 }
 
 bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
@@ -70,7 +69,7 @@ bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
                                      transport::kRemoteAtomic | transport::kLocalWrite;
   const bool type_2 = window.window == WindowType::type_2;
   if (window.pd != pd || window.key == binding.window.value) return false;
-  if (type_2 && window.space != nullptr) return false;
+  if (type_2 && is_bound(window)) return false;
   if (binding.length_bytes == 0) return !type_2;
   if ((binding.access & ~(kWindowAccess | (type_2 ? kZeroBased : 0))) != 0) return false;
   const MemoryRegion* region = find_region(binding.region.value);
@@ -93,6 +92,7 @@ bool MemoryRegions::bind(transport::PdHandle pd, wire::Qpn qpn,
   MemoryRegion& region = *find_region(binding.region.value);
   ++region.windows;
   window->region_key = region.key;
+  window->region_generation = region.generation;
   window->access = (binding.access & ~transport::kLocalWrite) | kUseAsRkey;
   window->iova = (binding.access & kZeroBased) != 0 ? 0 : binding.address;
   window->length_bytes = binding.length_bytes;
@@ -105,7 +105,7 @@ bool MemoryRegions::bind(transport::PdHandle pd, wire::Qpn qpn,
 bool MemoryRegions::invalidate(transport::PdHandle pd, wire::Qpn qpn, uint32_t key) noexcept {
   MemoryRegion* window = entry(key);
   if (window == nullptr || window->window != WindowType::type_2 || window->key != key ||
-      window->pd != pd || window->space == nullptr || window->qpn != qpn)
+      window->pd != pd || !is_bound(*window) || window->qpn != qpn)
     return false;
   unbind(*window);
   return true;

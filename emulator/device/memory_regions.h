@@ -37,8 +37,10 @@ struct MemoryRegion {
   uint64_t address = 0;                // in the program
   dma::AddressSpace* space = nullptr;  // null: nothing is granted
   wire::Qpn qpn{};                     // the QP that a window of type 2 is bound for; else 0
-  uint32_t region_key = 0;             // of a window: the region it is bound to
+  uint32_t region_key = 0;             // of a window: the region it is bound to …
+  uint32_t region_generation = 0;      // … and that one's generation, which ends with the region
   uint32_t windows = 0;                // of a region: how many are bound to it
+  uint32_t generation = 0;             // of the entry: how many have stood here before
 };
 
 class MemoryRegions {
@@ -70,7 +72,7 @@ class MemoryRegions {
     const MemoryRegion& region = regions_[index];
     if (region.space == nullptr || region.key != key || region.pd != pd) return false;
     if ((access & ~region.access) != 0) return false;
-    if (region.window == WindowType::type_2 && region.qpn != qpn) return false;
+    if (region.window != WindowType::none && !window_grants(region, qpn)) return false;
     const uint64_t offset = address - region.iova;  // wraps below the region: then too large
     if (offset > region.length_bytes || length_bytes > region.length_bytes - offset) return false;
     range = {region.space, region.address + offset};
@@ -78,6 +80,14 @@ class MemoryRegions {
   }
 
  private:
+  // The region that it is bound to is still there.
+  bool is_bound(const MemoryRegion& window) const noexcept {
+    return window.space != nullptr &&
+           regions_[window.region_key >> 8].generation == window.region_generation;
+  }
+  bool window_grants(const MemoryRegion& window, wire::Qpn qpn) const noexcept {
+    return (window.window != WindowType::type_2 || window.qpn == qpn) && is_bound(window);
+  }
   MemoryRegion* entry(uint32_t key);
   void unbind(MemoryRegion& window);
   bool may_bind(const MemoryRegion& window, transport::PdHandle pd,

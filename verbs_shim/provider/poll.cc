@@ -83,6 +83,9 @@ unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).wc_flags; }
 uint32_t read_slid(ibv_cq_ex* cq) { return current(cq).slid; }
 uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).sl; }
 uint8_t read_dlid_path_bits(ibv_cq_ex* cq) { return current(cq).dlid_path_bits; }
+// Frames have no VLAN tag here, and there are no flows that could set a flow tag.
+uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
+uint32_t read_flow_tag(ibv_cq_ex*) { return 0; }
 // The clock of the completions is the machine's monotonic one.
 uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
   const auto now_ns = [](clockid_t clock) {
@@ -134,6 +137,8 @@ void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {
   cq.read_sl = wanted(IBV_WC_EX_WITH_SL, &read_sl);
   cq.read_dlid_path_bits = wanted(IBV_WC_EX_WITH_DLID_PATH_BITS, &read_dlid_path_bits);
   cq.read_completion_ts = wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, &read_completion_ts);
+  cq.read_cvlan = wanted(IBV_WC_EX_WITH_CVLAN, &read_cvlan);
+  cq.read_flow_tag = wanted(IBV_WC_EX_WITH_FLOW_TAG, &read_flow_tag);
   cq.read_completion_wallclock_ns =
       wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, &read_wallclock_ns);
 }

@@ -156,5 +156,21 @@ TEST_CASE("Windows and regions go one without the other") {
     CHECK(table.regions.find_region(table.region)->windows == 0);
   }
   SECTION("the region first") { table.regions.remove(table.region); }
+  SECTION("the region first, and another one comes in its place, under the same key in the end") {
+    uint32_t again = 0;
+    table.regions.remove(table.region);
+    for (int i = 0; again != table.region && i < 100000; ++i) {
+      MemoryRegion entry;
+      entry.pd = kPd;
+      entry.access = ~0u;
+      entry.length_bytes = ~uint64_t{0};
+      entry.space = table.space.get();
+      again = table.regions.add(entry).value();
+      if (again != table.region) table.regions.remove(again);
+    }
+    REQUIRE(again == table.region);
+    CHECK(table.regions.find_region(again)->windows == 0);
+    CHECK_FALSE(table.regions.invalidate(kPd, kQpn, key));
+  }
   CHECK_FALSE(table.writable(key, 0x5100, 1));
 }
