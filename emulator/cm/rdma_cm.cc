@@ -84,6 +84,7 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
   if (from->events.empty()) return tl::unexpected(EAGAIN);
   RdmaEvent event = std::move(from->events.front());
   from->events.pop_front();
+  --events_waiting_;
   RdmaId& id = ids_.at(event.counted);
   ++id.events_reported;
   if (event.type == EventType::connect_request) --id.requests_waiting;
@@ -95,11 +96,12 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
 
 bool RdmaCm::queue(RdmaEvent event) {
   Channel& channel = channels_.at(ids_.at(event.counted).channel);
-  if (channel.events.size() >= limits_.max_events) {
+  if (channel.events.size() >= limits_.max_events || events_waiting_ >= limits_.max_events_in_all) {
     ++events_lost_;
     return false;
   }
   channel.events.push_back(std::move(event));
+  ++events_waiting_;
   channel.bell->ring();
   return true;
 }
@@ -122,6 +124,7 @@ std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
                                           [&](const RdmaEvent& event) { return !of(event); });
   std::move(keep, channel.events.end(), std::back_inserter(out));
   channel.events.erase(keep, channel.events.end());
+  events_waiting_ -= out.size();
   return out;
 }
 
@@ -210,6 +213,7 @@ Result<Departure> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId f
   for (RdmaEvent& event : events) {
     if (event.type == EventType::connect_request) move(ids_.at(event.id));
     target->events.push_back(std::move(event));
+    ++events_waiting_;
     target->bell->ring();
   }
   return Departure{id->events_reported, static_cast<uint32_t>(events.size())};

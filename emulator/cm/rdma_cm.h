@@ -38,6 +38,7 @@ struct RdmaLimits {
   size_t max_ids = 65536;  // librdmacm's own index ends there
   size_t max_channels = 65536;
   size_t max_events = 60000;  // that wait in one channel; a pipe has room for 65536 rings
+  size_t max_events_in_all = 131072;
   size_t max_groups = 4096;
   uint32_t max_backlog = 1024;
   ConnectionLimits connections;
@@ -157,6 +158,7 @@ class RdmaCm {
   std::map<GroupHandle, Group> groups_;
   ChannelId last_channel_ = 0;
   GroupHandle last_group_ = 0;
+  size_t events_waiting_ = 0;
   uint64_t events_lost_ = 0;
 };
 

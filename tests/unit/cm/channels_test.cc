@@ -105,6 +105,31 @@ TEST_CASE("Tables are bounded, and what finds no room is said so") {
   CHECK(create().has_value());
 }
 
+TEST_CASE(
+    "What waits in all channels together is bounded, and room comes back with what is taken") {
+  RdmaLimits limits;
+  limits.max_events_in_all = 2;
+  Hosts hosts(1, {}, limits);
+  RdmaCm& cm = hosts.a.cm;
+  SocketAddress nobody = hosts.a.ipv4(1);
+  nobody.ip.bytes[14] = 9;
+  const IdHandle id = hosts.a.new_id(1);
+  const auto fail = [&] { CHECK(cm.resolve_address(kProgram, id, std::nullopt, nobody) == 0); };
+  for (int i = 0; i < 5; ++i) fail();
+  CHECK(cm.events_lost() == 3);
+  hosts.a.expect(EventType::address_error);
+  fail();
+  CHECK(cm.events_lost() == 3);
+  const ChannelId second = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  CHECK(cm.migrate_id(kProgram, id, hosts.a.channel, second)->events_withdrawn == 2);
+  fail();
+  CHECK(cm.events_lost() == 4);
+  CHECK(cm.destroy_id(0, kProgram, id)->events_withdrawn == 2);
+  const IdHandle other = hosts.a.new_id(2);
+  CHECK(cm.resolve_address(kProgram, other, std::nullopt, nobody) == 0);
+  CHECK(cm.events_lost() == 4);
+}
+
 TEST_CASE("A new connection's events are kept from the program until it has accepted") {
   Hosts hosts;
   hosts.b.listener(1, hosts.b.ipv4(7000));
