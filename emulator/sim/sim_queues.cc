@@ -30,6 +30,10 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.immediate = request.immediate;
   work.remote_address = request.remote_address;
   work.rkey = wire::RKey{request.rkey};
+  work.address_handle = request.address_handle;
+  work.remote_qpn = request.remote_qpn;
+  work.remote_qkey = request.remote_qkey;
+  work.remote_srq = request.remote_srq;
   work.compare_add = request.compare_add;
   work.swap = request.swap;
   work.binding = request.binding;

@@ -23,6 +23,10 @@ struct SendRequest {
   uint32_t immediate = 0;
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
+  uint32_t address_handle = 0;
+  wire::Qpn remote_qpn{};
+  uint32_t remote_qkey = 0;
+  wire::Qpn remote_srq{};
   uint64_t compare_add = 0;
   uint64_t swap = 0;
   transport::WindowBinding binding{};

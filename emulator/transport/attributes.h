@@ -20,6 +20,9 @@ enum class QpState : uint8_t {
   error = 6,
 };
 
+// The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14).
+enum class Service : uint8_t { rc, uc, ud, xrc_send, xrc_receive };
+
 // Given when the QP is made; the objects outlive it.
 struct QpResources {
   PdHandle pd = 0;
@@ -27,6 +30,10 @@ struct QpResources {
   ReceiveQueue* receive_queue = nullptr;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
+  bool receives_are_shared = false;      // the receive queue is an SRQ
+  bool send_only = false;                // XRC_SEND: no requests come in
+  XrcDomain* xrc_domain = nullptr;       // XRC_RECV: where its requests find their SRQs
+  const Addresses* addresses = nullptr;  // UD
 };
 
 // The way to the peer: headers before the BTH, and the addresses a packet of the peer must bear.
@@ -43,6 +50,7 @@ struct QpAttributes {
   uint16_t pkey = wire::kDefaultPkey;
   wire::Psn receive_psn{};         // the first PSN expected
   wire::Psn send_psn{};            // the first PSN sent
+  uint32_t qkey = 0;               // UD
   uint32_t access = 0;             // remote access the QP allows: Access bits
   uint8_t max_rd_atomic = 0;       // READs and atomics in flight as requester
   uint8_t max_dest_rd_atomic = 0;  // and as responder

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/qp.h"
 #include "emulator/wire/icrc.h"
 
 namespace rocemu::transport {
 
-std::byte* Burst::add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
+std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                       const wire::ExtendedHeaders& ext, uint32_t payload_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
@@ -53,6 +53,8 @@ unsigned Burst::finish(Counters& counters) {
     ++sent;
   }
   frames_.clear();
+  for (Qp* qp : waiting_qps_) qp->on_burst_sent();
+  waiting_qps_.clear();
   return sent;
 }
 

@@ -28,7 +28,7 @@ class Burst {
 
   // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
   // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
-  std::byte* add(RcQp& qp, Side side, const Path& path, wire::Bth bth,
+  std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
@@ -36,17 +36,22 @@ class Burst {
   // The frame that was added last cannot be completed: as if its payload could not be had.
   void discard_added() { discard_from(static_cast<uint32_t>(frames_.size() - 1)); }
 
+  // `qp` hears of it when the frames have left (Qp::on_burst_sent).
+  void tell_when_sent(Qp& qp) {
+    if (waiting_qps_.empty() || waiting_qps_.back() != &qp) waiting_qps_.push_back(&qp);
+  }
+
   // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
   // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
   unsigned finish(Counters& counters);
   // The QPs that the last finish() or discard_added() calls have failed: they may have a NAK to
   // send.
-  std::span<RcQp* const> failed_qps() const { return failed_qps_; }
+  std::span<Qp* const> failed_qps() const { return failed_qps_; }
 
  private:
   struct Frame {
     FrameBuffer buffer;
-    RcQp* qp;
+    Qp* qp;
     uint32_t length_bytes;
     wire::Psn psn;
     uint16_t l3_offset_bytes;
@@ -61,7 +66,8 @@ class Burst {
   unsigned room_ = 0;
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;
-  std::vector<RcQp*> failed_qps_;
+  std::vector<Qp*> failed_qps_;
+  std::vector<Qp*> waiting_qps_;
 };
 
 }  // namespace rocemu::transport

@@ -9,8 +9,11 @@ struct Counters {
   uint64_t rx_frames = 0;
   uint64_t rx_malformed = 0;  // not a RoCEv2 frame, or a header that contradicts itself
   uint64_t rx_icrc_errors = 0;
-  uint64_t rx_no_qp = 0;       // unknown QPN, or a QP that does not receive
-  uint64_t rx_mismatched = 0;  // transport, address or P_Key other than the QP's
+  uint64_t rx_no_qp = 0;         // unknown QPN, or a QP that does not receive
+  uint64_t rx_mismatched = 0;    // transport, address or P_Key other than the QP's
+  uint64_t qkey_violations = 0;  // UD: dropped for a Q_Key other than the QP's
+  uint64_t rx_no_receive = 0;    // UD and UC: messages dropped for want of a receive
+  uint64_t rx_dropped = 0;       // UD and UC: cut short, too long, or not allowed
   uint64_t tx_frames = 0;
   uint64_t tx_payload_bytes = 0;
   uint64_t rx_payload_bytes = 0;

@@ -3,6 +3,8 @@
 #include <bit>
 
 #include "emulator/transport/rc_qp.h"
+#include "emulator/transport/uc_qp.h"
+#include "emulator/transport/ud_qp.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/mad.h"
 
@@ -11,6 +13,22 @@ namespace rocemu::transport {
 namespace {
 
 constexpr uint32_t kFirstSlot = 17;  // QPN 0 and 1 are the management QPs; Linux starts here, too
+
+std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Qpn qpn,
+                            const QpResources& resources) {
+  switch (service) {
+    case Service::rc:
+      return std::make_unique<RcQp>(parts, wire::Transport::rc, qpn, resources);
+    case Service::xrc_send:
+    case Service::xrc_receive:
+      return std::make_unique<RcQp>(parts, wire::Transport::xrc, qpn, resources);
+    case Service::uc:
+      return std::make_unique<UcQp>(parts, qpn, resources);
+    case Service::ud:
+      return std::make_unique<UdQp>(parts, qpn, resources);
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -28,7 +46,7 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
 
 Endpoint::~Endpoint() = default;
 
-std::optional<wire::Qpn> Endpoint::create_rc(const QpResources& resources) {
+std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& resources) {
   if (qp_count_ >= max_qps_) return std::nullopt;
   uint32_t slot;
   if (slots_.size() < size_t{max_qps_} + kFirstSlot) {
@@ -42,16 +60,17 @@ std::optional<wire::Qpn> Endpoint::create_rc(const QpResources& resources) {
   }
   const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
   slots_[slot] =
-      std::make_unique<RcQp>(memory_, events_, settlement_, counters_, limits_, qpn, resources);
+      make_qp(service, {memory_, events_, settlement_, counters_, limits_}, qpn, resources);
   ++qp_count_;
   return qpn;
 }
 
 void Endpoint::destroy(wire::Qpn qpn) {
-  RcQp* qp = find(qpn);
+  Qp* qp = find(qpn);
   if (qp == nullptr) return;
   const uint32_t slot = slot_of(qpn);
   settlement_.forget(*qp);
+  multicast_groups_.detach_all(qpn);
   if (qp->active) std::erase(active_, qp);
   timers_.cancel(slot);
   slots_[slot].reset();
@@ -60,15 +79,15 @@ void Endpoint::destroy(wire::Qpn qpn) {
   --qp_count_;
 }
 
-RcQp* Endpoint::find(wire::Qpn qpn) const {
+Qp* Endpoint::find(wire::Qpn qpn) const {
   const uint32_t slot = slot_of(qpn);
   if (slot >= slots_.size()) return nullptr;
-  RcQp* qp = slots_[slot].get();
+  Qp* qp = slots_[slot].get();
   return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
 }
 
 void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes) {
-  RcQp* qp = find(qpn);
+  Qp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->modify(state, attributes);
   settlement_.settle(memory_);
@@ -76,24 +95,24 @@ void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attribut
 }
 
 void Endpoint::fail(wire::Qpn qpn) {
-  RcQp* qp = find(qpn);
+  Qp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->enter_error();
   settlement_.settle(memory_);
 }
 
 QpState Endpoint::state(wire::Qpn qpn) const {
-  const RcQp* qp = find(qpn);
+  const Qp* qp = find(qpn);
   return qp == nullptr ? QpState::reset : qp->state();
 }
 
 bool Endpoint::draining(wire::Qpn qpn) const {
-  const RcQp* qp = find(qpn);
+  const Qp* qp = find(qpn);
   return qp != nullptr && qp->draining();
 }
 
 QpLoad Endpoint::load(wire::Qpn qpn) const {
-  const RcQp* qp = find(qpn);
+  const Qp* qp = find(qpn);
   return qp == nullptr ? QpLoad{} : qp->load();
 }
 
@@ -105,9 +124,11 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       ++counters_.rx_malformed;
     } else if (!wire::icrc_matches(packet.l3)) {
       ++counters_.rx_icrc_errors;
-    } else if (RcQp* qp = find(packet.bth.destination_qp)) {
+    } else if (Qp* qp = find(packet.bth.destination_qp)) {
       qp->on_packet(now, packet);
       touch(*qp);
+    } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
+      deliver_multicast(now, packet);
     } else if (!to_management(packet)) {
       ++counters_.rx_no_qp;
     }
@@ -125,10 +146,18 @@ bool Endpoint::to_management(const wire::Packet& packet) {
   return true;
 }
 
+void Endpoint::deliver_multicast(TimeNs now, const wire::Packet& packet) {
+  for (const wire::Qpn member : multicast_groups_.members(packet.ip.destination)) {
+    Qp* qp = find(member);
+    qp->on_packet(now, packet);
+    touch(*qp);
+  }
+}
+
 void Endpoint::on_doorbell(wire::Qpn qpn) {
-  RcQp* qp = find(qpn);
+  Qp* qp = find(qpn);
   if (qp == nullptr) return;
-  if (qp->state() == QpState::error) {
+  if (qp->state() >= QpState::send_queue_error) {
     flush_posted(qpn);
     return;
   }
@@ -136,15 +165,15 @@ void Endpoint::on_doorbell(wire::Qpn qpn) {
 }
 
 void Endpoint::flush_posted(wire::Qpn qpn) {
-  RcQp* qp = find(qpn);
-  if (qp == nullptr || qp->state() != QpState::error) return;
+  Qp* qp = find(qpn);
+  if (qp == nullptr || qp->state() < QpState::send_queue_error) return;
   qp->flush_posted();
   settlement_.settle(memory_);
 }
 
 void Endpoint::on_timeout(TimeNs now) {
   while (const auto slot = timers_.pop_due(now)) {
-    RcQp* qp = slots_[*slot].get();
+    Qp* qp = slots_[*slot].get();
     if (qp->deadline() <= now) qp->on_timeout(now);
     touch(*qp);
   }
@@ -152,7 +181,7 @@ void Endpoint::on_timeout(TimeNs now) {
 }
 
 // After anything that may have given the QP something to send or moved its deadline.
-void Endpoint::touch(RcQp& qp) {
+void Endpoint::touch(Qp& qp) {
   if (!qp.active) {
     qp.active = true;
     active_.push_back(&qp);
@@ -162,7 +191,7 @@ void Endpoint::touch(RcQp& qp) {
 
 // Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
 // costs one look when it comes.
-void Endpoint::watch(RcQp& qp) {
+void Endpoint::watch(Qp& qp) {
   const uint32_t slot = slot_of(qp.qpn());
   const TimeNs deadline = qp.deadline();
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
@@ -171,7 +200,7 @@ void Endpoint::watch(RcQp& qp) {
 unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   burst_.begin(sink, max_frames);
   while (!active_.empty() && !burst_.full()) {
-    RcQp& qp = *active_.front();
+    Qp& qp = *active_.front();
     Turn turn = Turn::sent;
     for (uint32_t i = 0; i < limits_.quantum_frames && turn == Turn::sent && !burst_.full(); ++i)
       turn = qp.transmit(now, burst_);
@@ -186,10 +215,10 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
       if (turn == Turn::later) later_.push_back(&qp);
     }
   }
-  for (RcQp* qp : later_) touch(*qp);
+  for (Qp* qp : later_) touch(*qp);
   later_.clear();
   const unsigned sent = burst_.finish(counters_);
-  for (RcQp* qp : burst_.failed_qps()) touch(*qp);
+  for (Qp* qp : burst_.failed_qps()) touch(*qp);
   settlement_.settle(memory_);
   return sent;
 }

@@ -19,13 +19,14 @@
 #include "emulator/transport/counters.h"
 #include "emulator/transport/environment.h"
 #include "emulator/transport/management.h"
+#include "emulator/transport/multicast_groups.h"
 #include "emulator/transport/settlement.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::transport {
 
-class RcQp;
+class Qp;
 
 class Endpoint {
  public:
@@ -35,8 +36,11 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // Makes an RC QP in state RESET. Empty when the table is full.
-  std::optional<wire::Qpn> create_rc(const QpResources& resources);
+  // Makes a QP in state RESET. Empty when the table is full.
+  std::optional<wire::Qpn> create(Service service, const QpResources& resources);
+  std::optional<wire::Qpn> create_rc(const QpResources& resources) {
+    return create(Service::rc, resources);
+  }
   // The QP is gone without a completion for what was outstanding.
   void destroy(wire::Qpn qpn);
 
@@ -51,6 +55,9 @@ class Endpoint {
   bool draining(wire::Qpn qpn) const;
 
   QpLoad load(wire::Qpn qpn) const;
+
+  // Where multicast datagrams go. The device bounds it; a QP that is destroyed is detached.
+  MulticastGroups& multicast_groups() { return multicast_groups_; }
 
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
   // not whole is counted and dropped. The bytes must stay valid for the length of the call.
@@ -76,9 +83,10 @@ class Endpoint {
 
  private:
   uint32_t slot_of(wire::Qpn qpn) const { return qpn.value & ((1u << slot_bits_) - 1); }
-  RcQp* find(wire::Qpn qpn) const;
-  void touch(RcQp& qp);
-  void watch(RcQp& qp);
+  Qp* find(wire::Qpn qpn) const;
+  void touch(Qp& qp);
+  void watch(Qp& qp);
+  void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
 
   Memory& memory_;
@@ -93,14 +101,15 @@ class Endpoint {
   // destroyed QP does not reach its successor.
   uint32_t max_qps_;
   uint32_t slot_bits_;
-  std::vector<std::unique_ptr<RcQp>> slots_;
+  std::vector<std::unique_ptr<Qp>> slots_;
   std::vector<uint8_t> generations_;
   std::deque<uint32_t> free_slots_;
   uint32_t qp_count_ = 0;
 
   ManagementSink* management_ = nullptr;
-  std::vector<RcQp*> later_;  // of the transmit call under way: to be listed again when it ends
-  std::deque<RcQp*> active_;  // QPs that may have something to send, in the order of their turns
+  std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
+  MulticastGroups multicast_groups_;
+  std::deque<Qp*> active_;  // QPs that may have something to send, in the order of their turns
 };
 
 }  // namespace rocemu::transport

@@ -11,6 +11,9 @@
 
 namespace rocemu::transport {
 
+// Protection domain, as the device numbers them.
+using PdHandle = uint32_t;
+
 class SendQueue {
  public:
   virtual ~SendQueue() = default;
@@ -33,6 +36,32 @@ class CompletionQueue {
   virtual void push(const Completion& completion) noexcept = 0;
 };
 
+// What a request over XRC uses at its responder (IBTA vol 1, annex A14): an SRQ.
+struct SharedReceiver {
+  PdHandle pd = 0;
+  ReceiveQueue* queue = nullptr;
+  CompletionQueue* cq = nullptr;
+};
+
+class XrcDomain {
+ public:
+  virtual ~XrcDomain() = default;
+  // False when the domain has no SRQ of that number.
+  virtual bool find(wire::Qpn srq, SharedReceiver& receiver) const noexcept = 0;
+};
+
+struct Path;
+
+// What unreliable datagrams are sent with and to.
+class Addresses {
+ public:
+  virtual ~Addresses() = default;
+  // The way that an address handle stands for; null when there is none of that number in `pd`.
+  virtual const Path* find(PdHandle pd, uint32_t address_handle) const noexcept = 0;
+  // Whether the port has this address.
+  virtual bool is_local(const wire::Gid& gid) const noexcept = 0;
+};
+
 // Events about a QP that do not belong to a work request. Numbers of ibv_event_type.
 enum class QpEvent : uint8_t {
   fatal = 1,
@@ -40,6 +69,7 @@ enum class QpEvent : uint8_t {
   access_error = 3,
   communication_established = 4,
   send_queue_drained = 5,
+  last_wqe_reached = 16,
 };
 
 class EventSink {
@@ -49,9 +79,6 @@ class EventSink {
   // The QP went to ERROR of itself, not by a modify.
   virtual void on_qp_error(wire::Qpn qpn) noexcept = 0;
 };
-
-// Protection domain, as the device numbers them.
-using PdHandle = uint32_t;
 
 // Access rights: the bits of ibv_access_flags. 0 is local read, which every region grants.
 enum Access : uint32_t {

@@ -5,16 +5,27 @@
 #include "emulator/transport/counters.h"
 #include "emulator/transport/environment.h"
 #include "emulator/transport/settlement.h"
+#include "emulator/wire/opcode.h"
 
 namespace rocemu::transport {
 
-struct QpContext {
-  RcQp& qp;
+// What an endpoint gives to each of its QPs.
+struct EndpointParts {
   Memory& memory;
   EventSink& events;
   Settlement& settlement;
   Counters& counters;
   const TransportLimits& limits;
+};
+
+struct QpContext {
+  Qp& qp;
+  Memory& memory;
+  EventSink& events;
+  Settlement& settlement;
+  Counters& counters;
+  const TransportLimits& limits;
+  wire::Transport transport;  // of its packets
   wire::Qpn qpn;
   QpResources resources;
   QpAttributes attributes{};

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/qp.h"
 #include "emulator/transport/rc_requester.h"
 #include "emulator/transport/rc_tables.h"
 

@@ -13,12 +13,9 @@ bool is_response(wire::Operation op) {
 
 }  // namespace
 
-RcQp::RcQp(Memory& memory, EventSink& events, Settlement& settlement, Counters& counters,
-           const TransportLimits& limits, wire::Qpn qpn, const QpResources& resources)
-    : context_{*this,  memory, events,    settlement, counters,
-               limits, qpn,    resources, {},         QpState::reset},
-      requester_(context_),
-      responder_(context_) {}
+RcQp::RcQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
+           const QpResources& resources)
+    : Qp(endpoint, transport, qpn, resources), requester_(context_), responder_(context_) {}
 
 bool RcQp::draining() const {
   return context_.state == QpState::send_queue_drain && !requester_.drained();
@@ -65,17 +62,13 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
 }
 
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
-  const bool receives =
-      context_.state >= QpState::ready_to_receive && context_.state <= QpState::send_queue_drain;
-  if (!receives) {
+  if (!receives()) {
     ++context_.counters.rx_no_qp;
     return;
   }
   const Path& path = context_.attributes.path;
-  const bool pkey_matches = ((packet.bth.pkey ^ context_.attributes.pkey) & 0x7fff) == 0 &&
-                            ((packet.bth.pkey | context_.attributes.pkey) & 0x8000) != 0;
-  if (packet.transport() != wire::Transport::rc || packet.ip.source != path.remote_gid ||
-      packet.ip.destination != path.local_gid || !pkey_matches) {
+  if (packet.transport() != context_.transport || packet.ip.source != path.remote_gid ||
+      packet.ip.destination != path.local_gid || !pkey_matches(packet)) {
     ++context_.counters.rx_mismatched;
     return;
   }
@@ -86,6 +79,8 @@ void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
       return;
     }
     requester_.on_response(now, packet);
+  } else if (context_.resources.send_only) {
+    ++context_.counters.rx_mismatched;
   } else {
     responder_.on_request(packet);
   }
@@ -105,12 +100,9 @@ Turn RcQp::transmit(TimeNs now, Burst& burst) {
 
 TimeNs RcQp::deadline() const { return requester_.deadline(); }
 
-void RcQp::enter_error() {
-  if (context_.state == QpState::error) return;
-  context_.state = QpState::error;
+void RcQp::flush() {
   requester_.flush();
   responder_.flush();
-  flush_posted();
 }
 
 void RcQp::flush_posted() {

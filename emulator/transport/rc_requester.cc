@@ -1,36 +1,16 @@
 #include "emulator/transport/rc_requester.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/payload.h"
+#include "emulator/transport/qp.h"
 #include "emulator/transport/rc_tables.h"
 
 namespace rocemu::transport {
 
-namespace {
-
 using wire::Operation;
 
-Operation send_operation(WorkOpcode op, bool first, bool last) {
-  const bool imm = op == WorkOpcode::send_imm;
-  const bool invalidate = op == WorkOpcode::send_invalidate;
-  if (first && last)
-    return invalidate ? Operation::send_only_invalidate
-                      : (imm ? Operation::send_only_imm : Operation::send_only);
-  if (first) return Operation::send_first;
-  if (!last) return Operation::send_middle;
-  if (invalidate) return Operation::send_last_invalidate;
-  return imm ? Operation::send_last_imm : Operation::send_last;
-}
-
-Operation write_operation(WorkOpcode op, bool first, bool last) {
-  const bool imm = op == WorkOpcode::write_imm;
-  if (first && last) return imm ? Operation::write_only_imm : Operation::write_only;
-  if (first) return Operation::write_first;
-  if (!last) return Operation::write_middle;
-  return imm ? Operation::write_last_imm : Operation::write_last;
-}
+namespace {
 
 // A program that posts them without end is not to keep the engine from its other work.
 constexpr uint32_t kLocalRequestsInATurn = 64;
@@ -74,16 +54,8 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
   if (work.fault != WcStatus::success) return work.fault;
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;
-  if (work.inline_payload != nullptr) return WcStatus::success;
   const uint32_t access = is_read_or_atomic(work.opcode) ? kLocalWrite : kLocalRead;
-  for (const Sge& sge : work.sges.view()) {
-    MemoryRange range;
-    if (sge.length_bytes > 0 &&
-        !context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address, sge.length_bytes,
-                                     access, range))
-      return WcStatus::local_protection_error;
-  }
-  return WcStatus::success;
+  return may_use(context_, work, access) ? WcStatus::success : WcStatus::local_protection_error;
 }
 
 bool RcRequester::take_next() {
@@ -162,7 +134,7 @@ Turn RcRequester::execute_local(const SendWork& work) {
 
 wire::Bth RcRequester::make_bth(const Request&, Operation operation, wire::Psn psn) const {
   wire::Bth bth;
-  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = psn;
@@ -178,6 +150,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   wire::Bth bth;
   uint32_t payload_bytes = 0;
   uint32_t packets_covered = 1;
+  ext.xrc_srq = work.remote_srq;
 
   if (work.opcode == WorkOpcode::read) {
     bth = make_bth(request, Operation::read_request, psn);
@@ -192,10 +165,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
     const bool first = send_packet_ == 0;
     const bool last = send_packet_ + 1 == request.packets;
     payload_bytes = std::min(mtu, work.length_bytes - offset);
-    bth = make_bth(request,
-                   is_send(work.opcode) ? send_operation(work.opcode, first, last)
-                                        : write_operation(work.opcode, first, last),
-                   psn);
+    bth = make_bth(request, message_operation(work.opcode, first, last), psn);
     if (first) ext.reth = {work.remote_address, work.rkey, work.length_bytes};
     ext.immediate = work.immediate;
     ext.invalidate = work.rkey;
@@ -211,7 +181,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   std::byte* payload =
       burst.add(context_.qp, Side::requester, context_.attributes.path, bth, ext, payload_bytes);
   if (payload == nullptr) return Turn::no_buffer;
-  if (payload_bytes > 0 && !add_payload(burst, work, offset, payload_bytes, payload)) {
+  if (payload_bytes > 0 && !gather(context_, burst, work, offset, payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.
     burst.discard_added();
     return Turn::idle;
@@ -235,32 +205,6 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
     ++send_index_;
   }
   return Turn::sent;
-}
-
-// Gathers `length_bytes` of the message from `offset_bytes` on. False: a key no longer allows it.
-bool RcRequester::add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes,
-                              uint32_t length_bytes, std::byte* to) {
-  if (work.inline_payload != nullptr) {
-    std::memcpy(to, work.inline_payload + offset_bytes, length_bytes);
-    return true;
-  }
-  for (const Sge& sge : work.sges.view()) {
-    if (offset_bytes >= sge.length_bytes) {
-      offset_bytes -= sge.length_bytes;
-      continue;
-    }
-    const uint32_t part = std::min(length_bytes, sge.length_bytes - offset_bytes);
-    MemoryRange range;
-    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset_bytes,
-                                     part, kLocalRead, range))
-      return false;
-    context_.memory.fetch(range, to, part, burst.fetch_tag());
-    to += part;
-    length_bytes -= part;
-    offset_bytes = 0;
-    if (length_bytes == 0) return true;
-  }
-  return length_bytes == 0;
 }
 
 void RcRequester::note_drained() {

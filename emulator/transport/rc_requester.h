@@ -76,8 +76,6 @@ class RcRequester {
   Turn transmit_next(TimeNs now, Burst& burst);
   Turn execute_local(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, Request& request);
-  bool add_payload(Burst& burst, const SendWork& work, uint32_t offset_bytes, uint32_t length_bytes,
-                   std::byte* to);
   wire::Bth make_bth(const Request& request, wire::Operation operation, wire::Psn psn) const;
   void note_drained();
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/payload.h"
+#include "emulator/transport/qp.h"
 
 namespace rocemu::transport {
 
@@ -98,15 +99,16 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
     const wire::Reth& reth = packet.ext.reth;
     const uint32_t packets = packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes);
     MemoryRange range;
+    SharedReceiver target;
     // A late copy of a request whose memory has gone since is no error: the requester has its
     // answer.
     const bool readable =
-        (context_.attributes.access & kRemoteRead) != 0 && reth.length_bytes <= kMaxMessageBytes &&
-        !(psn + packets).after(expected_psn_) &&
+        find_target(packet, target) && (context_.attributes.access & kRemoteRead) != 0 &&
+        reth.length_bytes <= kMaxMessageBytes && !(psn + packets).after(expected_psn_) &&
         (reth.length_bytes == 0 ||
-         context_.memory.check_remote(context_.resources.pd, context_.qpn, reth.rkey,
-                                      reth.virtual_address, reth.length_bytes, kRemoteRead, range));
-    if (readable && make_room_for_replay(psn)) queue_read(packet, true);
+         context_.memory.check_remote(target.pd, context_.qpn, reth.rkey, reth.virtual_address,
+                                      reth.length_bytes, kRemoteRead, range));
+    if (readable && make_room_for_replay(psn)) queue_read(packet, target.pd, true);
   } else if (is_atomic_op(op)) {
     for (size_t i = 0; i < atomic_results_.size(); ++i) {
       const AtomicResult result = atomic_results_[i];
@@ -135,7 +137,7 @@ bool RcResponder::well_formed(const wire::Packet& packet) const {
 
 void RcResponder::execute(const wire::Packet& packet) {
   const Operation op = packet.operation();
-  if (!well_formed(packet)) {
+  if (!choose_target(packet) || !well_formed(packet)) {
     fail(responder_fault::kInvalidRequest, packet.bth.psn);
   } else if (is_send_op(op)) {
     execute_send(packet);
@@ -146,6 +148,35 @@ void RcResponder::execute(const wire::Packet& packet) {
   } else {
     execute_atomic(packet);
   }
+}
+
+// Where what `packet` asks for takes place. False: it names no SRQ of the domain.
+bool RcResponder::find_target(const wire::Packet& packet, SharedReceiver& target) const {
+  const QpResources& resources = context_.resources;
+  if (resources.xrc_domain != nullptr)
+    return resources.xrc_domain->find(packet.ext.xrc_srq, target);
+  target = {resources.pd, resources.receive_queue, resources.receive_cq};
+  return true;
+}
+
+// The same for the packet that is to be executed: the packets of one message name one SRQ.
+bool RcResponder::choose_target(const wire::Packet& packet) {
+  if (context_.resources.xrc_domain == nullptr) return true;
+  if (message_ != Message::none && packet.ext.xrc_srq != srq_) return false;
+  SharedReceiver target;
+  if (!find_target(packet, target)) return false;
+  srq_ = packet.ext.xrc_srq;
+  context_.resources.pd = target.pd;
+  context_.resources.receive_queue = target.queue;
+  context_.resources.receive_cq = target.cq;
+  return true;
+}
+
+// Where the receive under way is completed; null when, over XRC, its SRQ is gone.
+CompletionQueue* RcResponder::receive_cq() const {
+  if (context_.resources.xrc_domain == nullptr) return context_.resources.receive_cq;
+  SharedReceiver target;
+  return context_.resources.xrc_domain->find(srq_, target) ? target.cq : nullptr;
 }
 
 // Makes sure that a receive is at hand. False: there is none, and the requester has been told.
@@ -190,25 +221,10 @@ std::optional<ResponderFault> RcResponder::scatter_receive(std::span<const std::
                                                            wire::Psn psn) {
   if (payload.size() > receive_.length_bytes - received_bytes_)
     return responder_fault::kReceiveTooShort;
-  uint32_t offset = received_bytes_;
+  const uint32_t offset = received_bytes_;
   received_bytes_ += static_cast<uint32_t>(payload.size());
-  for (const Sge& sge : receive_.sges.view()) {
-    if (payload.empty()) break;
-    if (offset >= sge.length_bytes) {
-      offset -= sge.length_bytes;
-      continue;
-    }
-    const auto part =
-        static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset));
-    MemoryRange range;
-    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset, part,
-                                     kLocalWrite, range))
-      return responder_fault::kReceiveProtection;
-    const uint32_t tag = context_.settlement.note_scatter(context_.qp, ScatterKind::receive, psn);
-    context_.memory.scatter(range, payload.data(), part, tag);
-    payload = payload.subspan(part);
-    offset = 0;
-  }
+  if (!scatter(context_, receive_, offset, payload, psn))
+    return responder_fault::kReceiveProtection;
   return std::nullopt;
 }
 
@@ -282,7 +298,7 @@ void RcResponder::execute_read(const wire::Packet& packet) {
     return;
   }
   accept(packet, packets, true);
-  queue_read(packet, false);
+  queue_read(packet, context_.resources.pd, false);
 }
 
 void RcResponder::execute_atomic(const wire::Packet& packet) {
@@ -336,6 +352,9 @@ void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message
 
 void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
                                    uint32_t byte_length) {
+  receive_taken_ = false;
+  CompletionQueue* const cq = receive_cq();
+  if (cq == nullptr) return;
   Completion completion;
   completion.wr_id = receive_.wr_id;
   completion.qpn = context_.qpn;
@@ -352,9 +371,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
     completion.byte_length = byte_length;
   }
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
-  receive_taken_ = false;
-  context_.settlement.complete(context_.qp, Side::responder, *context_.resources.receive_cq,
-                               completion);
+  context_.settlement.complete(context_.qp, Side::responder, *cq, completion);
 }
 
 // Ends the connection at the packet with `psn`.
@@ -383,6 +400,7 @@ void RcResponder::flush() {
 }
 
 void RcResponder::flush_posted() {
+  if (context_.resources.receives_are_shared) return;
   constexpr uint32_t kMost = 65536;  // see RcRequester::flush_posted
   for (uint32_t i = 0; i < kMost && context_.resources.receive_queue->pop(receive_); ++i)
     complete_receive(WcStatus::flush_error, nullptr, 0);

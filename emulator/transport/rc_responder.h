@@ -12,6 +12,9 @@
 // packet is sent. At most max_dest_rd_atomic READs and atomics wait; one more is an invalid
 // request.
 //
+// Over XRC each request names an SRQ of the QP's domain, whose protection domain, receives and CQ
+// it uses (annex A14); it may be gone at the next packet.
+//
 // A request that may not be executed ends the connection: NAK, event, ERROR. The NAK still leaves.
 #pragma once
 
@@ -56,6 +59,7 @@ class RcResponder {
     uint32_t msn = 0;
     uint64_t value = 0;  // READ: the address; atomic: the original value
     wire::RKey rkey{};
+    PdHandle pd = 0;  // READ: the one that the key was checked in
     uint32_t length_bytes = 0;
     uint32_t packets = 1;
     uint32_t sent = 0;    // packets of it
@@ -75,6 +79,9 @@ class RcResponder {
   void execute_write(const wire::Packet& packet);
   void execute_read(const wire::Packet& packet);
   void execute_atomic(const wire::Packet& packet);
+  bool find_target(const wire::Packet& packet, SharedReceiver& target) const;
+  bool choose_target(const wire::Packet& packet);
+  CompletionQueue* receive_cq() const;
   bool take_receive();
   std::optional<ResponderFault> scatter_receive(std::span<const std::byte> payload, wire::Psn psn);
   void complete_receive(WcStatus status, const wire::Packet* packet, uint32_t byte_length);
@@ -84,7 +91,7 @@ class RcResponder {
 
   // rc_responses.cc
   void queue_acknowledge(uint8_t syndrome, wire::Psn psn);
-  void queue_read(const wire::Packet& packet, bool replay);
+  void queue_read(const wire::Packet& packet, PdHandle pd, bool replay);
   void queue_atomic(wire::Psn psn, uint64_t original, bool replay);
   template <class Unwanted>
   void drop_responses_if(Unwanted unwanted);
@@ -108,6 +115,7 @@ class RcResponder {
   bool receive_taken_ = false;
   ReceiveWork receive_;
   uint32_t received_bytes_ = 0;
+  wire::Qpn srq_{};   // XRC: the SRQ that the message under way is for
   wire::Reth write_;  // where the WRITE under way goes on, and how much is left
   uint32_t written_bytes_ = 0;
 

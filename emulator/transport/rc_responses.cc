@@ -1,7 +1,7 @@
 // The responder's answers on their way out: ACKs and NAKs, READ responses, atomic ACKs.
 #include <algorithm>
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/qp.h"
 #include "emulator/transport/rc_responder.h"
 
 namespace rocemu::transport {
@@ -32,7 +32,7 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
   response.msn = msn_;
 }
 
-void RcResponder::queue_read(const wire::Packet& packet, bool replay) {
+void RcResponder::queue_read(const wire::Packet& packet, PdHandle pd, bool replay) {
   Response& response = responses_.push_back();
   response = Response{};
   response.kind = Response::Kind::read;
@@ -40,6 +40,7 @@ void RcResponder::queue_read(const wire::Packet& packet, bool replay) {
   response.psn = packet.bth.psn;
   response.msn = msn_;
   response.replay = replay;
+  response.pd = pd;
   response.value = packet.ext.reth.virtual_address;
   response.rkey = packet.ext.reth.rkey;
   response.length_bytes = packet.ext.reth.length_bytes;
@@ -121,7 +122,7 @@ bool RcResponder::make_room_for_request() {
 
 wire::Bth RcResponder::make_bth(Operation operation, wire::Psn psn) const {
   wire::Bth bth;
-  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = psn;
@@ -173,7 +174,7 @@ Turn RcResponder::send_read(Burst& burst, Response& response) {
   const wire::Psn psn = response.psn + response.sent;
   MemoryRange range;
   if (bytes > 0 &&
-      !context_.memory.check_remote(context_.resources.pd, context_.qpn, response.rkey,
+      !context_.memory.check_remote(response.pd, context_.qpn, response.rkey,
                                     response.value + offset, bytes, kRemoteRead, range)) {
     // The region has gone since the request was checked. What waits behind, the NAK, leaves now.
     --rd_atomics_queued_;

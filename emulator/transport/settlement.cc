@@ -1,6 +1,6 @@
 #include "emulator/transport/settlement.h"
 
-#include "emulator/transport/rc_qp.h"
+#include "emulator/transport/qp.h"
 
 namespace rocemu::transport {
 
@@ -38,7 +38,7 @@ void Settlement::fail(uint32_t tag) {
   scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
 }
 
-void Settlement::forget(const RcQp& qp) {
+void Settlement::forget(const Qp& qp) {
   std::erase_if(pending_, [&](const Pending& pending) { return pending.qp == &qp; });
 }
 

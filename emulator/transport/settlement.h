@@ -12,7 +12,7 @@
 
 namespace rocemu::transport {
 
-class RcQp;
+class Qp;
 
 // Whose data it is: that of our own request, that of a receive, or that of a peer's WRITE.
 enum class ScatterKind : uint8_t { read_response, receive, remote_write };
@@ -29,13 +29,13 @@ class Settlement {
   explicit Settlement(Counters& counters) : counters_(counters) {}
 
   // The tag for a scatter that is about to be collected.
-  uint32_t note_scatter(RcQp& qp, ScatterKind kind, wire::Psn psn) {
+  uint32_t note_scatter(Qp& qp, ScatterKind kind, wire::Psn psn) {
     scatters_.push_back({&qp, psn, kind});
     return static_cast<uint32_t>(scatters_.size() - 1);
   }
   // `announce` false: a success that the program did not ask to hear of; it is pushed only when its
   // data could not be moved.
-  void complete(RcQp& qp, Side side, CompletionQueue& queue, const Completion& completion,
+  void complete(Qp& qp, Side side, CompletionQueue& queue, const Completion& completion,
                 bool announce = true) {
     pending_.push_back(
         {&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, announce, completion});
@@ -46,16 +46,16 @@ class Settlement {
   void settle(Memory& memory);
 
   // The QP goes away without completing anything more.
-  void forget(const RcQp& qp);
+  void forget(const Qp& qp);
 
  private:
   struct Scatter {
-    RcQp* qp;
+    Qp* qp;
     wire::Psn psn;
     ScatterKind kind;
   };
   struct Pending {
-    RcQp* qp;
+    Qp* qp;
     CompletionQueue* queue;
     uint32_t scatters_before;
     Side side;

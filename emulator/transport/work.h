@@ -123,7 +123,11 @@ struct SendWork {
   WcStatus fault = WcStatus::success;
   uint32_t immediate = 0;  // network order
   uint64_t remote_address = 0;
-  wire::RKey rkey{};  // of the peer's memory; or what is to be invalidated
+  wire::RKey rkey{};            // of the peer's memory; or what is to be invalidated
+  uint32_t address_handle = 0;  // UD
+  wire::Qpn remote_qpn{};       // UD
+  uint32_t remote_qkey = 0;     // UD
+  wire::Qpn remote_srq{};       // XRC
   uint64_t compare_add = 0;
   uint64_t swap = 0;
   uint32_t length_bytes = 0;  // of the whole message
@@ -153,6 +157,9 @@ struct Completion {
   bool solicited = false;        // wakes a CQ that was armed for solicited completions only
   uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
+  bool has_grh = false;       // UD: 40 bytes of it stand before the data
+  wire::Qpn source_qp{};      // UD
+  uint8_t service_level = 0;  // UD
 };
 
 }  // namespace rocemu::transport

@@ -40,6 +40,9 @@ struct Qpn {
   constexpr auto operator<=>(const Qpn&) const = default;
 };
 
+// The destination of multicast datagrams, whatever their group (IBTA vol 1, 10.5.2).
+inline constexpr Qpn kMulticastQpn{0xffffff};
+
 // Memory keys: opaque to the wire, an index and a tag to the device.
 struct LKey {
   uint32_t value = 0;

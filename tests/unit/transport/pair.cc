@@ -78,12 +78,8 @@ bool Host::had_event(QpEvent event) const {
 
 Pair::Pair(const PairOptions& options)
     : a(fabric.add_node(options.node), kSendDepth), b(fabric.add_node(options.node), kSendDepth) {
-  for (Host* host : {&a, &b}) {
-    const auto qpn = host->endpoint().create_rc(
-        {1, &host->send_queue, &host->receive_queue, &host->send_cq, &host->receive_cq});
-    REQUIRE(qpn);
-    host->qpn = *qpn;
-  }
+  create(a, options.a_service, options.a_shares_receives);
+  create(b, options.b_service, false);
   connect(a, options, options.a_psn, options.b_psn);
   connect(b, options, options.b_psn, options.a_psn);
   fabric.observer = [this](const sim::FrameRecord& record) {
@@ -91,6 +87,37 @@ Pair::Pair(const PairOptions& options)
     sent.push_back(digest(record));
     return !lose || !lose(sent.back());
   };
+}
+
+void Pair::create(Host& host, Service service, bool shares_receives) {
+  host.addresses.peer = host.node().path_to(peer_of(host).node());
+  QpResources resources{1, &host.send_queue, &host.receive_queue, &host.send_cq, &host.receive_cq};
+  resources.addresses = &host.addresses;
+  resources.receives_are_shared = shares_receives;
+  switch (service) {
+    case Service::rc:
+      break;
+    case Service::uc:
+      transport = wire::Transport::uc;
+      break;
+    case Service::ud:
+      transport = wire::Transport::ud;
+      break;
+    case Service::xrc_send:
+      transport = wire::Transport::xrc;
+      resources.send_only = true;
+      break;
+    case Service::xrc_receive:
+      transport = wire::Transport::xrc;
+      host.domain.receiver = {1, &host.receive_queue, &host.receive_cq};
+      resources = {0, &host.send_queue, &host.receive_queue};
+      resources.receives_are_shared = true;
+      resources.xrc_domain = &host.domain;
+      break;
+  }
+  const auto qpn = host.endpoint().create(service, resources);
+  REQUIRE(qpn);
+  host.qpn = *qpn;
 }
 
 void Pair::connect(Host& host, const PairOptions& options, uint32_t psn, uint32_t peer_psn) {
@@ -102,6 +129,7 @@ void Pair::connect(Host& host, const PairOptions& options, uint32_t psn, uint32_
   attributes.send_psn = Psn(psn);
   attributes.receive_psn = Psn(peer_psn);
   attributes.access = options.access;
+  attributes.qkey = 0x1234;
   attributes.max_rd_atomic = options.max_rd_atomic;
   attributes.max_dest_rd_atomic = options.max_rd_atomic;
   attributes.min_rnr_timer = options.min_rnr_timer;
@@ -128,7 +156,7 @@ std::vector<std::byte> Pair::frame_for(Host& to, wire::Bth bth, const wire::Exte
 void Pair::inject(Host& to, Operation operation, uint32_t psn, const wire::ExtendedHeaders& ext,
                   std::span<const std::byte> payload, bool ack_request) {
   wire::Bth bth;
-  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.opcode = wire::bth_opcode(transport, operation);
   bth.psn = Psn(psn);
   bth.ack_request = ack_request;
   to.node().receive(frame_for(to, bth, ext, payload));
@@ -176,6 +204,14 @@ SendRequest compare_swap(const Buffer& into, const Buffer& cell, uint64_t compar
 SendRequest fetch_add(const Buffer& into, const Buffer& cell, uint64_t add, uint64_t wr_id) {
   SendRequest request = remote(WorkOpcode::fetch_add, into, cell, wr_id);
   request.compare_add = add;
+  return request;
+}
+
+SendRequest datagram(const Buffer& from, const Host& to, uint64_t wr_id) {
+  SendRequest request = send(from, wr_id);
+  request.address_handle = kPeer;
+  request.remote_qpn = to.qpn;
+  request.remote_qkey = 0x1234;
   return request;
 }
 

@@ -27,6 +27,9 @@ inline constexpr uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead 
 
 struct PairOptions {
   sim::NodeOptions node;
+  Service a_service = Service::rc;
+  Service b_service = Service::rc;
+  bool a_shares_receives = false;
   uint32_t mtu_bytes = 1024;
   uint32_t a_psn = 100;
   uint32_t b_psn = 5000;
@@ -46,6 +49,30 @@ struct Buffer {
   Sge sge(uint32_t offset, uint32_t length) const {
     return {address + offset, length, wire::LKey{key}};
   }
+};
+
+// The address handle that is the way to the peer.
+inline constexpr uint32_t kPeer = 1;
+inline constexpr wire::Gid kGroupGid{{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9}};
+
+class HostAddresses : public Addresses {
+ public:
+  const Path* find(PdHandle pd, uint32_t handle) const noexcept override {
+    if (pd != 1) return nullptr;
+    return handle == kPeer ? &peer : nullptr;
+  }
+  bool is_local(const wire::Gid& gid) const noexcept override { return gid == peer.local_gid; }
+  Path peer;
+};
+
+// The SRQ with the number 7.
+class HostDomain : public XrcDomain {
+ public:
+  bool find(wire::Qpn srq, SharedReceiver& found) const noexcept override {
+    found = receiver;
+    return srq.value == 7 && receiver.queue != nullptr;
+  }
+  SharedReceiver receiver;
 };
 
 // One side: a node, its QP and queues.
@@ -79,6 +106,8 @@ class Host {
   sim::SimCompletionQueue send_cq;
   sim::SimCompletionQueue receive_cq;
   QpAttributes attributes;
+  HostAddresses addresses;
+  HostDomain domain;
 };
 
 // A frame that was sent, as the stories look at it.
@@ -121,8 +150,10 @@ class Pair {
     return sent_by(host, operation).size();
   }
   Host& peer_of(const Host& host) { return &host == &a ? b : a; }
+  wire::Transport transport = wire::Transport::rc;
 
  private:
+  void create(Host& host, Service service, bool shares_receives);
   void connect(Host& host, const PairOptions& options, uint32_t psn, uint32_t peer_psn);
 };
 
@@ -133,6 +164,7 @@ SendRequest read(const Buffer& into, const Buffer& from, uint64_t wr_id = 1);
 SendRequest compare_swap(const Buffer& into, const Buffer& cell, uint64_t compare, uint64_t swap,
                          uint64_t wr_id = 1);
 SendRequest fetch_add(const Buffer& into, const Buffer& cell, uint64_t add, uint64_t wr_id = 1);
+SendRequest datagram(const Buffer& from, const Host& to, uint64_t wr_id = 1);
 SendRequest with_immediate(SendRequest request, uint32_t immediate);
 SendRequest fenced(SendRequest request);
 SendRequest unsignaled(SendRequest request);

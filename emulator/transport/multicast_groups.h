@@ -1,0 +1,52 @@
+// Which QPs of a port are attached to which multicast group (IBTA vol 1, 10.5). Bounded by its
+// owner.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+class MulticastGroups {
+ public:
+  std::span<const wire::Qpn> members(const wire::Gid& group) const {
+    const auto found = groups_.find(group);
+    return found == groups_.end() ? std::span<const wire::Qpn>{} : found->second;
+  }
+  // A QP that is attached already stays so.
+  void attach(const wire::Gid& group, wire::Qpn qpn) {
+    std::vector<wire::Qpn>& members = groups_[group];
+    if (std::find(members.begin(), members.end(), qpn) == members.end()) members.push_back(qpn);
+  }
+  // False when it was not attached.
+  bool detach(const wire::Gid& group, wire::Qpn qpn) {
+    const auto found = groups_.find(group);
+    if (found == groups_.end() || std::erase(found->second, qpn) == 0) return false;
+    if (found->second.empty()) groups_.erase(found);
+    return true;
+  }
+  void detach_all(wire::Qpn qpn) {
+    for (auto group = groups_.begin(); group != groups_.end();) {
+      std::erase(group->second, qpn);
+      group = group->second.empty() ? groups_.erase(group) : std::next(group);
+    }
+  }
+  size_t group_count() const { return groups_.size(); }
+  size_t attachment_count(wire::Qpn qpn) const {
+    size_t count = 0;
+    for (const auto& [group, members] : groups_)
+      count += static_cast<size_t>(std::count(members.begin(), members.end(), qpn));
+    return count;
+  }
+
+ private:
+  std::unordered_map<wire::Gid, std::vector<wire::Qpn>> groups_;
+};
+
+}  // namespace rocemu::transport
