@@ -23,6 +23,14 @@ struct DeviceLimits {
   uint32_t max_pd = 65536;
   uint32_t max_contexts = 1024;
   uint32_t max_channels = 65536;
+  uint32_t max_ah = 65536;
+  uint32_t max_srq = 16384;
+  uint32_t max_srq_wr = 32768;
+  uint32_t max_srq_sge = 32;
+  uint32_t max_xrcd = 4096;
+  uint32_t max_mcast_grp = 4096;
+  uint32_t max_mcast_qp_attach = 256;          // QPs in one group
+  uint32_t max_total_mcast_qp_attach = 65536;  // in all groups
   uint32_t max_qp_rd_atom = 128;
   uint32_t max_inline_data = 1024;
   uint64_t max_mr_size = 1ull << 47;

@@ -8,7 +8,8 @@ namespace rocemu::device {
 
 namespace {
 
-constexpr uint32_t kEventCqError = 0;  // IBV_EVENT_CQ_ERR
+constexpr uint32_t kEventCqError = 0;           // IBV_EVENT_CQ_ERR
+constexpr uint32_t kEventSrqLimitReached = 15;  // IBV_EVENT_SRQ_LIMIT_REACHED
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Context* Hca::Impl::find_context(ContextId id) const {
 Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
                                     std::unique_ptr<EventChannel> async_events) {
   if (impl_->contexts.size() >= impl_->config.limits.max_contexts) return tl::unexpected(ENOMEM);
-  auto context = std::make_unique<Context>();
+  auto context = std::make_unique<Context>(impl_->config.port);
   context->memory = std::move(memory);
   context->async_events = std::move(async_events);
   const ContextId id = impl_->next_context++;
@@ -51,12 +52,15 @@ void Hca::close_context(ContextId id) {
   if (context == nullptr) return;
   // Users before what they use.
   context->qps.for_each([&](Qp& qp) { impl_->destroy_qp(qp); });
+  context->srqs.for_each([&](Srq& srq) { impl_->destroy_srq(srq); });
   context->cqs.for_each([&](Cq& cq) { impl_->destroy_cq(cq); });
   context->mws.for_each([&](Mw& mw) { impl_->destroy_mw(mw); });
   context->mrs.for_each([&](Mr& mr) { impl_->destroy_mr(mr); });
   context->dms.for_each([&](Dm& dm) { impl_->destroy_dm(dm); });
   impl_->totals.pds -= context->pds.size();
   impl_->totals.channels -= context->channels.size();
+  impl_->totals.ahs -= context->addresses.handles.size();
+  impl_->totals.xrcds -= context->xrcds.size();
   --impl_->totals.contexts;
   impl_->contexts.erase(id);
 }
@@ -146,11 +150,30 @@ void Hca::Impl::send_async_event(Context& context, uint64_t element, uint32_t ty
 }
 
 void Hca::Impl::on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept {
+  if (event == transport::QpEvent::last_wqe_reached) {
+    qps_at_last_wqe.push_back(qpn);
+  } else {
+    tell_holders(qpn, event);
+  }
+}
+
+void Hca::Impl::tell_holders(wire::Qpn qpn, transport::QpEvent event) {
   const auto found = qps_by_number.find(qpn.value);
   if (found == qps_by_number.end()) return;
-  Qp& qp = *found->second;
-  send_async_event(*qp.context, qp.spec.user_pointer, static_cast<uint32_t>(event),
-                   qp.async_events_written);
+  for (Qp* qp : found->second->holders)
+    send_async_event(*qp->context, qp->spec.user_pointer, static_cast<uint32_t>(event),
+                     qp->async_events_written);
+}
+
+// After the completions they speak of.
+void Hca::Impl::send_due_events() {
+  for (const wire::Qpn qpn : qps_at_last_wqe)
+    tell_holders(qpn, transport::QpEvent::last_wqe_reached);
+  qps_at_last_wqe.clear();
+  for (Srq* srq : srqs_at_limit)
+    send_async_event(srq->context(), srq->spec().user_pointer, kEventSrqLimitReached,
+                     srq->async_events_written);
+  srqs_at_limit.clear();
 }
 
 // The program may have posted a receive between the flush and the news of the state: the queues are
@@ -168,12 +191,13 @@ void Hca::Impl::handle_overrun(Cq& cq) {
   send_async_event(cq.context(), cq.user_pointer(), kEventCqError, cq.async_events_written);
   cq.context().qps.for_each([&](Qp& qp) {
     if (qp.send_cq != &cq && qp.receive_cq != &cq) return;
-    if (endpoint.state(qp.qpn) == transport::QpState::error ||
-        endpoint.state(qp.qpn) == transport::QpState::reset)
+    const wire::Qpn qpn = qp.body->qpn;
+    if (endpoint.state(qpn) == transport::QpState::error ||
+        endpoint.state(qpn) == transport::QpState::reset)
       return;
-    endpoint.fail(qp.qpn);
-    on_qp_error(qp.qpn);
-    on_qp_event(qp.qpn, transport::QpEvent::fatal);
+    endpoint.fail(qpn);
+    on_qp_error(qpn);
+    on_qp_event(qpn, transport::QpEvent::fatal);
   });
 }
 
@@ -194,6 +218,7 @@ bool Hca::publish_completions() {
     if (cq->take_overrun()) impl.handle_overrun(*cq);
   }
   impl.publishing.clear();
+  impl.send_due_events();
   return again || !impl.touched_cqs.empty();
 }
 

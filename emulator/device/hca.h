@@ -93,6 +93,35 @@ struct CqSpec {
   uint64_t user_pointer = 0;
 };
 
+struct SrqSpec {
+  Handle pd = 0;
+  bool xrc = false;
+  uint32_t max_wr = 0;
+  uint32_t max_sge = 0;
+  Handle xrcd = 0;  // XRC alone, as is the CQ
+  Handle cq = 0;
+  uint64_t user_pointer = 0;
+};
+
+struct CreatedSrq {
+  Handle srq = 0;
+  wire::Qpn number{};  // XRC: what work requests of peers name
+};
+
+// A file, wherever it is opened.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+struct XrcdSpec {
+  std::optional<FileIdentity> file;
+  std::shared_ptr<void> file_hold;  // keeps the file's identity from passing to another
+  bool create = false;
+  bool exclusive = false;
+};
+
 struct QpSpec {
   Handle pd = 0;
   Handle send_cq = 0;
@@ -103,6 +132,8 @@ struct QpSpec {
   uint32_t max_send_sge = 0;
   uint32_t max_recv_sge = 0;
   uint32_t max_inline_data = 0;
+  Handle srq = 0;   // 0: a receive queue of its own
+  Handle xrcd = 0;  // XRC_RECV
   uint64_t user_pointer = 0;
 };
 
@@ -126,6 +157,9 @@ struct ObjectCounts {
   uint32_t channels = 0;
   uint32_t mws = 0;
   uint64_t dm_bytes = 0;
+  uint32_t ahs = 0;
+  uint32_t srqs = 0;
+  uint32_t xrcds = 0;
 };
 
 // Checks that need the configuration alone, so that the control plane can refuse before it makes
@@ -133,6 +167,9 @@ struct ObjectCounts {
 int check_dm(const DeviceLimits& limits, uint64_t length_bytes);
 int check_cq(const DeviceLimits& limits, const CqSpec& spec);
 int check_qp(const DeviceLimits& limits, const QpSpec& spec);
+int check_srq(const DeviceLimits& limits, const SrqSpec& spec);
+// The request without the queues that its service or an SRQ makes needless.
+QpSpec without_unused_queues(QpSpec spec);
 
 class Hca {
  public:
@@ -187,6 +224,25 @@ class Hca {
                                        const QpAttr& attr);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
   Result<EventCounts> destroy_qp(ContextId context, Handle qp);
+
+  // hca_ah.cc: EINVAL no global address of this port's network; EHOSTUNREACH nobody has it.
+  Result<Handle> create_ah(ContextId context, Handle pd, const AhAttr& attr);
+  int destroy_ah(ContextId context, Handle ah);
+  // hca_multicast.cc: EINVAL no UD QP or no multicast address.
+  int attach_multicast(ContextId context, Handle qp, const wire::Gid& group);
+  int detach_multicast(ContextId context, Handle qp, const wire::Gid& group);
+  // hca_srq.cc
+  Result<CreatedSrq> create_srq(ContextId context, const SrqSpec& spec,
+                                std::unique_ptr<ReceiveRing> ring);
+  int set_srq_limit(ContextId context, Handle srq, uint32_t limit);
+  Result<uint32_t> srq_limit(ContextId context, Handle srq) const;
+  Result<EventCounts> destroy_srq(ContextId context, Handle srq);
+  // hca_xrc.cc: the errors are those of Linux: EAGAIN there is none and none is to be made, EINVAL
+  // there is one and the caller wants to be the first.
+  Result<Handle> open_xrcd(ContextId context, const XrcdSpec& spec);
+  int close_xrcd(ContextId context, Handle xrcd);
+  // Another handle for an XRC_RECV QP of the domain.
+  Result<CreatedQp> open_qp(ContextId context, Handle xrcd, wire::Qpn qpn, uint64_t user_pointer);
 
   // The data path: frames, doorbells, timers.
   transport::Endpoint& endpoint();

@@ -6,6 +6,7 @@
 #include "emulator/device/hca.h"
 #include "emulator/device/hca_memory.h"
 #include "emulator/device/objects.h"
+#include "emulator/device/xrc_domain.h"
 
 namespace rocemu::device {
 
@@ -28,6 +29,9 @@ struct Hca::Impl final : transport::EventSink {
   void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
   void handle_overrun(Cq& cq);
 
+  void tell_holders(wire::Qpn qpn, transport::QpEvent event);
+  void send_due_events();
+
   // hca_regions.cc
   int check_registration(const MrSpec& spec) const;
   Result<MemoryRegion> make_region(Context& context, const MrSpec& spec, Pd& pd, Dm*& dm);
@@ -38,10 +42,16 @@ struct Hca::Impl final : transport::EventSink {
   void destroy_dm(Dm& dm);
 
   // hca_qp.cc
+  int find_parts(Context& context, const QpSpec& spec, Qp& qp) const;
+  Handle insert_qp(Context& context, std::unique_ptr<Qp> qp);
   void destroy_qp(Qp& qp);
   int check_attributes(const QpAttr& attr, uint32_t mask) const;
-  Result<transport::QpAttributes> transport_attributes(const Qp& qp, const QpAttr& attr,
+  Result<transport::QpAttributes> transport_attributes(const QpBody& body, const QpAttr& attr,
                                                        bool path_known);
+
+  // hca_srq.cc
+  void destroy_srq(Srq& srq);
+  wire::Qpn next_srq_number(const Xrcd& domain);
 
   const HcaConfig config;
   AddressResolver& resolver;
@@ -54,10 +64,16 @@ struct Hca::Impl final : transport::EventSink {
   ContextId next_context = 1;
   transport::PdHandle next_pd = 1;
   ObjectCounts totals;
-  std::unordered_map<uint32_t, Qp*> qps_by_number;
+  std::unordered_map<uint32_t, QpBody*> qps_by_number;
+  std::vector<std::weak_ptr<Xrcd>> shared_domains;
+  uint32_t last_srq_number = 0;
+  uint32_t multicast_attachments = 0;
   std::vector<Cq*> touched_cqs;
   std::vector<Cq*> publishing;
   std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
+  // Events that tell of completions and so come after them.
+  std::vector<wire::Qpn> qps_at_last_wqe;
+  std::vector<Srq*> srqs_at_limit;
 };
 
 }  // namespace rocemu::device

@@ -1,6 +1,7 @@
 // QPs of the HCA: creation, state changes, queries.
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "emulator/device/hca_impl.h"
 #include "emulator/device/path.h"
@@ -10,9 +11,9 @@ namespace rocemu::device {
 namespace {
 
 using transport::QpState;
+using transport::Service;
 
-constexpr uint32_t kTypeRc = 2;  // IBV_QPT_RC
-constexpr uint32_t kTypeLast = 0xff;
+constexpr uint32_t kTypeLast = 0xff;  // IBV_QPT_DRIVER
 constexpr uint32_t kRemoteAccess =
     transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
 // Programs give a QP the flags of their regions; these say nothing about it and are taken as Linux
@@ -34,6 +35,7 @@ void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
   if (mask & kTimeout) to.timeout = from.timeout;
   if (mask & kRetryCount) to.retry_cnt = from.retry_cnt;
   if (mask & kRnrRetry) to.rnr_retry = from.rnr_retry;
+  if (mask & kQkey) to.qkey = from.qkey;
   if (mask & kRqPsn) to.rq_psn = from.rq_psn & wire::Psn::kMask;
   if (mask & kMaxQpRdAtomic) to.max_rd_atomic = from.max_rd_atomic;
   if (mask & kMinRnrTimer) to.min_rnr_timer = from.min_rnr_timer;
@@ -43,15 +45,62 @@ void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
   if (mask & kDestQpn) to.dest_qp_num = from.dest_qp_num;
 }
 
+// Numbers of enum ibv_qp_type.
+std::optional<Service> service_of(uint32_t type) {
+  switch (type) {
+    case 2:
+      return Service::rc;
+    case 3:
+      return Service::uc;
+    case 4:
+      return Service::ud;
+    case 9:
+      return Service::xrc_send;
+    case 10:
+      return Service::xrc_receive;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool sends(Service service) { return service != Service::xrc_receive; }
+bool receives(Service service) {
+  return service != Service::xrc_send && service != Service::xrc_receive;
+}
+
 }  // namespace
+
+QpSpec without_unused_queues(QpSpec spec) {
+  const std::optional<Service> service = service_of(spec.type);
+  if (service && !sends(*service)) spec.max_send_wr = spec.max_send_sge = spec.max_inline_data = 0;
+  if (spec.srq != 0 || (service && !receives(*service))) spec.max_recv_wr = spec.max_recv_sge = 0;
+  return spec;
+}
 
 int check_qp(const DeviceLimits& limits, const QpSpec& spec) {
   if (spec.type > kTypeLast) return EINVAL;
-  if (spec.type != kTypeRc) return EOPNOTSUPP;
+  if (!service_of(spec.type)) return EOPNOTSUPP;
   const bool fits = spec.max_send_wr <= limits.max_qp_wr && spec.max_recv_wr <= limits.max_qp_wr &&
                     spec.max_send_sge <= limits.max_sge && spec.max_recv_sge <= limits.max_sge &&
                     spec.max_inline_data <= limits.max_inline_data;
   return fits ? 0 : EINVAL;
+}
+
+// Finds what the request names: all that its service needs, and nothing that it has no use for.
+int Hca::Impl::find_parts(Context& context, const QpSpec& spec, Qp& qp) const {
+  const Service service = *service_of(spec.type);
+  const bool xrc_receive = service == Service::xrc_receive;
+  if (!xrc_receive) qp.pd = context.pds.find(spec.pd);
+  if (sends(service)) qp.send_cq = context.cqs.find(spec.send_cq);
+  if (receives(service)) qp.receive_cq = context.cqs.find(spec.receive_cq);
+  if (receives(service) && spec.srq != 0) qp.srq = context.srqs.find(spec.srq);
+  if (xrc_receive) qp.xrcd = context.xrcds.find(spec.xrcd);
+  const bool found = (xrc_receive || qp.pd != nullptr) &&
+                     (!sends(service) || qp.send_cq != nullptr) &&
+                     (!receives(service) || qp.receive_cq != nullptr) &&
+                     (qp.srq != nullptr ? !qp.srq->spec().xrc : spec.srq == 0) &&
+                     (qp.xrcd != nullptr || spec.xrcd == 0) && (!xrc_receive || qp.xrcd != nullptr);
+  return found ? 0 : EINVAL;
 }
 
 Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
@@ -59,37 +108,61 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   Context* context = impl_->find_context(id);
   if (context == nullptr) return tl::unexpected(EINVAL);
   if (const int error = check_qp(impl_->config.limits, spec)) return tl::unexpected(error);
-  Pd* pd = context->pds.find(spec.pd);
-  Cq* send_cq = context->cqs.find(spec.send_cq);
-  Cq* receive_cq = context->cqs.find(spec.receive_cq);
-  if (pd == nullptr || send_cq == nullptr || receive_cq == nullptr) return tl::unexpected(EINVAL);
-
-  const auto qpn =
-      impl_->endpoint.create_rc({pd->id, &queues->send(), &queues->receive(), send_cq, receive_cq});
-  if (!qpn) return tl::unexpected(ENOMEM);
   auto qp = std::make_unique<Qp>();
+  if (const int error = impl_->find_parts(*context, spec, *qp)) return tl::unexpected(error);
   qp->context = context;
   qp->spec = spec;
-  qp->qpn = *qpn;
-  qp->pd = pd;
-  qp->send_cq = send_cq;
-  qp->receive_cq = receive_cq;
-  qp->queues = std::move(queues);
-  qp->queues->show_state(QpState::reset);
-  ++pd->users;
-  ++send_cq->users;
-  ++receive_cq->users;
-  ++impl_->totals.qps;
-  impl_->qps_by_number.emplace(qpn->value, qp.get());
-  return CreatedQp{context->qps.insert(std::move(qp)), *qpn};
+  auto body = std::make_shared<QpBody>();
+  body->service = *service_of(spec.type);
+  body->queues = std::move(queues);
+  if (qp->xrcd != nullptr) body->domain = qp->xrcd->domain;
+
+  transport::QpResources resources;
+  if (qp->pd != nullptr) resources.pd = qp->pd->id;
+  resources.send_queue = &body->queues->send();
+  resources.receive_queue = &body->queues->receive();
+  if (qp->srq != nullptr) resources.receive_queue = qp->srq;
+  resources.send_cq = qp->send_cq;
+  resources.receive_cq = qp->receive_cq;
+  resources.receives_are_shared = qp->srq != nullptr || body->domain != nullptr;
+  resources.send_only = body->service == Service::xrc_send;
+  resources.xrc_domain = body->domain.get();
+  resources.addresses = &context->addresses;
+  const auto qpn = impl_->endpoint.create(body->service, resources);
+  if (!qpn) return tl::unexpected(ENOMEM);
+  body->qpn = *qpn;
+  body->queues->show_state(QpState::reset);
+  impl_->qps_by_number.emplace(qpn->value, body.get());
+  qp->body = std::move(body);
+  return CreatedQp{impl_->insert_qp(*context, std::move(qp)), *qpn};
+}
+
+// Counts the QP among the users of its parts.
+Handle Hca::Impl::insert_qp(Context& context, std::unique_ptr<Qp> qp) {
+  if (qp->pd != nullptr) ++qp->pd->users;
+  if (qp->send_cq != nullptr) ++qp->send_cq->users;
+  if (qp->receive_cq != nullptr) ++qp->receive_cq->users;
+  if (qp->srq != nullptr) ++qp->srq->users;
+  if (qp->xrcd != nullptr) ++qp->xrcd->users;
+  ++totals.qps;
+  qp->body->holders.push_back(qp.get());
+  return context.qps.insert(std::move(qp));
 }
 
 void Hca::Impl::destroy_qp(Qp& qp) {
-  endpoint.destroy(qp.qpn);
-  qps_by_number.erase(qp.qpn.value);
-  --qp.pd->users;
-  --qp.send_cq->users;
-  --qp.receive_cq->users;
+  QpBody& body = *qp.body;
+  std::erase(body.holders, &qp);
+  if (body.holders.empty()) {
+    multicast_attachments -=
+        static_cast<uint32_t>(endpoint.multicast_groups().attachment_count(body.qpn));
+    endpoint.destroy(body.qpn);
+    qps_by_number.erase(body.qpn.value);
+  }
+  if (qp.pd != nullptr) --qp.pd->users;
+  if (qp.send_cq != nullptr) --qp.send_cq->users;
+  if (qp.receive_cq != nullptr) --qp.receive_cq->users;
+  if (qp.srq != nullptr) --qp.srq->users;
+  if (qp.xrcd != nullptr) --qp.xrcd->users;
   --totals.qps;
 }
 
@@ -97,6 +170,9 @@ Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(EINVAL);
+  // ibv_destroy_qp(3)
+  if (impl_->endpoint.multicast_groups().attachment_count(qp->body->qpn) > 0)
+    return tl::unexpected(EBUSY);
   const EventCounts counts{0, qp->async_events_written};
   impl_->destroy_qp(*qp);
   context->qps.erase(handle);
@@ -123,16 +199,20 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
   return fits ? 0 : EINVAL;
 }
 
-Result<transport::QpAttributes> Hca::Impl::transport_attributes(const Qp& qp, const QpAttr& attr,
+Result<transport::QpAttributes> Hca::Impl::transport_attributes(const QpBody& body,
+                                                                const QpAttr& attr,
                                                                 bool path_known) {
   transport::QpAttributes result;
-  if (path_known) {
+  if (body.service == Service::ud) {
+    result.path_mtu_bytes = config.port.mtu_bytes;
+  } else if (path_known) {
     const auto path =
-        make_path(config.port, attr.ah, qp.qpn, wire::Qpn{attr.dest_qp_num}, resolver);
+        make_path(config.port, attr.ah, body.qpn, wire::Qpn{attr.dest_qp_num}, resolver);
     if (!path) return tl::unexpected(path.error());
     result.path = *path;
     result.path_mtu_bytes = mtu_bytes(attr.path_mtu);
   }
+  result.qkey = attr.qkey;
   result.remote_qpn = wire::Qpn{attr.dest_qp_num};
   result.receive_psn = wire::Psn(attr.rq_psn);
   result.send_psn = wire::Psn(attr.sq_psn);
@@ -151,26 +231,29 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(EINVAL);
-  const QpState from = impl_->endpoint.state(qp->qpn);
+  QpBody& body = *qp->body;
+  mask &= ~ignored_attributes(body.service);
+  const QpState from = impl_->endpoint.state(body.qpn);
   if ((mask & kCurState) != 0 && attr.cur_qp_state != static_cast<uint32_t>(from))
     return tl::unexpected(EINVAL);
   if ((mask & kState) != 0 && attr.qp_state > static_cast<uint32_t>(QpState::error))
     return tl::unexpected(EINVAL);
   const QpState to = (mask & kState) != 0 ? static_cast<QpState>(attr.qp_state) : from;
-  if (const int error = check_rc_transition(from, to, mask)) return tl::unexpected(error);
+  if (const int error = check_transition(body.service, from, to, mask))
+    return tl::unexpected(error);
   if (const int error = impl_->check_attributes(attr, mask)) return tl::unexpected(error);
 
-  QpAttr merged = to == QpState::reset ? QpAttr{} : qp->attr;
+  QpAttr merged = to == QpState::reset ? QpAttr{} : body.attr;
   merge(merged, attr, mask);
-  const bool path_known = to >= QpState::ready_to_receive && to <= QpState::send_queue_drain;
-  const auto attributes = impl_->transport_attributes(*qp, merged, path_known);
+  const bool path_known = to >= QpState::ready_to_receive && to <= QpState::send_queue_error;
+  const auto attributes = impl_->transport_attributes(body, merged, path_known);
   if (!attributes) return tl::unexpected(attributes.error());
 
-  qp->attr = merged;
+  body.attr = merged;
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
-  qp->queues->show_state(to);
-  impl_->endpoint.modify(qp->qpn, to, *attributes);
-  if (to == QpState::reset) qp->queues->reset();
+  body.queues->show_state(to);
+  impl_->endpoint.modify(body.qpn, to, *attributes);
+  if (to == QpState::reset) body.queues->reset();
   return to;
 }
 
@@ -178,10 +261,11 @@ Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {
   Context* context = impl_->find_context(id);
   const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(EINVAL);
-  QpAttr attr = qp->attr;
-  attr.qp_state = static_cast<uint32_t>(impl_->endpoint.state(qp->qpn));
+  const QpBody& body = *qp->body;
+  QpAttr attr = body.attr;
+  attr.qp_state = static_cast<uint32_t>(impl_->endpoint.state(body.qpn));
   attr.cur_qp_state = attr.qp_state;
-  attr.sq_draining = impl_->endpoint.draining(qp->qpn);
+  attr.sq_draining = impl_->endpoint.draining(body.qpn);
   return attr;
 }
 

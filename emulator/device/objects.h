@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "emulator/device/context_addresses.h"
 #include "emulator/device/cq.h"
 #include "emulator/device/handle_table.h"
 #include "emulator/device/hca.h"
 #include "emulator/device/queues.h"
+#include "emulator/device/srq.h"
 
 namespace rocemu::device {
 
@@ -40,20 +42,41 @@ struct Mw {
 };
 
 struct Context;
+struct Qp;
 
+// One opening of an XRC domain.
+struct OpenXrcd {
+  std::shared_ptr<Xrcd> domain;
+  uint32_t users = 0;
+};
+
+// What there is once for each QP number. Contexts that share an XRC domain may hold one XRC_RECV QP
+// together (ibv_open_qp(3)); any other QP has one holder.
+struct QpBody {
+  wire::Qpn qpn{};
+  transport::Service service = transport::Service::rc;
+  std::unique_ptr<WorkQueues> queues;
+  QpAttr attr;
+  std::shared_ptr<Xrcd> domain;  // XRC_RECV
+  std::vector<Qp*> holders;
+};
+
+// What a context has of a QP. What a service does without is null.
 struct Qp {
   Context* context = nullptr;
   QpSpec spec;
-  wire::Qpn qpn{};
+  std::shared_ptr<QpBody> body;
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
-  std::unique_ptr<WorkQueues> queues;
-  QpAttr attr;
+  Srq* srq = nullptr;
+  OpenXrcd* xrcd = nullptr;
   uint32_t async_events_written = 0;
 };
 
 struct Context {
+  explicit Context(const PortConfig& port) : addresses(port) {}
+
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;
   HandleTable<Pd> pds;
@@ -63,7 +86,10 @@ struct Context {
   std::optional<ContextToken> token;
   ContextId joined = 0;  // 0: none
   HandleTable<Channel> channels;
+  ContextAddresses addresses;
   HandleTable<Cq> cqs;
+  HandleTable<Srq> srqs;
+  HandleTable<OpenXrcd> xrcds;
   HandleTable<Qp> qps;
 };
 

@@ -18,6 +18,22 @@ uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote)
   return static_cast<uint16_t>(0xc000 | ((flow_label & 0x3fff) ^ (flow_label >> 14 & 0x3f)));
 }
 
+bool is_multicast(const wire::Gid& gid) {
+  return gid.is_ipv4_mapped() ? (gid.bytes[12] & 0xf0) == 0xe0 : gid.bytes[0] == 0xff;
+}
+
+namespace {
+
+// RFC 1112, 6.4 and RFC 2464, 7.
+wire::MacAddress multicast_mac(const wire::Gid& gid) {
+  const auto& b = gid.bytes;
+  if (gid.is_ipv4_mapped())
+    return {0x01, 0x00, 0x5e, static_cast<uint8_t>(b[13] & 0x7f), b[14], b[15]};
+  return {0x33, 0x33, b[12], b[13], b[14], b[15]};
+}
+
+}  // namespace
+
 Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
                                   wire::Qpn remote_qpn, AddressResolver& resolver) {
   if (!ah.is_global || ah.sgid_index >= port.gids.size() || ah.flow_label > 0xfffff)
@@ -27,7 +43,11 @@ Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire
 
   wire::Ethernet ethernet;
   ethernet.source = port.mac;
-  if (!resolver.resolve(ah.dgid, ethernet.destination)) return tl::unexpected(EHOSTUNREACH);
+  if (is_multicast(ah.dgid)) {
+    ethernet.destination = multicast_mac(ah.dgid);
+  } else if (!resolver.resolve(ah.dgid, ethernet.destination)) {
+    return tl::unexpected(EHOSTUNREACH);
+  }
   wire::Ip ip;
   ip.source = local;
   ip.destination = ah.dgid;

@@ -12,6 +12,9 @@ namespace rocemu::device {
 Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
                                   wire::Qpn remote_qpn, AddressResolver& resolver);
 
+// ff00::/8, or an IPv4-mapped 224.0.0.0/4.
+bool is_multicast(const wire::Gid& gid);
+
 // The UDP source port of a connection: flow entropy that is the same for all its packets, and the
 // same that Linux takes (rdma_get_udp_sport).
 uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote);

@@ -77,8 +77,22 @@ enum QpAttrMask : uint32_t {
   kRateLimit = 1u << 25,
 };
 
-// Checks a state change of an RC QP: 0, or EINVAL when there is no such change, an attribute it
+// Attributes of the other end of an XRC connection, which programs give all the same and Linux
+// takes out of the mask.
+constexpr uint32_t ignored_attributes(transport::Service service) {
+  switch (service) {
+    case transport::Service::xrc_send:
+      return kMaxDestRdAtomic | kMinRnrTimer;
+    case transport::Service::xrc_receive:
+      return kMaxQpRdAtomic | kRetryCount | kRnrRetry;
+    default:
+      return 0;
+  }
+}
+
+// Checks a state change of a QP: 0, or EINVAL when there is no such change, an attribute it
 // needs is missing, or one is given that it does not take.
-int check_rc_transition(transport::QpState from, transport::QpState to, uint32_t attr_mask);
+int check_transition(transport::Service service, transport::QpState from, transport::QpState to,
+                     uint32_t attr_mask);
 
 }  // namespace rocemu::device

@@ -1,5 +1,5 @@
-// The state changes of an RC QP as a table: IBTA vol 1 table 91, which Linux's ib_modify_qp_is_ok
-// follows.
+// The state changes of a QP as a table: IBTA vol 1 table 91, which Linux's ib_modify_qp_is_ok
+// follows; XRC as there.
 #include <cerrno>
 
 #include "emulator/device/qp_attributes.h"
@@ -9,40 +9,87 @@ namespace rocemu::device {
 namespace {
 
 using transport::QpState;
+using transport::Service;
+
+constexpr unsigned bit(Service service) { return 1u << static_cast<unsigned>(service); }
+constexpr unsigned kRc = bit(Service::rc);
+constexpr unsigned kUc = bit(Service::uc);
+constexpr unsigned kUd = bit(Service::ud);
+constexpr unsigned kXrcSend = bit(Service::xrc_send);
+constexpr unsigned kXrcReceive = bit(Service::xrc_receive);
+constexpr unsigned kConnected = kRc | kUc | kXrcSend | kXrcReceive;
+constexpr unsigned kResponds = kRc | kXrcReceive;  // to requests, with RNR NAKs and READ data
 
 struct Transition {
+  unsigned services;
   QpState from;
   QpState to;
   uint32_t required;
   uint32_t optional;
 };
 
-constexpr uint32_t kAlways = kAccessFlags | kAltPath | kMinRnrTimer | kPathMigState;
+constexpr uint32_t kPathChanges = kAccessFlags | kAltPath | kPathMigState;
+constexpr uint32_t kConnect = kAv | kPathMtu | kDestQpn | kRqPsn;
+constexpr uint32_t kRequester = kRetryCount | kRnrRetry | kMaxQpRdAtomic;
 
 constexpr Transition kTransitions[] = {
-    {QpState::reset, QpState::init, kPkeyIndex | kPort | kAccessFlags, 0},
-    {QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccessFlags},
-    {QpState::init, QpState::ready_to_receive,
-     kAv | kPathMtu | kDestQpn | kRqPsn | kMaxDestRdAtomic | kMinRnrTimer,
+    {kConnected, QpState::reset, QpState::init, kPkeyIndex | kPort | kAccessFlags, 0},
+    {kUd, QpState::reset, QpState::init, kPkeyIndex | kPort | kQkey, 0},
+
+    {kConnected, QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccessFlags},
+    {kUd, QpState::init, QpState::init, 0, kPkeyIndex | kPort | kQkey},
+
+    {kResponds, QpState::init, QpState::ready_to_receive,
+     kConnect | kMaxDestRdAtomic | kMinRnrTimer, kAltPath | kAccessFlags | kPkeyIndex},
+    {kUc | kXrcSend, QpState::init, QpState::ready_to_receive, kConnect,
      kAltPath | kAccessFlags | kPkeyIndex},
-    {QpState::ready_to_receive, QpState::ready_to_send,
-     kTimeout | kRetryCount | kRnrRetry | kSqPsn | kMaxQpRdAtomic, kCurState | kAlways},
-    {QpState::ready_to_send, QpState::ready_to_send, 0, kCurState | kAlways},
-    {QpState::ready_to_send, QpState::send_queue_drain, 0, kEnSqdAsyncNotify},
-    {QpState::send_queue_drain, QpState::ready_to_send, 0, kCurState | kAlways},
-    {QpState::send_queue_drain, QpState::send_queue_drain, 0,
-     kPort | kAv | kTimeout | kRetryCount | kRnrRetry | kMaxQpRdAtomic | kMaxDestRdAtomic |
-         kPkeyIndex | kAlways},
+    {kUd, QpState::init, QpState::ready_to_receive, 0, kPkeyIndex | kQkey},
+
+    {kRc, QpState::ready_to_receive, QpState::ready_to_send, kTimeout | kSqPsn | kRequester,
+     kCurState | kPathChanges | kMinRnrTimer},
+    {kXrcSend, QpState::ready_to_receive, QpState::ready_to_send, kTimeout | kSqPsn | kRequester,
+     kCurState | kPathChanges},
+    {kXrcReceive, QpState::ready_to_receive, QpState::ready_to_send, kTimeout | kSqPsn,
+     kCurState | kPathChanges | kMinRnrTimer},
+    {kUc, QpState::ready_to_receive, QpState::ready_to_send, kSqPsn, kCurState | kPathChanges},
+    {kUd, QpState::ready_to_receive, QpState::ready_to_send, kSqPsn, kCurState | kQkey},
+
+    {kResponds, QpState::ready_to_send, QpState::ready_to_send, 0,
+     kCurState | kPathChanges | kMinRnrTimer},
+    {kUc | kXrcSend, QpState::ready_to_send, QpState::ready_to_send, 0, kCurState | kPathChanges},
+    {kUd, QpState::ready_to_send, QpState::ready_to_send, 0, kCurState | kQkey},
+
+    {kConnected | kUd, QpState::ready_to_send, QpState::send_queue_drain, 0, kEnSqdAsyncNotify},
+
+    {kResponds, QpState::send_queue_drain, QpState::ready_to_send, 0,
+     kCurState | kPathChanges | kMinRnrTimer},
+    {kUc | kXrcSend, QpState::send_queue_drain, QpState::ready_to_send, 0,
+     kCurState | kPathChanges},
+    {kUd, QpState::send_queue_drain, QpState::ready_to_send, 0, kCurState | kQkey},
+
+    {kRc, QpState::send_queue_drain, QpState::send_queue_drain, 0,
+     kPort | kAv | kTimeout | kRequester | kMaxDestRdAtomic | kPkeyIndex | kMinRnrTimer |
+         kPathChanges},
+    {kXrcSend, QpState::send_queue_drain, QpState::send_queue_drain, 0,
+     kPort | kAv | kTimeout | kRequester | kPkeyIndex | kPathChanges},
+    {kXrcReceive, QpState::send_queue_drain, QpState::send_queue_drain, 0,
+     kPort | kAv | kTimeout | kMaxDestRdAtomic | kPkeyIndex | kMinRnrTimer | kPathChanges},
+    {kUc, QpState::send_queue_drain, QpState::send_queue_drain, 0, kAv | kPkeyIndex | kPathChanges},
+    {kUd, QpState::send_queue_drain, QpState::send_queue_drain, 0, kPkeyIndex | kQkey},
+
+    {kUc, QpState::send_queue_error, QpState::ready_to_send, 0, kCurState | kAccessFlags},
+    {kUd, QpState::send_queue_error, QpState::ready_to_send, 0, kCurState | kQkey},
 };
 
 }  // namespace
 
-int check_rc_transition(QpState from, QpState to, uint32_t attr_mask) {
+int check_transition(Service service, QpState from, QpState to, uint32_t attr_mask) {
   const uint32_t given = attr_mask & ~uint32_t{kState};
   // From every state to RESET and to ERROR, with nothing else.
   if (to == QpState::reset || to == QpState::error) return given == 0 ? 0 : EINVAL;
   for (const Transition& transition : kTransitions) {
-    if (transition.from != from || transition.to != to) continue;
+    if ((transition.services & bit(service)) == 0 || transition.from != from || transition.to != to)
+      continue;
     if ((given & transition.required) != transition.required) return EINVAL;
     return (given & ~(transition.required | transition.optional)) == 0 ? 0 : EINVAL;
   }

@@ -21,6 +21,13 @@ class WorkQueues {
   virtual void reset() noexcept = 0;
 };
 
+// The ring of one SRQ.
+class ReceiveRing : public transport::ReceiveQueue {
+ public:
+  // How many receives are posted and not taken.
+  virtual uint32_t waiting() const noexcept = 0;
+};
+
 // The ring of one CQ.
 class CompletionRing {
  public:

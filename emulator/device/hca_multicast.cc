@@ -1,0 +1,46 @@
+// Multicast groups of the HCA (IBTA vol 1, 10.5; ibv_attach_mcast(3)). The port takes multicast
+// frames of every group; only attached QPs get them.
+#include <cerrno>
+
+#include "emulator/device/hca_impl.h"
+#include "emulator/device/path.h"
+
+namespace rocemu::device {
+
+namespace {
+
+int check(const Qp* qp, const wire::Gid& group) {
+  const bool takes_part = qp != nullptr && qp->body->service == transport::Service::ud;
+  return takes_part && is_multicast(group) ? 0 : EINVAL;
+}
+
+}  // namespace
+
+int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
+  Context* context = impl_->find_context(id);
+  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  if (const int error = check(qp, group)) return error;
+  transport::MulticastGroups& groups = impl_->endpoint.multicast_groups();
+  const DeviceLimits& limits = impl_->config.limits;
+  const wire::Qpn qpn = qp->body->qpn;
+  const auto members = groups.members(group);
+  if (std::ranges::find(members, qpn) != members.end()) return 0;
+  if ((members.empty() && groups.group_count() >= limits.max_mcast_grp) ||
+      members.size() >= limits.max_mcast_qp_attach ||
+      impl_->multicast_attachments >= limits.max_total_mcast_qp_attach)
+    return ENOMEM;
+  groups.attach(group, qpn);
+  ++impl_->multicast_attachments;
+  return 0;
+}
+
+int Hca::detach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
+  Context* context = impl_->find_context(id);
+  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  if (const int error = check(qp, group)) return error;
+  if (!impl_->endpoint.multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
+  --impl_->multicast_attachments;
+  return 0;
+}
+
+}  // namespace rocemu::device
