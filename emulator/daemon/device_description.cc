@@ -11,9 +11,11 @@ namespace rocemu::daemon {
 namespace {
 
 // enum ibv_device_cap_flags: what holds for this device, and no more.
+constexpr uint64_t kUdAvPortEnforce = 1u << 7;
 constexpr uint64_t kSysImageGuid = 1u << 11;
 constexpr uint64_t kRcRnrNakGen = 1u << 12;
 constexpr uint64_t kMemoryWindows = 1u << 17;
+constexpr uint64_t kXrc = 1u << 20;
 constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
 constexpr uint64_t kMemoryWindowType2b = 1u << 24;
 
@@ -45,8 +47,8 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.sys_image_guid = htobe64(config.node_guid);
   attr.max_mr_size = limits.max_mr_size;
   attr.page_size_cap = kPageSizeCap;
-  attr.device_cap_flags =
-      kSysImageGuid | kRcRnrNakGen | kMemoryWindows | kMemoryManagement | kMemoryWindowType2b;
+  attr.device_cap_flags = kUdAvPortEnforce | kSysImageGuid | kRcRnrNakGen | kMemoryWindows | kXrc |
+                          kMemoryManagement | kMemoryWindowType2b;
   attr.hca_core_clock_khz = kTimestampClockKhz;
   attr.completion_timestamp_mask = std::numeric_limits<uint64_t>::max();
   attr.vendor_id = device::kVendorId;
@@ -66,6 +68,13 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
       uint64_t{limits.max_qp_rd_atom} * limits.max_qp, std::numeric_limits<int32_t>::max()));
   attr.max_qp_init_rd_atom = limits.max_qp_rd_atom;
   attr.atomic_cap = kAtomicHca;
+  attr.max_ah = limits.max_ah;
+  attr.max_srq = limits.max_srq;
+  attr.max_srq_wr = limits.max_srq_wr;
+  attr.max_srq_sge = limits.max_srq_sge;
+  attr.max_mcast_grp = limits.max_mcast_grp;
+  attr.max_mcast_qp_attach = limits.max_mcast_qp_attach;
+  attr.max_total_mcast_qp_attach = limits.max_total_mcast_qp_attach;
   attr.max_pkeys = 1;
   attr.local_ca_ack_delay = kLocalCaAckDelay;
   attr.phys_port_cnt = 1;

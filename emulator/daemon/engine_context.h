@@ -34,6 +34,11 @@ class EngineContext {
   // As in Hca, and a doorbell comes and goes with the QP. ENOMEM when no slot is left.
   device::Result<CreatedQueuePair> create_qp(const device::QpSpec& spec,
                                              std::unique_ptr<device::WorkQueues> queues);
+  // Without a doorbell: nothing can be posted to it.
+  device::Result<device::CreatedQp> open_qp(device::Handle xrcd, wire::Qpn qpn,
+                                            uint64_t user_pointer) {
+    return hca_.open_qp(id_, xrcd, qpn, user_pointer);
+  }
   device::Result<device::EventCounts> destroy_qp(device::Handle qp);
 
  private:

@@ -8,12 +8,23 @@
 
 namespace rocemu::daemon {
 
-FramePort::~FramePort() { dpdk_io::FramePool::free_bulk({burst_.data(), waiting_}); }
+namespace {
+
+constexpr std::byte kGroupBit{1};  // of a MAC's first byte (IEEE 802-2014, 8.2.2)
+
+}  // namespace
+
+FramePort::~FramePort() {
+  dpdk_io::FramePool::free_bulk({burst_.data(), waiting_});
+  dpdk_io::FramePool::free_bulk({own_multicast_.data(), looped_back_});
+}
 
 unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
   std::array<rte_mbuf*, kBurst> frames;
   std::array<std::span<const std::byte>, kBurst> bytes;
   unsigned total = 0;
+  if (looped_back_ != 0) [[unlikely]]
+    total = receive_looped_back(now, endpoint);
   while (total < kReceiveBudget) {
     const unsigned count = port_.receive(now, frames);
     if (count == 0) break;
@@ -25,6 +36,26 @@ unsigned FramePort::receive(transport::TimeNs now, transport::Endpoint& endpoint
     if (count < kBurst) break;
   }
   return total;
+}
+
+unsigned FramePort::receive_looped_back(transport::TimeNs now,
+                                        transport::Endpoint& endpoint) noexcept {
+  const unsigned count = looped_back_;
+  for (unsigned i = 0; i < count; ++i) {
+    const rte_mbuf* frame = own_multicast_[i];
+    const std::span bytes(rte_pktmbuf_mtod(frame, const std::byte*), rte_pktmbuf_data_len(frame));
+    endpoint.on_frames(now, {&bytes, 1});
+  }
+  dpdk_io::FramePool::free_bulk({own_multicast_.data(), count});
+  looped_back_ = 0;
+  return count;
+}
+
+// When there is no room the frame is lost here, as any datagram may be.
+void FramePort::loop_back(rte_mbuf* frame) noexcept {
+  if (looped_back_ == kBurst) return;
+  rte_mbuf_refcnt_update(frame, 1);
+  own_multicast_[looped_back_++] = frame;
 }
 
 unsigned FramePort::transmit(transport::TimeNs now, transport::Endpoint& endpoint) noexcept {
@@ -71,6 +102,8 @@ void FramePort::send(const transport::FrameBuffer& buffer, uint32_t length_bytes
   frame->pkt_len = length_bytes;
   --being_built_;
   burst_[waiting_++] = frame;
+  if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]]
+    loop_back(frame);
 }
 
 void FramePort::discard(const transport::FrameBuffer& buffer) noexcept {

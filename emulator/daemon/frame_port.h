@@ -33,7 +33,9 @@ class FramePort final : private transport::FrameSink {
   bool queue(std::vector<std::byte> frame);
 
   // True while there is something to do that no descriptor will tell of.
-  bool has_work() const noexcept { return waiting_ != 0 || !queued_.empty() || port_.has_work(); }
+  bool has_work() const noexcept {
+    return waiting_ != 0 || !queued_.empty() || looped_back_ != 0 || port_.has_work();
+  }
   dpdk_io::Port& port() const noexcept { return port_; }
 
  private:
@@ -46,6 +48,8 @@ class FramePort final : private transport::FrameSink {
   void discard(const transport::FrameBuffer& buffer) noexcept override;
   void hand_to_port(transport::TimeNs now) noexcept;
   void send_queued(transport::TimeNs now) noexcept;
+  void loop_back(rte_mbuf* frame) noexcept;
+  unsigned receive_looped_back(transport::TimeNs now, transport::Endpoint& endpoint) noexcept;
 
   dpdk_io::Port& port_;
   dpdk_io::FramePool& pool_;
@@ -53,6 +57,10 @@ class FramePort final : private transport::FrameSink {
   std::deque<std::vector<std::byte>> queued_;
   unsigned waiting_ = 0;
   unsigned being_built_ = 0;
+  // Multicast frames go to QPs of this device, too: no switch sends a frame back to where it came
+  // from.
+  std::array<rte_mbuf*, kBurst> own_multicast_;
+  unsigned looped_back_ = 0;
   unsigned sent_ = 0;
 };
 

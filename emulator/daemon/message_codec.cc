@@ -32,6 +32,16 @@ bool reserved_set(const rocemu_ah_attr& m) { return m.reserved[0] != 0 || m.rese
 bool reserved_set(const rocemu_modify_qp& m) {
   return m.attr.reserved[0] != 0 || reserved_set(m.attr.ah) || reserved_set(m.attr.alt_ah);
 }
+bool reserved_set(const rocemu_create_ah& m) { return m.reserved != 0 || reserved_set(m.attr); }
+bool reserved_set(const rocemu_create_srq& m) { return m.srq_type > ROCEMU_SRQ_XRC; }
+bool reserved_set(const rocemu_srq_limit& m) {
+  return m.header.op == ROCEMU_OP_QUERY_SRQ && m.limit != 0;
+}
+bool reserved_set(const rocemu_open_xrcd& m) {
+  return m.reserved != 0 || (m.flags & ~uint32_t{ROCEMU_XRCD_CREATE | ROCEMU_XRCD_EXCLUSIVE}) != 0;
+}
+bool reserved_set(const rocemu_open_qp&) { return false; }
+bool reserved_set(const rocemu_mcast& m) { return m.reserved != 0; }
 // The text ends in it, and nothing hides behind its end.
 bool reserved_set(const rocemu_link_set& m) {
   const auto* const end = std::find(std::begin(m.assignment), std::end(m.assignment), '\0');
@@ -94,6 +104,9 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
     case ROCEMU_OP_CONTEXT_TICKET:
     case ROCEMU_OP_IMPORT_PD:
     case ROCEMU_OP_IMPORT_DM:
+    case ROCEMU_OP_DESTROY_AH:
+    case ROCEMU_OP_DESTROY_SRQ:
+    case ROCEMU_OP_CLOSE_XRCD:
       return decode_as<rocemu_handle_message>(header, bytes);
     case ROCEMU_OP_REG_MR:
       return decode_as<rocemu_reg_mr>(header, bytes);
@@ -121,25 +134,23 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_import_mr>(header, bytes);
     case ROCEMU_OP_LINK_SET:
       return decode_as<rocemu_link_set>(header, bytes);
+    case ROCEMU_OP_CREATE_AH:
+      return decode_as<rocemu_create_ah>(header, bytes);
+    case ROCEMU_OP_CREATE_SRQ:
+      return decode_as<rocemu_create_srq>(header, bytes);
+    case ROCEMU_OP_MODIFY_SRQ:
+    case ROCEMU_OP_QUERY_SRQ:
+      return decode_as<rocemu_srq_limit>(header, bytes);
+    case ROCEMU_OP_OPEN_XRCD:
+      return decode_as<rocemu_open_xrcd>(header, bytes);
+    case ROCEMU_OP_OPEN_QP:
+      return decode_as<rocemu_open_qp>(header, bytes);
+    case ROCEMU_OP_ATTACH_MCAST:
+    case ROCEMU_OP_DETACH_MCAST:
+      return decode_as<rocemu_mcast>(header, bytes);
     default:
       return tl::unexpected(Malformed::unknown_op);
   }
-}
-
-device::AhAttr to_ah_attr(const rocemu_ah_attr& m) {
-  device::AhAttr ah;
-  std::copy(std::begin(m.dgid), std::end(m.dgid), ah.dgid.bytes.begin());
-  ah.flow_label = m.flow_label;
-  ah.sgid_index = m.sgid_index;
-  ah.hop_limit = m.hop_limit;
-  ah.traffic_class = m.traffic_class;
-  ah.is_global = m.is_global != 0;
-  ah.dlid = m.dlid;
-  ah.sl = m.sl;
-  ah.src_path_bits = m.src_path_bits;
-  ah.static_rate = m.static_rate;
-  ah.port_num = m.port_num;
-  return ah;
 }
 
 rocemu_ah_attr from_ah_attr(const device::AhAttr& ah) {
@@ -228,8 +239,38 @@ device::QpSpec to_qp_spec(const rocemu_create_qp& m) {
   spec.max_send_sge = m.max_send_sge;
   spec.max_recv_sge = m.max_recv_sge;
   spec.max_inline_data = m.max_inline_data;
+  spec.srq = m.srq;
+  spec.xrcd = m.xrcd;
+  spec.user_pointer = m.user_pointer;
+  return device::without_unused_queues(spec);
+}
+
+device::SrqSpec to_srq_spec(const rocemu_create_srq& m) {
+  device::SrqSpec spec;
+  spec.pd = m.pd;
+  spec.xrc = m.srq_type == ROCEMU_SRQ_XRC;
+  spec.max_wr = m.max_wr;
+  spec.max_sge = m.max_sge;
+  spec.xrcd = m.xrcd;
+  spec.cq = m.cq;
   spec.user_pointer = m.user_pointer;
   return spec;
+}
+
+device::AhAttr to_ah_attr(const rocemu_ah_attr& m) {
+  device::AhAttr ah;
+  std::copy(std::begin(m.dgid), std::end(m.dgid), ah.dgid.bytes.begin());
+  ah.flow_label = m.flow_label;
+  ah.sgid_index = m.sgid_index;
+  ah.hop_limit = m.hop_limit;
+  ah.traffic_class = m.traffic_class;
+  ah.is_global = m.is_global != 0;
+  ah.dlid = m.dlid;
+  ah.sl = m.sl;
+  ah.src_path_bits = m.src_path_bits;
+  ah.static_rate = m.static_rate;
+  ah.port_num = m.port_num;
+  return ah;
 }
 
 device::QpAttr to_qp_attr(const rocemu_qp_attr& m) {

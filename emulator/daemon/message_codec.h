@@ -14,6 +14,7 @@
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/services.h"
 
 namespace rocemu::daemon {
 
@@ -30,7 +31,9 @@ struct Request {
   std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
                rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set,
                rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm, rocemu_reg_dm_mr,
-               rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context, rocemu_import_mr>
+               rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context, rocemu_import_mr,
+               rocemu_create_ah, rocemu_create_srq, rocemu_srq_limit, rocemu_open_xrcd,
+               rocemu_open_qp, rocemu_mcast>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).
@@ -45,6 +48,8 @@ device::MrSpec to_mr_spec(const rocemu_rereg_mr& message);
 device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& message);
 device::CqSpec to_cq_spec(const rocemu_create_cq& message);
 device::QpSpec to_qp_spec(const rocemu_create_qp& message);
+device::AhAttr to_ah_attr(const rocemu_ah_attr& message);
+device::SrqSpec to_srq_spec(const rocemu_create_srq& message);
 device::QpAttr to_qp_attr(const rocemu_qp_attr& message);
 rocemu_qp_attr from_qp_attr(const device::QpAttr& attr);
 

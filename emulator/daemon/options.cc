@@ -46,6 +46,14 @@ void add_device_limits(CLI::App& app, device::DeviceLimits& limits) {
   add("max_pd", limits.max_pd, 1, kMax24Bits);
   add("max_contexts", limits.max_contexts, 1, 65536);
   add("max_channels", limits.max_channels, 1, kMax24Bits);
+  add("max_ah", limits.max_ah, 1, kMax24Bits);
+  add("max_srq", limits.max_srq, 1, kMax24Bits);
+  add("max_srq_wr", limits.max_srq_wr, 1, 1u << 20);
+  add("max_srq_sge", limits.max_srq_sge, 1, 256);
+  add("max_xrcd", limits.max_xrcd, 1, kMax24Bits);
+  add("max_mcast_grp", limits.max_mcast_grp, 1, kMax24Bits);
+  add("max_mcast_qp_attach", limits.max_mcast_qp_attach, 1, 65536);
+  add("max_total_mcast_qp_attach", limits.max_total_mcast_qp_attach, 1, kMax24Bits);
   add("max_qp_rd_atom", limits.max_qp_rd_atom, 1, 255);
   add("max_inline_data", limits.max_inline_data, 0, 4096);
   add("max_msg_size", limits.max_msg_size, 4096, kMaxMessageBytes);

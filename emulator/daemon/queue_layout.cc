@@ -20,7 +20,24 @@ uint32_t granted_sge(size_t room_bytes, uint32_t limit, uint32_t wanted) {
   return std::max(wanted, std::min(fitting, limit));
 }
 
+RingLayout lay_out_receives(uint32_t max_wr, uint32_t max_sge, uint32_t sge_limit) {
+  const size_t stride = aligned(sizeof(rocemu_recv_wqe) + max_sge * sizeof(rocemu_sge));
+  RingLayout ring;
+  ring.entries = ring_entries(max_wr);
+  ring.stride_bytes = static_cast<uint32_t>(stride);
+  ring.max_sge = granted_sge(stride - sizeof(rocemu_recv_wqe), sge_limit, max_sge);
+  return ring;
+}
+
 }  // namespace
+
+SrqLayout lay_out_srq(const device::DeviceLimits& limits, const device::SrqSpec& spec) {
+  SrqLayout layout;
+  layout.ring = lay_out_receives(spec.max_wr, spec.max_sge, limits.max_srq_sge);
+  layout.ring.offset_bytes = aligned(sizeof(rocemu_queue_header));
+  layout.memory_bytes = layout.ring.offset_bytes + layout.ring.size_bytes();
+  return layout;
+}
 
 QpLayout lay_out_qp(const device::DeviceLimits& limits, const device::QpSpec& spec) {
   QpLayout layout;
@@ -35,14 +52,8 @@ QpLayout lay_out_qp(const device::DeviceLimits& limits, const device::QpSpec& sp
   layout.max_inline_data = std::max(
       spec.max_inline_data, std::min(static_cast<uint32_t>(send_room), limits.max_inline_data));
 
-  const size_t receive_stride =
-      aligned(sizeof(rocemu_recv_wqe) + spec.max_recv_sge * sizeof(rocemu_sge));
-  layout.receive.entries = ring_entries(spec.max_recv_wr);
-  layout.receive.stride_bytes = static_cast<uint32_t>(receive_stride);
+  layout.receive = lay_out_receives(spec.max_recv_wr, spec.max_recv_sge, limits.max_sge);
   layout.receive.offset_bytes = layout.send.offset_bytes + layout.send.size_bytes();
-  layout.receive.max_sge =
-      granted_sge(receive_stride - sizeof(rocemu_recv_wqe), limits.max_sge, spec.max_recv_sge);
-
   layout.memory_bytes = layout.receive.offset_bytes + layout.receive.size_bytes();
   return layout;
 }

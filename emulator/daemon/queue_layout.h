@@ -29,6 +29,14 @@ struct QpLayout {
 // Precondition: device::check_qp and check_cq have passed the request.
 QpLayout lay_out_qp(const device::DeviceLimits& limits, const device::QpSpec& spec);
 
+struct SrqLayout {
+  RingLayout ring;
+  size_t memory_bytes = 0;
+};
+
+// Precondition: device::check_srq has passed the request.
+SrqLayout lay_out_srq(const device::DeviceLimits& limits, const device::SrqSpec& spec);
+
 uint32_t cq_entries(uint32_t cqe);
 size_t cq_memory_bytes(uint32_t entries);
 

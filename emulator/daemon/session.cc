@@ -32,7 +32,8 @@ void Session::dispatch(const Request& request, ReceivedMessage& message) {
   }
   if (request.error != 0) return refuse(request.error);
   const bool takes_fd = request_.op == ROCEMU_OP_CREATE_CHANNEL;
-  if (message.fd_count != (takes_fd ? 1 : 0)) return refuse(EINVAL);
+  const bool may_take_fd = request_.op == ROCEMU_OP_OPEN_XRCD && message.fd_count <= 1;
+  if (message.fd_count != (takes_fd ? 1 : 0) && !may_take_fd) return refuse(EINVAL);
   if (kind_ == Kind::control) return dispatch_control(request);
   dispatch_context(request, message);
 }
@@ -122,7 +123,7 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
     case ROCEMU_OP_DESTROY_QP:
       return destroy_qp(handle);
     default:
-      return refuse(EINVAL);
+      if (!dispatch_service(request, message)) refuse(EINVAL);
   }
 }
 

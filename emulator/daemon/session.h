@@ -84,6 +84,19 @@ class Session final : public Connection {
   void import_mr(const rocemu_import_mr& message);
   void import_dm(uint32_t dm);
 
+  // session_services.cc
+  bool dispatch_service(const Request& request, ReceivedMessage& message);
+  void create_ah(const rocemu_create_ah& message);
+  void destroy_ah(uint32_t ah);
+  void create_srq(const rocemu_create_srq& message);
+  void modify_srq(const rocemu_srq_limit& message);
+  void query_srq(uint32_t srq);
+  void destroy_srq(uint32_t srq);
+  void open_xrcd(const rocemu_open_xrcd& message, ReceivedMessage& received);
+  void close_xrcd(uint32_t xrcd);
+  void open_qp(const rocemu_open_qp& message);
+  void change_mcast(const rocemu_mcast& message);
+
   // session_requests.cc
   void status();
   void shutdown();

@@ -8,13 +8,15 @@
 namespace rocemu::daemon {
 namespace {
 
-// ibv_wc_flags
+// enum ibv_wc_flags
+constexpr uint16_t kWcGrh = 1u << 0;
 constexpr uint16_t kWcWithImm = 1u << 1;
 constexpr uint16_t kWcWithInv = 1u << 3;
 
 uint16_t wc_flags(const transport::Completion& completion) {
   if (completion.has_invalidated) return kWcWithInv;
-  return completion.has_immediate ? kWcWithImm : uint16_t{0};
+  return static_cast<uint16_t>((completion.has_immediate ? kWcWithImm : 0) |
+                               (completion.has_grh ? kWcGrh : 0));
 }
 
 }  // namespace
@@ -47,6 +49,8 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.wc_flags = wc_flags(completion);
   cqe.byte_length = completion.byte_length;
   cqe.imm_or_rkey = completion.immediate;
+  cqe.src_qp = completion.source_qp.value;
+  cqe.sl = completion.service_level;
   cqe.timestamp_ns = clock_.now_ns();
   std::memcpy(ring_ + size_t{producer_ & (entries_ - 1)} * sizeof(cqe), &cqe, sizeof(cqe));
   ++producer_;

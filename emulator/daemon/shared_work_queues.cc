@@ -1,5 +1,6 @@
 #include "emulator/daemon/shared_work_queues.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -89,6 +90,10 @@ RingCursor::Next RingCursor::next() noexcept {
   return Next::entry;
 }
 
+uint32_t RingCursor::waiting() const noexcept {
+  return std::min(load_acquire(*producer_) - popped_, entries_);
+}
+
 void RingCursor::skip_all() noexcept {
   popped_ = released_ = seen_producer_ = load_acquire(*producer_);
   broken_ = false;
@@ -131,6 +136,9 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   const bool invalidates =
       work.opcode == WorkOpcode::send_invalidate || work.opcode == WorkOpcode::local_invalidate;
   work.rkey = wire::RKey{invalidates ? wqe.imm_or_rkey : wqe.rkey};
+  work.address_handle = wqe.ah;
+  work.remote_qpn = work.remote_srq = wire::Qpn{wqe.remote_qpn & wire::Psn::kMask};
+  work.remote_qkey = wqe.remote_qkey;
   work.compare_add = wqe.compare_add;
   work.swap = wqe.swap;
   work.length_bytes = 0;
@@ -215,6 +223,9 @@ void SharedReceiveQueue::reset() noexcept {
   cursor_.skip_all();
   store_release(header_.rq_consumer, cursor_.released());
 }
+
+SharedReceiveRing::SharedReceiveRing(SharedMemory memory, const RingLayout& ring)
+    : memory_(std::move(memory)), queue_(memory_.data(), ring) {}
 
 SharedWorkQueues::SharedWorkQueues(SharedMemory memory, const QpLayout& layout,
                                    uint32_t max_message_bytes)

@@ -31,6 +31,8 @@ class RingCursor {
   void release(uint32_t count) noexcept { released_ += count; }
   uint32_t popped() const noexcept { return popped_; }
   uint32_t released() const noexcept { return released_; }
+  // What the program has published and next() has not given; bounded by the ring.
+  uint32_t waiting() const noexcept;
   void skip_all() noexcept;
 
  private:
@@ -68,6 +70,7 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   SharedReceiveQueue(std::byte* memory, const RingLayout& ring);
   bool pop(transport::ReceiveWork& work) noexcept override;
   void reset() noexcept;
+  uint32_t waiting() const noexcept { return cursor_.waiting(); }
 
  private:
   rocemu_queue_header& header_;
@@ -90,6 +93,18 @@ class SharedWorkQueues final : public device::WorkQueues {
   SharedMemory memory_;
   SharedSendQueue send_;
   SharedReceiveQueue receive_;
+};
+
+// A shared receive queue in memory of its own.
+class SharedReceiveRing final : public device::ReceiveRing {
+ public:
+  SharedReceiveRing(SharedMemory memory, const RingLayout& ring);
+  bool pop(transport::ReceiveWork& work) noexcept override { return queue_.pop(work); }
+  uint32_t waiting() const noexcept override { return queue_.waiting(); }
+
+ private:
+  SharedMemory memory_;
+  SharedReceiveQueue queue_;
 };
 
 }  // namespace rocemu::daemon

@@ -15,8 +15,9 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json describe(const device::ObjectCounts& objects) {
-  return {{"contexts", objects.contexts}, {"pds", objects.pds}, {"mrs", objects.mrs},
-          {"cqs", objects.cqs},           {"qps", objects.qps}, {"channels", objects.channels}};
+  return {{"contexts", objects.contexts}, {"pds", objects.pds},   {"mrs", objects.mrs},
+          {"cqs", objects.cqs},           {"qps", objects.qps},   {"channels", objects.channels},
+          {"ahs", objects.ahs},           {"srqs", objects.srqs}, {"xrcds", objects.xrcds}};
 }
 
 ordered_json describe(const transport::Counters& c) {
@@ -25,6 +26,9 @@ ordered_json describe(const transport::Counters& c) {
           {"rx_icrc_errors", c.rx_icrc_errors},
           {"rx_no_qp", c.rx_no_qp},
           {"rx_mismatched", c.rx_mismatched},
+          {"qkey_violations", c.qkey_violations},
+          {"rx_no_receive", c.rx_no_receive},
+          {"rx_dropped", c.rx_dropped},
           {"tx_frames", c.tx_frames},
           {"tx_payload_bytes", c.tx_payload_bytes},
           {"rx_payload_bytes", c.rx_payload_bytes},

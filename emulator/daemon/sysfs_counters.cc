@@ -47,6 +47,9 @@ NamedCounters hw_counters(const transport::Counters& c) {
       {"req_cqe_error", c.completions_with_error},
       {"rx_icrc_encapsulated", c.rx_icrc_errors},
       {"retransmitted_pkts", c.retransmitted_frames},
+      {"qkey_violations", c.qkey_violations},
+      {"rx_no_receive", c.rx_no_receive},
+      {"rx_dropped", c.rx_dropped},
   };
 }
 

@@ -60,6 +60,18 @@ enum rocemu_op {
   ROCEMU_OP_MODIFY_QP = 13,
   ROCEMU_OP_QUERY_QP = 14,
   ROCEMU_OP_DESTROY_QP = 15,
+  /* 16 to 31: services.h */
+  ROCEMU_OP_CREATE_AH = 16,
+  ROCEMU_OP_DESTROY_AH = 17,
+  ROCEMU_OP_CREATE_SRQ = 18,
+  ROCEMU_OP_MODIFY_SRQ = 19,
+  ROCEMU_OP_QUERY_SRQ = 20,
+  ROCEMU_OP_DESTROY_SRQ = 21,
+  ROCEMU_OP_OPEN_XRCD = 22,
+  ROCEMU_OP_CLOSE_XRCD = 23,
+  ROCEMU_OP_OPEN_QP = 24,
+  ROCEMU_OP_ATTACH_MCAST = 25,
+  ROCEMU_OP_DETACH_MCAST = 26,
   ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
@@ -244,6 +256,8 @@ struct rocemu_destroy_events_reply {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_destroy_events_reply, 32);
 
 /* ---- CREATE_QP ---- reply: rocemu_create_qp_reply with one descriptor, the QP's memfd (rings.h).
+ * What the service has no use for is not looked at: the receive queue with an SRQ and of XRC_SEND,
+ * PD, CQs and both queues of XRC_RECV.
  * EINVAL a limit exceeded or a bad handle; EOPNOTSUPP another type than the device has; ENOMEM. */
 struct rocemu_create_qp {
   struct rocemu_header header;
@@ -258,8 +272,10 @@ struct rocemu_create_qp {
   uint32_t max_inline_data;
   uint32_t sq_sig_all;   /* 0 or 1 */
   uint64_t user_pointer; /* what async events about this QP carry */
+  uint32_t srq;          /* handle, or 0: a receive queue of its own */
+  uint32_t xrcd;         /* XRC_RECV: handle; else 0 */
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp, 72);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp, 80);
 
 struct rocemu_create_qp_reply {
   struct rocemu_header header;

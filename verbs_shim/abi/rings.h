@@ -86,12 +86,15 @@ struct rocemu_send_wqe {
   uint64_t swap;
   /* IBV_WR_BIND_MW: imm_or_rkey is the region's lkey, remote_address and compare_add are where the
    * window begins and its length, rkey is the window's new key, swap its access flags. */
-  uint32_t ah; /* UD and XRC, when the device has them; else 0 */
-  uint32_t remote_qpn;
-  uint32_t remote_qkey;
+  uint32_t ah;          /* UD: handle; else 0 */
+  uint32_t remote_qpn;  /* UD: QPN; XRC: number of the remote SRQ; else 0 */
+  uint32_t remote_qkey; /* UD */
   uint32_t reserved;
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_send_wqe, 64);
+
+/* ---- an SRQ's memory: the header of a QP's, of which rq_producer and rq_consumer are used, then
+ * the ring ---- */
 
 /* One receive work request: this, then num_sge rocemu_sge. Stride at least 16 + 16 * max_recv_sge.
  */

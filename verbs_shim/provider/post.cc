@@ -3,21 +3,14 @@
 #include <string.h>
 
 #include "verbs_shim/provider/queue_pair.h"
+#include "verbs_shim/provider/receive_request.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
 namespace rocemu::provider {
 namespace {
 
-static_assert(sizeof(ibv_sge) == sizeof(rocemu_sge));
-static_assert(offsetof(ibv_sge, length) == offsetof(rocemu_sge, length_bytes));
-static_assert(offsetof(ibv_sge, lkey) == offsetof(rocemu_sge, lkey));
-
 constexpr unsigned kCarriedFlags =
     IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
-
-void copy_sges(const ibv_sge* from, uint32_t count, uint8_t* to) {
-  if (count > 0) memcpy(to, from, count * sizeof(*from));
-}
 
 // Where the request reaches in the peer, and what it carries besides data. False when the opcode
 // isn't one a work queue entry can express.
@@ -55,6 +48,24 @@ bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
   }
 }
 
+// What the QP's service needs besides. UD requests have their address where others name memory.
+bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to) {
+  switch (qp.qp_type) {
+    case IBV_QPT_UD:
+      if (from.opcode != IBV_WR_SEND && from.opcode != IBV_WR_SEND_WITH_IMM) return false;
+      if (from.wr.ud.ah == nullptr) return false;
+      to.ah = from.wr.ud.ah->handle;
+      to.remote_qpn = from.wr.ud.remote_qpn;
+      to.remote_qkey = from.wr.ud.remote_qkey;
+      return true;
+    case IBV_QPT_XRC_SEND:
+      to.remote_qpn = from.qp_type.xrc.remote_srqn;
+      return true;
+    default:
+      return true;
+  }
+}
+
 bool takes_inline(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
          opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
@@ -81,7 +92,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
     return EINVAL;
   }
   rocemu_send_wqe wqe = {};
-  if (!set_operation(request, wqe)) return EINVAL;
+  if (!set_operation(request, wqe) || !set_service(queue.verbs.qp, request, wqe)) return EINVAL;
   const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
   if (is_inline && !takes_inline(request.opcode)) return EINVAL;
   uint8_t* slot = queue.send_ring.claim();
@@ -104,20 +115,6 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   return 0;
 }
 
-int put_recv(QueuePair& queue, const ibv_recv_wr& request) {
-  if (request.num_sge < 0 || static_cast<uint32_t>(request.num_sge) > queue.cap.max_recv_sge) {
-    return EINVAL;
-  }
-  uint8_t* slot = queue.recv_ring.claim();
-  if (slot == nullptr) return ENOMEM;
-  rocemu_recv_wqe wqe = {};
-  wqe.wr_id = request.wr_id;
-  wqe.num_sge = static_cast<uint32_t>(request.num_sge);
-  memcpy(slot, &wqe, sizeof(wqe));
-  copy_sges(request.sg_list, wqe.num_sge, slot + sizeof(wqe));
-  return 0;
-}
-
 }  // namespace
 
 bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe) {
@@ -131,6 +128,7 @@ bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& w
 }
 
 int check_can_send(const QueuePair& queue) {
+  if (queue.verbs.qp.qp_type == IBV_QPT_XRC_RECV) return EINVAL;
   switch (queue.verbs.qp.state) {
     case IBV_QPS_RESET:
     case IBV_QPS_INIT:
@@ -183,9 +181,11 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   QueuePair& queue = to_queue_pair(qp);
   Lock lock(queue.recv_lock);
-  int error = qp->state == IBV_QPS_RESET ? EINVAL : 0;
+  const bool takes_receives =
+      qp->srq == nullptr && qp->qp_type != IBV_QPT_XRC_SEND && qp->qp_type != IBV_QPT_XRC_RECV;
+  int error = qp->state == IBV_QPS_RESET || !takes_receives ? EINVAL : 0;
   while (error == 0 && request != nullptr) {
-    error = put_recv(queue, *request);
+    error = put_receive(queue.recv_ring, queue.cap.max_recv_sge, *request);
     if (error == 0) request = request->next;
   }
   if (error != 0 && bad != nullptr) *bad = request;

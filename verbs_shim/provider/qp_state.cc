@@ -1,27 +1,12 @@
 // ibv_modify_qp and ibv_query_qp: struct ibv_qp_attr to and fro.
 #include <string.h>
 
+#include "verbs_shim/provider/address_handle.h"
 #include "verbs_shim/provider/queue_pair.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
 namespace rocemu::provider {
 namespace {
-
-rocemu_ah_attr to_wire(const ibv_ah_attr& from) {
-  rocemu_ah_attr to = {};
-  memcpy(to.dgid, from.grh.dgid.raw, sizeof(to.dgid));
-  to.flow_label = from.grh.flow_label;
-  to.sgid_index = from.grh.sgid_index;
-  to.hop_limit = from.grh.hop_limit;
-  to.traffic_class = from.grh.traffic_class;
-  to.is_global = from.is_global;
-  to.dlid = from.dlid;
-  to.sl = from.sl;
-  to.src_path_bits = from.src_path_bits;
-  to.static_rate = from.static_rate;
-  to.port_num = from.port_num;
-  return to;
-}
 
 ibv_ah_attr from_wire(const rocemu_ah_attr& from) {
   ibv_ah_attr to = {};
@@ -50,7 +35,7 @@ rocemu_qp_attr to_wire(const ibv_qp_attr& from, int mask) {
   if (given(IBV_QP_PKEY_INDEX)) to.pkey_index = from.pkey_index;
   if (given(IBV_QP_PORT)) to.port_num = from.port_num;
   if (given(IBV_QP_QKEY)) to.qkey = from.qkey;
-  if (given(IBV_QP_AV)) to.ah = to_wire(from.ah_attr);
+  if (given(IBV_QP_AV)) to.ah = to_address_vector(from.ah_attr);
   if (given(IBV_QP_PATH_MTU)) to.path_mtu = from.path_mtu;
   if (given(IBV_QP_TIMEOUT)) to.timeout = from.timeout;
   if (given(IBV_QP_RETRY_CNT)) to.retry_cnt = from.retry_cnt;
@@ -58,7 +43,7 @@ rocemu_qp_attr to_wire(const ibv_qp_attr& from, int mask) {
   if (given(IBV_QP_RQ_PSN)) to.rq_psn = from.rq_psn;
   if (given(IBV_QP_MAX_QP_RD_ATOMIC)) to.max_rd_atomic = from.max_rd_atomic;
   if (given(IBV_QP_ALT_PATH)) {
-    to.alt_ah = to_wire(from.alt_ah_attr);
+    to.alt_ah = to_address_vector(from.alt_ah_attr);
     to.alt_pkey_index = from.alt_pkey_index;
     to.alt_port_num = from.alt_port_num;
     to.alt_timeout = from.alt_timeout;

@@ -6,6 +6,7 @@
 #include "verbs_shim/provider/completion_queue.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/verbs_ops.h"
+#include "verbs_shim/provider/xrc_domain.h"
 
 namespace rocemu::provider {
 namespace {
@@ -55,9 +56,11 @@ void attach(QueuePair& queue, const rocemu_create_qp_reply& reply) {
 
 int create_in_nic(Context& context, QueuePair& queue, const ibv_qp_init_attr_ex& attr) {
   rocemu_create_qp request = {};
-  request.pd = attr.pd->handle;
-  request.send_cq = attr.send_cq->handle;
-  request.recv_cq = attr.recv_cq->handle;
+  if (queue.verbs.qp.pd != nullptr) request.pd = queue.verbs.qp.pd->handle;
+  if (attr.send_cq != nullptr) request.send_cq = attr.send_cq->handle;
+  if (attr.recv_cq != nullptr) request.recv_cq = attr.recv_cq->handle;
+  if (attr.srq != nullptr) request.srq = attr.srq->handle;
+  if (attr.qp_type == IBV_QPT_XRC_RECV) request.xrcd = to_domain(attr.xrcd).handle;
   request.qp_type = attr.qp_type;
   request.max_send_wr = attr.cap.max_send_wr;
   request.max_recv_wr = attr.cap.max_recv_wr;
@@ -71,7 +74,7 @@ int create_in_nic(Context& context, QueuePair& queue, const ibv_qp_init_attr_ex&
   int error = context.call(ROCEMU_OP_CREATE_QP, request, reply, &received);
   if (error != 0) return error;
   error = is_queue_pair(reply, context.state.doorbells)
-              ? queue.memory.map(attr.pd, QueueResource::kQueuePair, received.get(0),
+              ? queue.memory.map(queue.verbs.qp.pd, QueueResource::kQueuePair, received.get(0),
                                  reply.memory_bytes)
               : EPROTO;
   if (error != 0) {
@@ -88,10 +91,10 @@ int create_in_nic(Context& context, QueuePair& queue, const ibv_qp_init_attr_ex&
 void fill(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& attr) {
   qp.context = context;
   qp.qp_context = attr.qp_context;
-  qp.pd = attr.pd;
+  qp.pd = (attr.comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? attr.pd : nullptr;
   qp.send_cq = attr.send_cq;
   qp.recv_cq = attr.recv_cq;
-  qp.srq = nullptr;
+  qp.srq = attr.srq;
   qp.state = IBV_QPS_RESET;
   qp.qp_type = attr.qp_type;
   qp.events_completed = 0;
@@ -99,19 +102,29 @@ void fill(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& attr) {
   pthread_cond_init(&qp.cond, nullptr);
 }
 
-// What the provider can't carry to the NIC: address handles, shared receive queues, XRC domains and
-// creation flags.
+// What the provider can't carry to the NIC, as creation flags; and what a type of QP needs, so that
+// nothing is looked for where the program has put nothing.
 int check_attributes(const ibv_qp_init_attr_ex& attr) {
-  constexpr unsigned kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr unsigned kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                              IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if ((attr.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0) {
     return EOPNOTSUPP;
   }
-  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC) return EOPNOTSUPP;
-  if (attr.srq != nullptr) return EOPNOTSUPP;
   const bool has_pd = (attr.comp_mask & IBV_QP_INIT_ATTR_PD) != 0 && attr.pd != nullptr;
-  return has_pd && attr.send_cq != nullptr && attr.recv_cq != nullptr ? 0 : EINVAL;
+  const bool has_xrcd = (attr.comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr.xrcd != nullptr;
+  switch (attr.qp_type) {
+    case IBV_QPT_RC:
+    case IBV_QPT_UC:
+    case IBV_QPT_UD:
+      return has_pd && attr.send_cq != nullptr && attr.recv_cq != nullptr ? 0 : EINVAL;
+    case IBV_QPT_XRC_SEND:
+      return has_pd && attr.send_cq != nullptr && attr.srq == nullptr ? 0 : EINVAL;
+    case IBV_QPT_XRC_RECV:
+      return has_xrcd ? 0 : EINVAL;
+    default:
+      return EOPNOTSUPP;
+  }
 }
 
 }  // namespace
@@ -161,6 +174,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 
 void discard_completions(ibv_qp* qp) {
   for (ibv_cq* cq : {qp->send_cq, qp->recv_cq}) {
+    if (cq == nullptr) continue;
     CompletionQueue& queue = to_queue(cq);
     Lock lock(queue.lock);
     queue.ring.kill(qp->qp_num);

@@ -71,6 +71,28 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
 int destroy_qp(ibv_qp* qp);
 
+// address_handle.cc
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr);
+int destroy_ah(ibv_ah* ah);
+
+// shared_receive_queue.cc
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
+int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask);
+int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
+int destroy_srq(ibv_srq* srq);
+int get_srq_num(ibv_srq* srq, uint32_t* number);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad);
+
+// xrc_domain.cc
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
+int close_xrcd(ibv_xrcd* xrcd);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
+
+// multicast.cc
+int attach_mcast(ibv_qp* qp, const ibv_gid* group, uint16_t lid);
+int detach_mcast(ibv_qp* qp, const ibv_gid* group, uint16_t lid);
+
 // qp_state.cc
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
@@ -90,6 +112,12 @@ static_assert(kSameType<&poll_cq, decltype(ibv_context_ops::poll_cq)>);
 static_assert(kSameType<&req_notify_cq, decltype(ibv_context_ops::req_notify_cq)>);
 static_assert(kSameType<&post_send, decltype(ibv_context_ops::post_send)>);
 static_assert(kSameType<&post_recv, decltype(ibv_context_ops::post_recv)>);
+static_assert(kSameType<&post_srq_recv, decltype(ibv_context_ops::post_srq_recv)>);
+static_assert(kSameType<&create_srq_ex, decltype(verbs_context::create_srq_ex)>);
+static_assert(kSameType<&get_srq_num, decltype(verbs_context::get_srq_num)>);
+static_assert(kSameType<&open_xrcd, decltype(verbs_context::open_xrcd)>);
+static_assert(kSameType<&close_xrcd, decltype(verbs_context::close_xrcd)>);
+static_assert(kSameType<&open_qp, decltype(verbs_context::open_qp)>);
 static_assert(kSameType<&create_cq_ex, decltype(verbs_context::create_cq_ex)>);
 static_assert(kSameType<&create_qp_ex, decltype(verbs_context::create_qp_ex)>);
 static_assert(kSameType<&bind_mw, decltype(ibv_context_ops::bind_mw)>);

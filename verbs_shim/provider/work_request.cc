@@ -94,6 +94,19 @@ void wr_atomic_fetch_add(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, uint64_
   if (wqe != nullptr) wqe->compare_add = add;
 }
 
+void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  QueuePair& queue = to_queue_pair(qp);
+  if (queue.building == nullptr) return;
+  wqe_of(queue)->ah = ah->handle;
+  wqe_of(queue)->remote_qpn = remote_qpn;
+  wqe_of(queue)->remote_qkey = remote_qkey;
+}
+
+void wr_set_xrc_srqn(ibv_qp_ex* qp, uint32_t remote_srqn) {
+  QueuePair& queue = to_queue_pair(qp);
+  if (queue.building != nullptr) wqe_of(queue)->remote_qpn = remote_srqn;
+}
+
 void wr_set_sge_list(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) {
   QueuePair& queue = to_queue_pair(qp);
   if (queue.building == nullptr) return;
@@ -157,13 +170,16 @@ void wr_abort(ibv_qp_ex* qp) {
 }  // namespace
 
 uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits) {
-  uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
-                 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-  if ((limits.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0) {
-    ops |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
-  }
-  if (queue.verbs.qp.qp_type == IBV_QPT_RC) {
+  const ibv_qp_type type = queue.verbs.qp.qp_type;
+  if (type == IBV_QPT_XRC_RECV) return 0;
+  uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  if (type == IBV_QPT_UD) return ops;
+  ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND) {
     ops |= IBV_QP_EX_WITH_RDMA_READ;
+    if ((limits.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0) {
+      ops |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
+    }
     if (limits.max_mw > 0) ops |= IBV_QP_EX_WITH_BIND_MW;
     if (limits.atomic_cap != IBV_ATOMIC_NONE) {
       ops |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
@@ -186,6 +202,8 @@ void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   qp.wr_rdma_read = wanted(IBV_QP_EX_WITH_RDMA_READ, &wr_rdma_read);
   qp.wr_atomic_cmp_swp = wanted(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, &wr_atomic_cmp_swp);
   qp.wr_atomic_fetch_add = wanted(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &wr_atomic_fetch_add);
+  qp.wr_set_ud_addr = wr_set_ud_addr;
+  qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_set_inline_data = wr_set_inline_data;

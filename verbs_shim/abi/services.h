@@ -1,0 +1,102 @@
+/* Control messages about what unreliable, shared and multicast services need: address handles,
+ * shared receive queues, XRC domains, multicast groups. As control.h has it.
+ */
+#ifndef ROCEMU_VERBS_SHIM_ABI_SERVICES_H
+#define ROCEMU_VERBS_SHIM_ABI_SERVICES_H
+
+#include <stdint.h>
+
+#include "verbs_shim/abi/control.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- CREATE_AH ---- reply: rocemu_handle_message; the handle stands in the WQEs of the program's
+ * UD QPs in the same PD. EINVAL as for MODIFY_QP's address vector, EHOSTUNREACH nobody has the
+ * destination GID, ENOMEM. DESTROY_AH: rocemu_handle_message both ways. */
+struct rocemu_create_ah {
+  struct rocemu_header header;
+  uint32_t pd;
+  uint32_t reserved;
+  struct rocemu_ah_attr attr;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_ah, 64);
+
+/* ---- CREATE_SRQ ---- reply: rocemu_create_srq_reply with one descriptor, the SRQ's memfd
+ * (rings.h). EINVAL a limit exceeded, max_wr 0 or a bad handle; ENOMEM. */
+enum { ROCEMU_SRQ_BASIC = 0, ROCEMU_SRQ_XRC = 1 }; /* enum ibv_srq_type */
+struct rocemu_create_srq {
+  struct rocemu_header header;
+  uint32_t pd;
+  uint32_t srq_type;
+  uint32_t max_wr;
+  uint32_t max_sge;
+  uint32_t xrcd; /* XRC; else 0 */
+  uint32_t cq;   /* XRC; else 0 */
+  uint64_t user_pointer;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_srq, 56);
+
+struct rocemu_create_srq_reply {
+  struct rocemu_header header;
+  uint32_t srq;
+  uint32_t srq_num; /* XRC: what peers' work requests name; else 0 */
+  uint32_t entries; /* a power of two, at least max_wr */
+  uint32_t stride_bytes;
+  uint32_t max_sge; /* as granted */
+  uint32_t reserved;
+  uint64_t offset_bytes; /* of the ring in the memfd */
+  uint64_t memory_bytes; /* of the memfd */
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_srq_reply, 64);
+
+/* ---- MODIFY_SRQ ---- arms IBV_EVENT_SRQ_LIMIT_REACHED, or disarms it with 0. Reply:
+ * rocemu_handle_message. QUERY_SRQ: the same request with limit 0; the reply bears the limit.
+ * EINVAL it is more than max_wr. DESTROY_SRQ: rocemu_handle_message; reply:
+ * rocemu_destroy_events_reply; EBUSY while a QP uses it. */
+struct rocemu_srq_limit {
+  struct rocemu_header header;
+  uint32_t srq;
+  uint32_t limit;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_srq_limit, 32);
+
+/* ---- OPEN_XRCD ---- with the descriptor of the file that stands for the domain, or with none for
+ * one of the context's own. Reply: rocemu_handle_message. Without a file EINVAL unless CREATE; with
+ * one EAGAIN when the domain is not there and not to be made, EINVAL when it is there and
+ * EXCLUSIVE. CLOSE_XRCD: rocemu_handle_message both ways; EBUSY while a QP or SRQ of this opening
+ * exists. */
+enum { ROCEMU_XRCD_CREATE = 1, ROCEMU_XRCD_EXCLUSIVE = 2 };
+struct rocemu_open_xrcd {
+  struct rocemu_header header;
+  uint32_t flags;
+  uint32_t reserved;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_open_xrcd, 32);
+
+/* ---- OPEN_QP ---- another handle for an XRC_RECV QP of the domain. Reply: rocemu_handle_message;
+ * such a handle has no queue memory. It is destroyed by DESTROY_QP; the QP goes with the last one.
+ * EINVAL the domain has no such QP. */
+struct rocemu_open_qp {
+  struct rocemu_header header;
+  uint32_t xrcd;
+  uint32_t qp_num;
+  uint64_t user_pointer;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_open_qp, 40);
+
+/* ---- ATTACH_MCAST, DETACH_MCAST ---- reply: rocemu_handle_message. EINVAL no UD QP, no multicast
+ * GID, or not attached; ENOMEM a limit reached. */
+struct rocemu_mcast {
+  struct rocemu_header header;
+  uint32_t qp;
+  uint32_t reserved;
+  uint8_t gid[16];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_mcast, 48);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
