@@ -91,11 +91,12 @@ show_devices() {
   check_devinfo rocemu1 10.77.0.2
 }
 
-# Both directions.
-pingpong() {
-  pair --server rocemu0 --client rocemu1 --forbid 'invalid data' -- ibv_rc_pingpong "$@"
-  pair --server rocemu1 --client rocemu0 --forbid 'invalid data' -- ibv_rc_pingpong "$@"
+both_ways() {
+  pair --server rocemu0 --client rocemu1 --forbid 'invalid data' -- "$@"
+  pair --server rocemu1 --client rocemu0 --forbid 'invalid data' -- "$@"
 }
+
+pingpong() { both_ways ibv_rc_pingpong "$@"; }
 
 pingpong_sizes() {
   local size
@@ -146,6 +147,76 @@ latency() {
   for size in 2 64 4096 65536 8388608; do
     pair -- "$1" -F -s "$size" -n 100
   done
+}
+
+# The other services: rdma-core's examples.
+pingpong_ud() {
+  local gid size
+  for gid in 0 1 2; do both_ways ibv_ud_pingpong -g "$gid" -n "$(iterations 200 1000)"; done
+  for size in 1 1024 4056; do both_ways ibv_ud_pingpong -g 1 -s "$size" -n "$(iterations 200 1000)"; done
+  both_ways ibv_ud_pingpong -g 1 -e -n "$(iterations 200 1000)"
+}
+
+pingpong_uc() {
+  local size
+  for size in 1 4096 1048576; do
+    both_ways ibv_uc_pingpong -g 1 -c -s "$size" -n "$(iterations 100 1000)"
+  done
+  both_ways ibv_uc_pingpong -g 1 -c -e -n "$(iterations 200 1000)"
+  both_ways ibv_uc_pingpong -g 2 -c -m 256 -n "$(iterations 200 1000)"
+}
+
+pingpong_srq() {
+  both_ways ibv_srq_pingpong -g 1 -c -n "$(iterations 500 5000)"
+  both_ways ibv_srq_pingpong -g 1 -c -e -q 4 -s 65536 -n "$(iterations 200 1000)"
+}
+
+# Its -c is the number of clients.
+pingpong_xsrq() {
+  both_ways ibv_xsrq_pingpong -g 1 -n "$(iterations 20 1000)"
+  both_ways ibv_xsrq_pingpong -g 1 -e -s 65536 -n "$(iterations 20 1000)"
+}
+
+# perftest over SERVICE: every program that has it
+service() {
+  local service=$1 program count
+  count=$(iterations 200 1000)
+  case $service in
+    UD)
+      for program in ib_send_bw ib_send_lat; do
+        pair -- "$program" -F -c UD -n "$count"
+        pair -- "$program" -F -c UD -e -x 2 -s 1000 -n "$count"
+      done
+      pair -- ib_send_bw -F -c UD -b -n "$count"
+      pair -- ib_send_bw -F -c UD -q 16 -s 256 -n "$count"
+      pair --client rocemu0 -- ib_send_bw -F -c UD -n "$count"
+      # -g: a multicast group
+      pair -- ib_send_bw -F -c UD -g -x 0 -n "$count"
+      pair -- ib_send_lat -F -c UD -g -x 2 -n "$count"
+      ;;
+    UC)
+      for program in ib_send_bw ib_write_bw ib_send_lat ib_write_lat; do
+        pair -- "$program" -F -c UC -n "$count"
+      done
+      pair -- ib_write_bw -F -c UC -b -q 16 -n "$(iterations 50 500)"
+      pair -- ib_send_bw -F -c UC -m 256 -s 5000 -n "$count"
+      pair --client rocemu0 -- ib_write_bw -F -c UC -n "$count"
+      ;;
+    XRC)
+      for program in ib_send_bw ib_write_bw ib_read_bw ib_send_lat ib_write_lat ib_read_lat; do
+        pair -- "$program" -F -c XRC -n "$count"
+      done
+      pair -- ib_atomic_bw -F -c XRC -n "$count"
+      pair -- ib_send_bw -F -c XRC -b -q 16 -n "$(iterations 50 500)"
+      ;;
+    SRQ)
+      pair -- ib_send_bw -F --use-srq -n "$count"
+      pair -- ib_send_bw -F --use-srq -q 16 -n "$(iterations 100 500)"
+      pair -- ib_send_lat -F --use-srq -n "$count"
+      pair -- ib_send_bw -F -c UD --use-srq -n "$count"
+      ;;
+    *) fail "no service '$service'" ;;
+  esac
 }
 
 # One device to itself.
@@ -222,6 +293,7 @@ capture() {
 
 cases=(devices devinfo
   pingpong-sizes pingpong-mtus pingpong-gids pingpong-events pingpong-many
+  pingpong-ud pingpong-uc pingpong-srq pingpong-xsrq service:{UD,UC,XRC,SRQ}
   ib_send_bw:{all,bidirectional,qps,mtu256,events,inline}
   ib_write_bw:{all,bidirectional,qps,mtu256,inline}
   ib_read_bw:{all,bidirectional,qps,mtu256}
@@ -243,6 +315,7 @@ run_inside() {
     devices) list_devices ;;
     devinfo) show_devices ;;
     pingpong-*) "pingpong_${1#*-}" ;;
+    service:*) service "${1##*:}" ;;
     ib_*_bw:*) perftest "${1%%:*}" "${1##*:}" ;;
     ib_*_lat) latency "$1" ;;
     to-itself) to_itself ;;
