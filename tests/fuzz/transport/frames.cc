@@ -20,6 +20,20 @@ bool is_response(Operation operation) {
   return operation >= Operation::read_response_first && operation <= Operation::atomic_acknowledge;
 }
 
+wire::Transport transport_of(transport::Service service) {
+  switch (service) {
+    case transport::Service::uc:
+      return wire::Transport::uc;
+    case transport::Service::ud:
+      return wire::Transport::ud;
+    case transport::Service::xrc_send:
+    case transport::Service::xrc_receive:
+      return wire::Transport::xrc;
+    default:
+      return wire::Transport::rc;
+  }
+}
+
 uint32_t psns_of(const wire::Packet& packet, uint32_t mtu_bytes) {
   if (packet.operation() != Operation::read_request) return 1;
   return std::max(1u, (packet.ext.reth.length_bytes + mtu_bytes - 1) / mtu_bytes);
@@ -105,6 +119,8 @@ wire::ExtendedHeaders World::draw_headers(const QueuePair& qp) {
       {0x1f, 0x60, 0x61, 0x62, 0x63, 0x20, 0x3f, 0x64, 0x05, 0x40, 0x7f, 0xe0});
   ext.aeth.msn = value;
   ext.immediate = value;
+  ext.deth = {value < 0xf8 ? kQkey : value, wire::Qpn{value}};
+  ext.xrc_srq = wire::Qpn{value < 0xf8 ? kSrq : value};
   return ext;
 }
 
@@ -119,7 +135,8 @@ void World::craft() {
   packet.ip.source = attributes.path.remote_gid;
   packet.ip.destination = attributes.path.local_gid;
   packet.udp.source_port = 0xffff;
-  packet.bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  packet.bth.opcode = wire::bth_opcode(transport_of(qp->service), operation);
+  if (!packet.traits().known) return;
   packet.bth.destination_qp = qp->qpn;
   packet.bth.ack_request = (oddity & 1) != 0;
   packet.bth.solicited = (oddity & 2) != 0;
@@ -137,6 +154,9 @@ void World::craft() {
   packet.payload = payload;
   packet.bth.pad_bytes = static_cast<uint8_t>(-payload.size() & 3);
   switch (oddity >> 2) {
+    case 60:
+      if (all_services_) packet.bth.destination_qp = wire::kMulticastQpn;
+      break;
     case 61:
       packet.bth.destination_qp = destroyed_;
       break;

@@ -31,6 +31,14 @@ void ReceiveQueue::clear() {
   works_.clear();
 }
 
+void SharedReceives::on_completion(const Completion& completion) {
+  expect(completion.wr_id < queue.popped(), "what completes was taken off the SRQ");
+  expect(outstanding_.erase(completion.wr_id) == 1, "a receive of an SRQ completes once");
+  expect(completion.status != WcStatus::success || completion.opcode != WcOpcode::receive ||
+             completion.byte_length <= lengths_[completion.wr_id],
+         "a message is no longer than its receive");
+}
+
 bool QueuePair::post_send(sim::SendRequest request) {
   request.wr_id = send_queue.posted();
   const Send send{request.wr_id, request.signaled};

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
+#include <vector>
 
 #include "emulator/sim/sim_queues.h"
 #include "emulator/transport/attributes.h"
@@ -28,6 +30,28 @@ class ReceiveQueue final : public transport::ReceiveQueue {
   uint64_t popped_ = 0;
 };
 
+// Receives that several QPs take: completed once each, in whatever order.
+class SharedReceives {
+ public:
+  bool post(transport::ReceiveWork work) {
+    outstanding_.insert(queue.posted());
+    const uint32_t length_bytes = work.length_bytes;
+    if (!queue.post(std::move(work))) {
+      outstanding_.erase(queue.posted());
+      return false;
+    }
+    lengths_.push_back(length_bytes);
+    return true;
+  }
+  void on_completion(const transport::Completion& completion);
+
+  ReceiveQueue queue;
+
+ private:
+  std::set<uint64_t> outstanding_;
+  std::vector<uint32_t> lengths_;  // by wr_id
+};
+
 // wr_ids are serial numbers: the request with number n is the n-th that was posted, from 0.
 class QueuePair {
  public:
@@ -40,12 +64,16 @@ class QueuePair {
   void on_completion(const transport::Completion& completion);
   // To RESET: what was posted is forgotten.
   void on_reset();
+  // From SQE to RTS: sends may succeed again.
+  void on_resumed() { send_failed_ = false; }
   // In ERROR, after the queues were flushed: nothing is left.
   void check_flushed() const;
   // Nothing that was posted to the send queue still waits for an answer.
   bool sends_done() const;
 
   wire::Qpn qpn{};
+  transport::Service service = transport::Service::rc;
+  bool uses_srq = false;
   transport::QpState state = transport::QpState::reset;  // as last modified
   transport::QpAttributes attributes{};
   // The largest limits since the last reset: a smaller one does not take back what was begun.

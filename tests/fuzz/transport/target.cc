@@ -3,6 +3,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   rocemu::fuzz::ByteSource input(data, size_bytes);
-  rocemu::fuzz::World(input).run();
+  rocemu::fuzz::World(input, false).run();
   return 0;
 }

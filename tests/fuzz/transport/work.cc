@@ -21,6 +21,8 @@ void World::draw_attributes(QueuePair& qp) {
       {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {}}, {.source = kGid, .destination = kGid},
       {.source_port = static_cast<uint16_t>(0xc000 + index)});
   attributes.path.local_gid = attributes.path.remote_gid = kGid;
+  attributes.qkey = kQkey;
+  way_ = attributes.path;
   attributes.path_mtu_bytes = 256u << input_.below(5);
   attributes.remote_qpn = peer ? peer->qpn : destroyed_;
   attributes.receive_psn = wire::Psn(input_.pick<uint32_t>({0, 0xffffff, 0xfffffc, 0x7ffffe}));
@@ -79,6 +81,7 @@ transport::Sge World::draw_sge(uint32_t length_bytes) {
 
 void World::post_send(QueuePair& qp) {
   using transport::WorkOpcode;
+  if (qp.service == transport::Service::xrc_receive) return;
   sim::SendRequest request;
   request.opcode = static_cast<WorkOpcode>(input_.below(7));
   const uint8_t flags = input_.u8();
@@ -93,6 +96,17 @@ void World::post_send(QueuePair& qp) {
   request.compare_add = input_.below(3);
   request.swap = input_.below(3);
   request.immediate = flags;
+  request.address_handle = 1;
+  request.remote_qpn = qp.attributes.remote_qpn;
+  request.remote_qkey = kQkey;
+  request.remote_srq = wire::Qpn{kSrq};
+  if (all_services_) {
+    const uint8_t oddity = input_.u8();
+    if (oddity == 1) request.address_handle = 0;
+    if (oddity == 2) request.remote_qkey = 0x80000000;
+    if (oddity == 3) request.remote_srq = wire::Qpn{kSrq + 1};
+    if (oddity < 0x20) request.remote_qpn = wire::kMulticastQpn;
+  }
 
   uint32_t length = is_atomic(request.opcode) ? 8 : draw_length(qp);
   if (is_inline) {
@@ -124,6 +138,10 @@ void World::post_receive(QueuePair& qp) {
   work.length_bytes = sim::total_bytes(sges);
   work.sges.assign(sges);
   if (input_.below(64) == 63) work.fault = transport::WcStatus::local_qp_operation_error;
+  if (qp.uses_srq) {
+    shared_.post(std::move(work));
+    return;
+  }
   if (!qp.post_receive(std::move(work))) return;
   if (endpoint_.state(qp.qpn) != transport::QpState::error) return;
   // As rings.h has it: a receive for a QP in ERROR rings.

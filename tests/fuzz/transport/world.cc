@@ -29,6 +29,7 @@ bool is_possible(QpState from, QpState to) {
   if (from == reset) return to == init;
   if (from == init) return to == init || to == ready_to_receive;
   if (from == ready_to_receive) return to == ready_to_send;
+  if (from == send_queue_error) return to == ready_to_send;
   if (from == ready_to_send || from == send_queue_drain)
     return to == ready_to_send || to == send_queue_drain;
   return false;
@@ -36,8 +37,9 @@ bool is_possible(QpState from, QpState to) {
 
 }  // namespace
 
-World::World(ByteSource& input)
+World::World(ByteSource& input, bool all_services)
     : input_(input),
+      all_services_(all_services),
       limits_(draw_limits(input)),
       endpoint_(arena_.memory(), *this, limits_, kMaxQps) {}
 
@@ -117,12 +119,40 @@ QueuePair* World::any() {
 void World::create() {
   const auto free = std::ranges::find_if(qps_, [](const auto& qp) { return !qp; });
   auto qp = std::make_unique<QueuePair>();
-  const auto qpn = endpoint_.create_rc({kPd, &qp->send_queue, &qp->receive_queue, this, this});
+  if (all_services_) {
+    using enum transport::Service;
+    qp->service = input_.pick<transport::Service>({ud, uc, xrc_send, xrc_receive, rc});
+    qp->uses_srq = qp->service == xrc_receive || input_.flag();
+  }
+  const auto qpn = endpoint_.create(qp->service, resources_of(*qp));
   expect(qpn.has_value() == (free != qps_.end()), "the table holds as many QPs as it says");
   if (!qpn) return;
   expect(find(*qpn) == nullptr && *qpn != destroyed_, "a QPN rests before it comes again");
   qp->qpn = *qpn;
+  if (qp->service == transport::Service::ud && input_.flag())
+    endpoint_.multicast_groups().attach(way_.local_gid, qp->qpn);
   *free = std::move(qp);
+}
+
+transport::QpResources World::resources_of(QueuePair& qp) {
+  transport::QpResources resources{kPd, &qp.send_queue, &qp.receive_queue, this, this};
+  if (qp.uses_srq) resources.receive_queue = &shared_.queue;
+  resources.receives_are_shared = qp.uses_srq;
+  resources.send_only = qp.service == transport::Service::xrc_send;
+  resources.addresses = this;
+  if (qp.service == transport::Service::xrc_receive) resources.xrc_domain = this;
+  return resources;
+}
+
+const transport::Path* World::find(transport::PdHandle pd, uint32_t handle) const noexcept {
+  return pd == kPd && handle != 0 ? &way_ : nullptr;
+}
+
+bool World::is_local(const wire::Gid& gid) const noexcept { return gid == way_.local_gid; }
+
+bool World::find(wire::Qpn srq, transport::SharedReceiver& receiver) const noexcept {
+  receiver = {kPd, &shared_.queue, const_cast<World*>(this)};
+  return srq.value == kSrq;
 }
 
 void World::destroy(uint32_t index) {
@@ -163,7 +193,9 @@ void World::modify(QueuePair& qp, QpState state) {
   qp.max_dest_rd_atomic =
       std::max<uint32_t>(qp.max_dest_rd_atomic, qp.attributes.max_dest_rd_atomic);
   // In ERROR already, it does not flush again: what was posted since is flushed when it rings.
-  if (state == QpState::error && endpoint_.state(qp.qpn) != QpState::error) qp.unrung = false;
+  const QpState from = endpoint_.state(qp.qpn);
+  if (state == QpState::error && from != QpState::error) qp.unrung = false;
+  if (from == QpState::send_queue_error && state == QpState::ready_to_send) qp.on_resumed();
   endpoint_.modify(qp.qpn, state, qp.attributes);
   qp.state = state;
   if (state == QpState::reset) qp.on_reset();
@@ -246,7 +278,10 @@ void World::check() {
 
 void World::check_load(const QueuePair& qp) {
   const transport::QpLoad load = endpoint_.load(qp.qpn);
-  expect(load.requests <= std::min<size_t>(kSendDepth, limits_.window_packets + 1),
+  const bool has_window =
+      qp.service != transport::Service::ud && qp.service != transport::Service::uc;
+  expect(load.requests <=
+             std::min<size_t>(kSendDepth, has_window ? limits_.window_packets + 1 : kSendDepth),
          "no more requests are taken than the window bounds");
   expect(load.unacknowledged_psns < limits_.window_packets + kLongestReadPackets,
          "the window bounds what is in flight");
@@ -259,7 +294,11 @@ void World::check_load(const QueuePair& qp) {
 void World::push(const transport::Completion& completion) noexcept {
   QueuePair* const qp = find(completion.qpn);
   expect(qp != nullptr, "only QPs that exist complete");
-  qp->on_completion(completion);
+  if (qp->uses_srq && completion.opcode >= transport::WcOpcode::receive) {
+    shared_.on_completion(completion);
+  } else {
+    qp->on_completion(completion);
+  }
 }
 
 void World::on_qp_event(wire::Qpn qpn, transport::QpEvent) noexcept {

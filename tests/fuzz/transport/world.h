@@ -24,9 +24,12 @@ using Frame = std::vector<std::byte>;
 
 class World final : public transport::EventSink,
                     public transport::FrameSink,
-                    public transport::CompletionQueue {
+                    public transport::CompletionQueue,
+                    public transport::Addresses,
+                    public transport::XrcDomain {
  public:
-  explicit World(ByteSource& input);
+  // `all_services`: QPs are of any service and may share receives; else all are RC.
+  World(ByteSource& input, bool all_services);
 
   // Runs the whole program, then brings all to an end.
   void run();
@@ -34,16 +37,22 @@ class World final : public transport::EventSink,
   void push(const transport::Completion& completion) noexcept override;
   void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
   void on_qp_error(wire::Qpn qpn) noexcept override;
+  const transport::Path* find(transport::PdHandle pd, uint32_t handle) const noexcept override;
+  bool is_local(const wire::Gid& gid) const noexcept override;
+  bool find(wire::Qpn srq, transport::SharedReceiver& receiver) const noexcept override;
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
 
  private:
   static constexpr uint32_t kMaxQps = 4;
+  static constexpr uint32_t kSrq = 1;
+  static constexpr uint32_t kQkey = 0x51;
 
   // world.cc
   void step();
   void create();
+  transport::QpResources resources_of(QueuePair& qp);
   void destroy(uint32_t index);
   void connect(uint32_t index);
   void change_state(uint32_t index);
@@ -82,6 +91,9 @@ class World final : public transport::EventSink,
   void let_timers_run_out();
 
   ByteSource& input_;
+  bool all_services_;
+  mutable SharedReceives shared_;  // the SRQ of all, with the number kSrq
+  transport::Path way_;            // what every address handle stands for
   Arena arena_;
   transport::TransportLimits limits_;
   transport::Endpoint endpoint_;

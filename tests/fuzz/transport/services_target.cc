@@ -1,0 +1,8 @@
+// The same with QPs of every service, shared receives and multicast: see world.h.
+#include "tests/fuzz/transport/world.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
+  rocemu::fuzz::ByteSource input(data, size_bytes);
+  rocemu::fuzz::World(input, true).run();
+  return 0;
+}
