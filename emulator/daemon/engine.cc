@@ -111,6 +111,9 @@ void Engine::run() {
 bool Engine::turn() {
   bool busy = false;
   if (commands_.pending()) {
+    // What a program posted before it asked for something is seen before it.
+    ring_doorbells();
+    for (auto& device : devices_) run_device(*device);
     commands_.run();
     ++stats_.commands;
     for (auto& device : devices_) device->touched = true;
