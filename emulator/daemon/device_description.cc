@@ -94,7 +94,11 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   rocemu_device_attr_ex attr{};
   attr.max_dm_size = config.limits.max_dm_size;
   attr.odp_general_caps = kOdp | kOdpImplicit;
-  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic;
+  constexpr uint32_t kSharedReceive = 1u << 5;
+  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSharedReceive;
+  attr.uc_odp_caps = kSend | kReceive | kWrite | kSharedReceive;
+  attr.ud_odp_caps = kSend | kReceive | kSharedReceive;
+  attr.xrc_odp_caps = attr.rc_odp_caps;
   return attr;
 }
 

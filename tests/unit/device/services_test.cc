@@ -33,6 +33,7 @@ struct NoQueues final : WorkQueues, transport::SendQueue, transport::ReceiveQueu
 struct NoRing final : CompletionRing {
   bool push(const transport::Completion&) noexcept override { return true; }
   bool publish() noexcept override { return false; }
+  bool take_over(CompletionRing&) noexcept override { return true; }
 };
 
 struct CountedRing final : ReceiveRing {
