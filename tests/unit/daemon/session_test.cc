@@ -292,6 +292,7 @@ TEST_CASE("descriptors nobody asked for are closed") {
   NicFixture nic;
   Program program(nic);
   program.hello();
+  program.alloc_pd();  // what the hello needed for a while is closed by the next answer
   const size_t descriptors = open_descriptors();
   const int fds[] = {0, 1, 2, 0};
   rocemu_handle_message message{};
