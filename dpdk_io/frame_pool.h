@@ -36,6 +36,9 @@ class FramePool {
   unsigned available() const noexcept;
   unsigned capacity() const noexcept;
 
+  // For drivers, which fill frames of their own accord.
+  rte_mempool* mempool() const noexcept { return pool_; }
+
  private:
   rte_mempool* pool_;
 };

@@ -19,8 +19,9 @@ enum class DropReason : uint8_t {
   impairment_loss,      // these three: on a link with impairments of this port, either direction
   impairment_queue,     // of the link's rate, or too many frames under way
   impairment_outage,
+  refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall
 };
-inline constexpr size_t kDropReasonCount = 6;
+inline constexpr size_t kDropReasonCount = 7;
 
 struct PortStats {
   uint64_t rx_frames = 0;  // handed out by receive()

@@ -3,61 +3,20 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "dpdk_io/impaired_frame.h"
+#include "dpdk_io/mac_number.h"
 #include "dpdk_io/pcap.h"
 #include "dpdk_io/switch_port.h"
 
 namespace rocemu::dpdk_io {
 namespace {
 
-// A MAC as a number, its first byte lowest.
-static_assert(std::endian::native == std::endian::little);
-constexpr uint64_t kMacMask = 0xffff'ffff'ffff;
 constexpr uint64_t kGroupBit = 0x01;  // IEEE 802-2014, 8.2.2: the first bit on the wire
 
 using impairment::Direction;
-
-uint64_t mac_of(const std::array<uint8_t, 6>& address) {
-  uint64_t mac = 0;
-  std::memcpy(&mac, address.data(), address.size());
-  return mac;
-}
-
-uint64_t destination_of(const rte_mbuf* frame) {
-  uint64_t first_bytes;
-  std::memcpy(&first_bytes, rte_pktmbuf_mtod(frame, const std::byte*), sizeof first_bytes);
-  return first_bytes & kMacMask;
-}
-
-DropReason reason_of(impairment::Loss loss) {
-  switch (loss) {
-    case impairment::Loss::outage:
-      return DropReason::impairment_outage;
-    case impairment::Loss::queue_full:
-      return DropReason::impairment_queue;
-    case impairment::Loss::random:
-    case impairment::Loss::none:
-      break;
-  }
-  return DropReason::impairment_loss;
-}
-
-// The frame as the arrival changes it: in place when nobody else holds it, else a copy, for which
-// one reference is given up. nullptr, and nothing given up, when there is no buffer for the copy.
-rte_mbuf* corrupted(rte_mbuf* frame, const impairment::Arrival& arrival) {
-  rte_mbuf* own = frame;
-  if (rte_mbuf_refcnt_read(frame) > 1) {
-    own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
-    if (own == nullptr) return nullptr;
-    FramePool::free(frame);
-  }
-  impairment::corrupt(arrival, {rte_pktmbuf_mtod(own, std::byte*), own->data_len});
-  return own;
-}
 
 }  // namespace
 
@@ -66,8 +25,8 @@ Switch::Switch(FramePool& pool, unsigned queue_frames)
 
 Switch::~Switch() = default;
 
-Port& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
-  const uint64_t mac = mac_of(address);
+LinkedPort& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
+  const uint64_t mac = mac_number(address);
   if (mac == 0 || (mac & kGroupBit) != 0) {
     throw std::runtime_error("port " + name +
                              ": its MAC is zero or a group address; give it a unicast one");
@@ -80,7 +39,8 @@ Port& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
     throw std::runtime_error("port " + name + ": the switch has " + std::to_string(kMaxPorts) +
                              " ports already");
   }
-  ports_.push_back(std::make_unique<SwitchPort>(*this, std::move(name), queue_frames_));
+  ports_.push_back(std::make_unique<SwitchPort>(*this, static_cast<unsigned>(ports_.size()),
+                                                std::move(name), queue_frames_));
   macs_.push_back(mac);
   last_mac_ = 0;
   last_port_ = nullptr;
@@ -109,7 +69,7 @@ void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst
 
 template <class Deliver>
 void Switch::forward(SwitchPort& from, rte_mbuf* frame, Deliver deliver) noexcept {
-  const uint64_t mac = destination_of(frame);
+  const uint64_t mac = destination_mac(frame);
   if ((mac & kGroupBit) != 0) return flood(from, frame, deliver);
   if (mac != last_mac_) {
     last_mac_ = mac;
@@ -147,7 +107,7 @@ SwitchPort* Switch::find(uint64_t mac) noexcept {
 
 void Switch::set_link(unsigned port, Direction direction, const impairment::Spec& spec) {
   in_flight_.reserve(pool_frames_);
-  std::unique_ptr<ImpairedLink>& link = ports_.at(port)->link(direction);
+  std::unique_ptr<ImpairedLink>& link = ports_.at(port)->impaired_link(direction);
   impaired_links_ -= link != nullptr;
   link.reset();
   if (spec.impairments == impairment::Impairments{}) return;
@@ -156,7 +116,7 @@ void Switch::set_link(unsigned port, Direction direction, const impairment::Spec
 }
 
 LinkReport Switch::link(unsigned port, Direction direction) const {
-  const std::unique_ptr<ImpairedLink>& link = ports_.at(port)->link(direction);
+  const std::unique_ptr<ImpairedLink>& link = ports_.at(port)->impaired_link(direction);
   return link != nullptr ? LinkReport{link->spec(), link->stats()} : LinkReport{};
 }
 
@@ -166,7 +126,7 @@ void Switch::carry_impaired(SwitchPort& from, uint64_t now_ns,
   for (rte_mbuf* frame : burst) {
     if (!well_formed(frame)) {
       from.drop(frame, DropReason::malformed);
-    } else if (from.link(Direction::transmit) != nullptr) {
+    } else if (from.impaired_link(Direction::transmit) != nullptr) {
       travel(from, Direction::transmit, now_ns, frame);
     } else {
       enter(from, now_ns, frame);
@@ -177,7 +137,7 @@ void Switch::carry_impaired(SwitchPort& from, uint64_t now_ns,
 // Hands a frame to a link that has impairments.
 void Switch::travel(SwitchPort& port, Direction direction, uint64_t now_ns,
                     rte_mbuf* frame) noexcept {
-  ImpairedLink& link = *port.link(direction);
+  ImpairedLink& link = *port.impaired_link(direction);
   const impairment::Fate fate = link.judge(now_ns, frame->data_len);
   if (fate.arrival_count == 0) return port.drop(frame, reason_of(fate.loss));
   if (fate.arrival_count > 1)
@@ -210,7 +170,7 @@ void Switch::enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept 
   if (capture_ != nullptr) [[unlikely]]
     record(std::span(&frame, 1));
   forward(from, frame, [this, now_ns](SwitchPort& to, rte_mbuf* sent) {
-    if (to.link(Direction::receive) != nullptr) {
+    if (to.impaired_link(Direction::receive) != nullptr) {
       travel(to, Direction::receive, now_ns, sent);
     } else {
       to.enqueue(sent);

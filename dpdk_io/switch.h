@@ -27,18 +27,12 @@
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/frames_in_flight.h"
-#include "dpdk_io/impaired_link.h"
-#include "dpdk_io/port.h"
+#include "dpdk_io/linked_port.h"
 
 namespace rocemu::dpdk_io {
 
 class PcapWriter;
 class SwitchPort;
-
-struct LinkReport {
-  impairment::Spec spec;
-  LinkStats stats;  // since the spec was set
-};
 
 class Switch {
  public:
@@ -56,7 +50,7 @@ class Switch {
 
   // The port lives as long as the switch. Throws std::runtime_error when the MAC is no unicast
   // address or is taken, or when there are kMaxPorts already.
-  Port& add_port(std::array<uint8_t, 6> mac, std::string name);
+  LinkedPort& add_port(std::array<uint8_t, 6> mac, std::string name);
 
   // Ports count from 0 in the order in which they were added. A spec without impairments ends them.
   // Frames under way keep their time of arrival. Takes memory; may throw std::bad_alloc.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "dpdk_io/frame_queue.h"
-#include "dpdk_io/impaired_link.h"
 #include "dpdk_io/switch.h"
 
 namespace rocemu::dpdk_io {
@@ -20,10 +19,10 @@ inline bool well_formed(const rte_mbuf* frame) {
   return frame->nb_segs == 1 && frame->data_len >= kEthernetHeaderBytes;
 }
 
-class SwitchPort final : public Port {
+class SwitchPort final : public LinkedPort {
  public:
-  SwitchPort(Switch& owner, std::string name, unsigned queue_frames)
-      : switch_(owner), name_(std::move(name)), queue_(queue_frames) {}
+  SwitchPort(Switch& owner, unsigned number, std::string name, unsigned queue_frames)
+      : switch_(owner), number_(number), name_(std::move(name)), queue_(queue_frames) {}
 
   const std::string& name() const { return name_; }
 
@@ -63,13 +62,21 @@ class SwitchPort final : public Port {
   }
   const PortStats& stats() const noexcept override { return stats_; }
 
+  void set_link(impairment::Direction direction, const impairment::Spec& spec) override {
+    switch_.set_link(number_, direction, spec);
+  }
+  LinkReport link(impairment::Direction direction) const override {
+    return switch_.link(number_, direction);
+  }
+
   // Empty without impairments.
-  std::unique_ptr<ImpairedLink>& link(impairment::Direction direction) noexcept {
+  std::unique_ptr<ImpairedLink>& impaired_link(impairment::Direction direction) noexcept {
     return direction == impairment::Direction::transmit ? transmit_link_ : receive_link_;
   }
 
  private:
   Switch& switch_;
+  unsigned number_;
   std::string name_;
   FrameQueue queue_;
   PortStats stats_;

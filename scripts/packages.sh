@@ -8,7 +8,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
-       libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libibverbs-dev libnuma-dev)
+       libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libmnl-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)

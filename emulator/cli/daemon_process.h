@@ -18,6 +18,7 @@ namespace rocemu::cli {
 // daemon's defaults.
 struct NicOptions {
   std::optional<unsigned> devices;
+  std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
   std::filesystem::path pcap;
   std::vector<std::string> impair;  // each as impairment::parse_assignment() takes it
   std::filesystem::path config;

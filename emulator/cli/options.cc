@@ -174,9 +174,17 @@ class Parser {
   }
 
   void add_nic_options(CLI::App* sub) {
-    sub->add_option("--devices", options_.nic.devices, "Number of devices, rocemu0 and on (2)")
+    sub->add_option("--devices", options_.nic.devices,
+                    "Number of devices, rocemu0 and on (2, or as many as --port names)")
         ->option_text("N")
         ->check(CLI::PositiveNumber);
+    sub->add_option("--port", options_.nic.ports,
+                    "What a device's port is linked to: DEVICE=switch (inside the NIC), =IFNAME (a "
+                    "network interface), =udp:ADDRESS (docs/ports.md); several times for several "
+                    "devices")
+        ->option_text("DEVICE=PORT")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
         ->option_text("FILE");
     sub->add_option("--impair", options_.nic.impair,

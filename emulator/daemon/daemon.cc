@@ -3,11 +3,14 @@
 #include <spdlog/spdlog.h>
 #include <time.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 
+#include "dpdk_io/interface_port.h"
+#include "emulator/daemon/address_text.h"
 #include "emulator/daemon/links.h"
 #include "emulator/transport/environment.h"
 #include "verbs_shim/abi/control.h"
@@ -23,10 +26,26 @@ constexpr unsigned kFrames = 4096;
 constexpr size_t kControlConnections = 64;  // on top of as many as there can be contexts
 constexpr std::chrono::seconds kCounterPeriod{1};
 
+std::string describe_port_state(const device::PortConfig& port) {
+  std::string text = std::string(port.active ? "up" : "down") + ", path MTU " +
+                     std::to_string(port.mtu_bytes) + ", MAC " + to_text(port.mac) + ", GIDs";
+  for (const device::GidEntry& entry : port.gids) text += " " + to_text(entry.gid);
+  return text;
+}
+
 uint64_t realtime_ns() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// A driver that fills frames needs room for the longest that it may get.
+unsigned frame_bytes(const Options& options) {
+  const bool driver = std::ranges::any_of(options.ports, [](const auto& assignment) {
+    return assignment.spec.kind == dpdk_io::PortKind::interface;
+  });
+  return driver ? std::max(dpdk_io::InterfacePort::kFrameBytes, transport::kMaxFrameBytes)
+                : transport::kMaxFrameBytes;
 }
 
 std::vector<device::HcaConfig> configure(const Options& options) {
@@ -42,11 +61,12 @@ std::vector<device::HcaConfig> configure(const Options& options) {
 
 Daemon::Daemon(const Options& options)
     : eal_(dpdk_io::EalOptions{}),
-      pool_("frames", kFrames, transport::kMaxFrameBytes),
+      pool_("frames", kFrames, frame_bytes(options)),
       switch_(pool_),
+      attachments_(options.devices),
       engine_(pool_),
-      nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); },
-           &switch_},
+      nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
+      path_finders_(options.devices),
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_),
       frames_shown_(options.devices) {
@@ -57,10 +77,12 @@ Daemon::Daemon(const Options& options)
     switch_.set_capture(capture_.get(), realtime_ns);
     engine_.set_capture(capture_.get());
   }
-  for (const device::HcaConfig& config : nic_.devices) gids_.add(config.port);
+  for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
+  for (const device::HcaConfig& config : nic_.devices)
+    if (attachments_[config.index] == nullptr) gids_.add(config.port);
   for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
   for (const impairment::Assignment& assignment : options.impair)
-    set_links(switch_, assignment, nic_.devices);
+    set_links(nic_.ports, assignment, nic_.devices);
 
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_);
   nic_.cm = cm_.get();
@@ -73,16 +95,67 @@ Daemon::Daemon(const Options& options)
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) io_.stop();
   });
+  if (network_ != nullptr)
+    network_watch_ = std::make_unique<NetworkWatch>(io_, *network_, [this] { follow_network(); });
   engine_.start();
   listener_->start();
+  if (network_ != nullptr) follow_network();
   refresh_counters();
 }
 
 Daemon::~Daemon() = default;
 
-void Daemon::add_device(const device::HcaConfig& config, const transport::TransportLimits& limits) {
-  dpdk_io::Port& port = switch_.add_port(config.port.mac, config.name);
-  engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), port);
+// Gives a device a port of the machine's network, and that port's identity.
+void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
+  if (assignment.spec.kind == dpdk_io::PortKind::fabric) return;
+  device::HcaConfig& device = *std::ranges::find(nic_.devices, assignment.device,
+                                                 [](const auto& config) { return config.name; });
+  if (network_ == nullptr) network_ = std::make_unique<dpdk_io::KernelNetwork>();
+  auto attachment = std::make_unique<Attachment>(assignment.spec, device.index, *network_, pool_);
+  device.port.gids.clear();
+  device.port = attachment->describe(device.port);
+  device.node_guid = device::guid_from_mac(device.port.mac);
+  if (capture_ != nullptr) attachment->port().set_capture(capture_.get(), realtime_ns);
+  spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),
+               describe_port_state(device.port));
+  path_finders_[device.index] = std::make_unique<PathFinder>(io_, *attachment, device.port);
+  attachments_[device.index] = std::move(attachment);
+}
+
+void Daemon::add_device(const device::HcaConfig& config, transport::TransportLimits limits) {
+  Attachment* const attachment = attachments_[config.index].get();
+  nic_.path_finders.push_back(path_finders_[config.index].get());
+  if (attachment == nullptr) {
+    nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
+    engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back());
+    return;
+  }
+  nic_.ports.push_back(&attachment->port());
+  limits.window_packets = std::min(limits.window_packets, attachment->window_packets());
+  engine_.add_device(std::make_unique<device::Hca>(config, limits, attachment->learned()),
+                     *nic_.ports.back());
+}
+
+// Interfaces and addresses may have changed: what a program sees of the ports follows.
+void Daemon::follow_network() {
+  for (device::HcaConfig& device : nic_.devices) {
+    Attachment* const attachment = attachments_[device.index].get();
+    if (attachment == nullptr) continue;
+    try {
+      const device::PortConfig port = attachment->describe(device.port);
+      if (port == device.port) continue;
+      device.port = port;
+      spdlog::info("{}: {}", device.name, describe_port_state(port));
+      // First the files: whoever gets the event finds the news there.
+      sysfs_->write_port(device);
+      engine_.post(Task([this, index = device.index, attachment, port] {
+        attachment->port().set_mac(port.mac);
+        engine_.hca(index).set_port(port);
+      }));
+    } catch (const std::exception& error) {
+      spdlog::error("{}: {}", device.name, error.what());
+    }
+  }
 }
 
 void Daemon::run() {

@@ -11,14 +11,18 @@
 
 #include "dpdk_io/eal.h"
 #include "dpdk_io/frame_pool.h"
+#include "dpdk_io/kernel_network.h"
 #include "dpdk_io/pcap.h"
 #include "dpdk_io/switch.h"
+#include "emulator/daemon/attachment.h"
 #include "emulator/daemon/cm_service.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/gid_directory.h"
 #include "emulator/daemon/listener.h"
+#include "emulator/daemon/network_watch.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
+#include "emulator/daemon/path_finder.h"
 #include "emulator/daemon/status.h"
 #include "emulator/daemon/sysfs_tree.h"
 
@@ -36,7 +40,9 @@ class Daemon {
   void run();
 
  private:
-  void add_device(const device::HcaConfig& config, const transport::TransportLimits& limits);
+  void attach(const dpdk_io::PortAssignment& assignment);
+  void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
+  void follow_network();
   void refresh_counters();
   void write_counters(const Snapshot& snapshot);
 
@@ -46,15 +52,19 @@ class Daemon {
   dpdk_io::FramePool pool_;
   std::unique_ptr<dpdk_io::PcapWriter> capture_;
   dpdk_io::Switch switch_;
+  std::unique_ptr<dpdk_io::KernelNetwork> network_;  // when a port is on it
   GidDirectory gids_;
   boost::asio::io_context io_;
+  std::vector<std::unique_ptr<Attachment>> attachments_;  // by device; nullptr: on the switch
   Engine engine_;
   Nic nic_;
   std::unique_ptr<CmService> cm_;
+  std::vector<std::unique_ptr<PathFinder>> path_finders_;
   std::unique_ptr<SysfsTree> sysfs_;
   std::unique_ptr<Listener> listener_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer counter_timer_;
+  std::unique_ptr<NetworkWatch> network_watch_;
   std::vector<uint64_t> frames_shown_;  // by device, as of the last write to sysfs
 };
 

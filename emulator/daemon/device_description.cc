@@ -24,10 +24,13 @@ constexpr uint64_t kPageSizeCap = ~uint64_t{0xfff};  // any page size from 4 KiB
 constexpr uint64_t kTimestampClockKhz = 1'000'000;   // completions are stamped in nanoseconds
 constexpr uint32_t kLocalCaAckDelay = 15;  // 4.096 us * 2^15: an engine that lost its core
 
-constexpr uint32_t kPortActive = 4;          // IBV_PORT_ACTIVE
-constexpr uint32_t kPhysLinkUp = 5;          // the state LinkUp of the IBTA's PortPhysicalState
+constexpr uint32_t kPortDown = 1;      // IBV_PORT_DOWN
+constexpr uint32_t kPortActive = 4;    // IBV_PORT_ACTIVE
+constexpr uint32_t kPhysDisabled = 3;  // states of the IBTA's PortPhysicalState
+constexpr uint32_t kPhysLinkUp = 5;
 constexpr uint32_t kCmSup = 1u << 16;        // IBV_PORT_CM_SUP
 constexpr uint32_t kIpBasedGids = 1u << 26;  // IBV_PORT_IP_BASED_GIDS
+constexpr uint32_t kMtu4096 = 5;             // IBV_MTU_4096: what the device could
 constexpr uint32_t kWidth4x = 2;
 constexpr uint32_t kSpeedEdr = 32;
 constexpr uint32_t kOneVl = 1;
@@ -104,16 +107,16 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
 
 rocemu_port_attr describe_port(const device::PortConfig& port, const device::DeviceLimits& limits) {
   rocemu_port_attr attr{};
-  attr.state = kPortActive;
-  attr.max_mtu = ibv_mtu(port.mtu_bytes);
-  attr.active_mtu = attr.max_mtu;
+  attr.state = port.active ? kPortActive : kPortDown;
+  attr.max_mtu = kMtu4096;
+  attr.active_mtu = ibv_mtu(port.mtu_bytes);
   attr.gid_tbl_len = static_cast<uint32_t>(port.gids.size());
   attr.port_cap_flags = kCmSup | kIpBasedGids;
   attr.max_msg_sz = limits.max_msg_size;
   attr.pkey_tbl_len = 1;
   attr.active_width = kWidth4x;
   attr.active_speed = kSpeedEdr;
-  attr.phys_state = kPhysLinkUp;
+  attr.phys_state = port.active ? kPhysLinkUp : kPhysDisabled;
   attr.max_vl_num = kOneVl;
   return attr;
 }

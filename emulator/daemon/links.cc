@@ -20,20 +20,21 @@ bool names_a_device(const impairment::Assignment& assignment,
       devices, [&](const device::HcaConfig& device) { return names(assignment, device); });
 }
 
-void set_links(dpdk_io::Switch& fabric, const impairment::Assignment& assignment,
+void set_links(std::span<dpdk_io::LinkedPort* const> ports,
+               const impairment::Assignment& assignment,
                std::span<const device::HcaConfig> devices) {
-  for (unsigned port = 0; port < devices.size(); ++port) {
-    if (!names(assignment, devices[port])) continue;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (!names(assignment, devices[i])) continue;
     for (const impairment::Direction direction : impairment::kDirections)
-      if (assignment.covers(direction)) fabric.set_link(port, direction, assignment.spec);
+      if (assignment.covers(direction)) ports[i]->set_link(direction, assignment.spec);
   }
 }
 
-std::vector<LinkPair> report_links(const dpdk_io::Switch& fabric, size_t devices) {
+std::vector<LinkPair> report_links(std::span<dpdk_io::LinkedPort* const> ports) {
   std::vector<LinkPair> links;
-  for (unsigned port = 0; port < devices; ++port)
-    links.push_back({fabric.link(port, impairment::Direction::transmit),
-                     fabric.link(port, impairment::Direction::receive)});
+  for (const dpdk_io::LinkedPort* port : ports)
+    links.push_back(
+        {port->link(impairment::Direction::transmit), port->link(impairment::Direction::receive)});
   return links;
 }
 

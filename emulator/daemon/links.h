@@ -1,12 +1,11 @@
-// The impairments of the devices' links, between their text and the switch. Port N of the switch is
-// that of device N.
+// The impairments of the devices' links, between their text and the ports. Port N is device N's.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dpdk_io/switch.h"
+#include "dpdk_io/linked_port.h"
 #include "emulator/device/attributes.h"
 #include "impairment/assignment.h"
 
@@ -26,10 +25,11 @@ bool names_a_device(const impairment::Assignment& assignment,
                     std::span<const device::HcaConfig> devices);
 
 // The engine thread, or before it starts; so is report_links().
-void set_links(dpdk_io::Switch& fabric, const impairment::Assignment& assignment,
+void set_links(std::span<dpdk_io::LinkedPort* const> ports,
+               const impairment::Assignment& assignment,
                std::span<const device::HcaConfig> devices);
 
-std::vector<LinkPair> report_links(const dpdk_io::Switch& fabric, size_t devices);
+std::vector<LinkPair> report_links(std::span<dpdk_io::LinkedPort* const> ports);
 
 // As control.h has it for ROCEMU_OP_LINK_SHOW.
 std::string links_to_json(std::span<const LinkPair> links,

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/switch.h"
+#include "dpdk_io/linked_port.h"
 #include "emulator/daemon/engine.h"
+#include "emulator/daemon/path_finder.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 
@@ -21,9 +22,15 @@ struct Nic {
   std::optional<dma::Method> dma;          // empty: whichever works
   transport::TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
-  // The engine thread's; port N is device N's. nullptr: the ports are of no switch.
-  dpdk_io::Switch* fabric = nullptr;
-  CmService* cm = nullptr;  // the control thread's; nullptr: connections are not managed
+  CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
+  // The engine thread's; port N is device N's. Empty: their links cannot be set.
+  std::vector<dpdk_io::LinkedPort*> ports{};
+  // By device; nullptr: on the in-process switch. Empty: all are.
+  std::vector<PathFinder*> path_finders{};
+
+  PathFinder* path_finder(uint32_t device) const {
+    return path_finders.empty() ? nullptr : path_finders[device];
+  }
 };
 
 }  // namespace rocemu::daemon

@@ -1,6 +1,7 @@
 #include "emulator/daemon/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -76,6 +77,30 @@ bool has_device(uint32_t devices, const std::string& name) {
   return false;
 }
 
+// Returns what is wrong, or nothing. Without --devices there are as many as ports are given for.
+std::string read_ports(const std::vector<std::string>& texts, bool devices_given,
+                       Options& options) {
+  std::vector<uint32_t> taken;
+  for (const std::string& text : texts) {
+    dpdk_io::ParsedPort parsed = dpdk_io::parse_port(text);
+    if (!parsed.assignment) return parsed.error;
+    const std::string& device = parsed.assignment->device;
+    uint32_t index = 0;
+    while (index < dpdk_io::Switch::kMaxPorts && device::default_config(index).name != device)
+      ++index;
+    if (index == dpdk_io::Switch::kMaxPorts)
+      return "'" + device + "' is no device; they are called rocemu0, rocemu1 and so on";
+    if (devices_given && index >= options.devices)
+      return "there is no device '" + device + "'; the last one is " +
+             device::default_config(options.devices - 1).name;
+    if (std::ranges::find(taken, index) != taken.end()) return device + " has two ports";
+    taken.push_back(index);
+    options.ports.push_back(std::move(*parsed.assignment));
+  }
+  if (!devices_given && !taken.empty()) options.devices = std::ranges::max(taken) + 1;
+  return {};
+}
+
 // CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
 std::string setting_named(const std::string& message) {
   const std::string name = message.substr(message.find_last_of(' ') + 1);
@@ -89,6 +114,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   std::string dma = "auto";
   std::string pcap;
   std::vector<std::string> impair;
+  std::vector<std::string> ports;
   int ready_fd = -1;
 
   CLI::App app(
@@ -99,9 +125,15 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option("--dir", options.dir, "State directory: the socket and the sysfs tree go there")
       ->required();
-  app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
-      ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
-      ->capture_default_str();
+  CLI::Option* const devices =
+      app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
+          ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
+          ->capture_default_str();
+  app.add_option("--port", ports,
+                 "What a device's port is linked to: DEVICE=switch, =IFNAME, =udp:ADDRESS; several "
+                 "times for several devices")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--pcap", pcap, "Write every frame on the wire to this file");
   app.add_option("--impair", impair,
                  "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
@@ -134,6 +166,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return {std::nullopt, kExitUsage};
   }
 
+  if (const std::string error = read_ports(ports, devices->count() > 0, options); !error.empty()) {
+    std::fprintf(stderr, "rocemud: port: %s\n", error.c_str());
+    return {std::nullopt, kExitUsage};
+  }
   for (const std::string& text : impair) {
     impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
     if (parsed.assignment && !has_device(options.devices, parsed.assignment->port))

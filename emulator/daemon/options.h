@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/port_spec.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/attributes.h"
@@ -20,6 +21,7 @@ struct Options {
   std::filesystem::path dir;
   uint32_t devices = 2;
   std::optional<std::filesystem::path> pcap;
+  std::vector<dpdk_io::PortAssignment> ports;  // each device once at most; the others: switch
   std::vector<impairment::Assignment> impair;  // in their order: a later one replaces an earlier
   std::optional<int> ready_fd;
   std::string log_level = "info";

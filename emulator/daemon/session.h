@@ -19,6 +19,7 @@
 #include "emulator/daemon/engine_context.h"
 #include "emulator/daemon/message_codec.h"
 #include "emulator/daemon/nic.h"
+#include "emulator/device/path.h"
 
 namespace rocemu::daemon {
 
@@ -118,6 +119,11 @@ class Session final : public Connection {
   template <class Handle>
   void guarded(Handle handle);
 
+  // Runs next() here once the engine knows the way that `ah` describes, or refuses the request: for
+  // every request with a unicast address that a path is made from.
+  template <class Next>
+  void with_path(const device::AhAttr& ah, Next next);
+
   // Runs work() on the engine thread, then done(result) here.
   template <class Work, class Done>
   void on_engine(Work work, Done done);
@@ -154,6 +160,24 @@ void Session::guarded(Handle handle) {
   } catch (const std::bad_alloc&) {
     refuse(ENOMEM);
   }
+}
+
+template <class Next>
+void Session::with_path(const device::AhAttr& ah, Next next) {
+  PathFinder* const finder = nic_.path_finder(device_index_);
+  if (finder == nullptr || !device::names_a_path(config().port, ah)) return next();
+  call_under_way_ = true;
+  auto self = std::static_pointer_cast<Session>(shared_from_this());
+  finder->find(ah.dgid, [self = std::move(self), finder, gid = ah.dgid, next = std::move(next)](
+                            int error, const wire::MacAddress& mac) mutable {
+    self->call_under_way_ = false;
+    if (self->ended()) return self->finish();
+    if (error != 0) return self->refuse(error);
+    self->guarded([&] {
+      self->nic_.engine.post(Task([finder, gid, mac] { finder->learned().learn(gid, mac); }));
+      next();
+    });
+  });
 }
 
 template <class Work, class Done>

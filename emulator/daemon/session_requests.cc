@@ -123,13 +123,19 @@ void Session::create_qp(const rocemu_create_qp& message) {
 }
 
 void Session::modify_qp(const rocemu_modify_qp& message) {
-  on_context(
-      [qp = message.qp, mask = message.attr_mask, attr = to_qp_attr(message.attr)](
-          EngineContext& context) { return context.hca().modify_qp(context.id(), qp, mask, attr); },
-      [this](device::Result<transport::QpState> state) {
-        if (!state) return refuse(state.error());
-        answer_handle(static_cast<uint32_t>(*state));
-      });
+  const device::QpAttr attr = to_qp_attr(message.attr);
+  const auto modify = [this, qp = message.qp, mask = message.attr_mask, attr] {
+    on_context(
+        [qp, mask, attr](EngineContext& context) {
+          return context.hca().modify_qp(context.id(), qp, mask, attr);
+        },
+        [this](device::Result<transport::QpState> state) {
+          if (!state) return refuse(state.error());
+          answer_handle(static_cast<uint32_t>(*state));
+        });
+  };
+  if ((message.attr_mask & device::kAv) == 0) return modify();
+  with_path(attr.ah, modify);
 }
 
 void Session::query_qp(uint32_t qp) {
@@ -162,14 +168,14 @@ void Session::shutdown() {
 }
 
 void Session::link_set(const rocemu_link_set& message) {
-  if (nic_.fabric == nullptr) return refuse(EOPNOTSUPP);
+  if (nic_.ports.empty()) return refuse(EOPNOTSUPP);
   auto parsed = impairment::parse_assignment(message.assignment);
   if (!parsed.assignment) return refuse(EINVAL);
   if (!names_a_device(*parsed.assignment, nic_.devices)) return refuse(ENODEV);
   spdlog::info("process {}: link {}", peer().pid, impairment::to_text(*parsed.assignment));
   on_engine(
       [&nic = nic_, assignment = std::move(*parsed.assignment)] {
-        set_links(*nic.fabric, assignment, nic.devices);
+        set_links(nic.ports, assignment, nic.devices);
         return true;
       },
       [this](bool) {
@@ -178,8 +184,8 @@ void Session::link_set(const rocemu_link_set& message) {
 }
 
 void Session::link_show() {
-  if (nic_.fabric == nullptr) return refuse(EOPNOTSUPP);
-  on_engine([&nic = nic_] { return report_links(*nic.fabric, nic.devices.size()); },
+  if (nic_.ports.empty()) return refuse(EOPNOTSUPP);
+  on_engine([&nic = nic_] { return report_links(nic.ports); },
             [this](const std::vector<LinkPair>& links) {
               if (ended()) return;
               const UniqueFd text =

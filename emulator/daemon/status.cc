@@ -58,7 +58,8 @@ ordered_json describe(const dpdk_io::PortStats& port) {
           {"dropped_malformed", port.dropped(DropReason::malformed)},
           {"dropped_impairment_loss", port.dropped(DropReason::impairment_loss)},
           {"dropped_impairment_queue", port.dropped(DropReason::impairment_queue)},
-          {"dropped_impairment_outage", port.dropped(DropReason::impairment_outage)}};
+          {"dropped_impairment_outage", port.dropped(DropReason::impairment_outage)},
+          {"dropped_refused_by_kernel", port.dropped(DropReason::refused_by_kernel)}};
 }
 
 // null without impairments
@@ -80,13 +81,14 @@ ordered_json describe(const EngineStats& engine) {
 
 ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot) {
   ordered_json gids = ordered_json::array();
-  for (const device::GidEntry& entry : config.port.gids) gids.push_back(to_text(entry.gid));
+  for (const device::GidEntry& entry : config.port.gids)
+    if (entry.gid != wire::Gid{}) gids.push_back(to_text(entry.gid));
   return {{"name", config.name},
           {"node_guid", guid_text(config.node_guid)},
           {"mac", to_text(config.port.mac)},
           {"gids", gids},
           {"mtu", config.port.mtu_bytes},
-          {"port_state", "ACTIVE"},
+          {"port_state", config.port.active ? "ACTIVE" : "DOWN"},
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
           {"port", describe(snapshot.port)},
@@ -99,7 +101,7 @@ Snapshot take_snapshot(const Nic& nic) {
   Engine& engine = nic.engine;
   Snapshot snapshot;
   std::vector<LinkPair> links(engine.device_count());
-  if (nic.fabric != nullptr) links = report_links(*nic.fabric, links.size());
+  if (!nic.ports.empty()) links = report_links(nic.ports);
   for (uint32_t i = 0; i < engine.device_count(); ++i) {
     device::Hca& hca = engine.hca(i);
     snapshot.devices.push_back(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <net/if.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -36,18 +37,22 @@ class Directory {
   Directory sub(const fs::path& name) const { return Directory(path_ / name); }
 
   // Replaces the bytes that are there in one go and does not cut the file, so that a reader never
-  // finds it empty; what is written again (counters) does not get shorter.
+  // finds it empty.
   template <class Value>
   void file(const fs::path& name, const Value& value) const {
     const std::string line = fmt::format("{}\n", value);
     const UniqueFd fd(::open((path_ / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
+        ::ftruncate(fd.get(), static_cast<off_t>(line.size())) != 0)
       throw std::runtime_error("can't write " + (path_ / name).string() + ": " +
                                std::strerror(errno));
   }
 
   void link(const fs::path& name, const fs::path& target) const {
-    fs::create_directory_symlink(target, path_ / name);
+    std::error_code error;  // two ports may be on one interface
+    fs::create_directory_symlink(target, path_ / name, error);
+    if (error && error != std::errc::file_exists)
+      throw fs::filesystem_error("can't make a link", target, path_ / name, error);
   }
 
  private:
@@ -114,8 +119,8 @@ void write_netdev(const Directory& netdev, const HcaConfig& device) {
   netdev.file("address", to_text(device.port.mac));
   netdev.file("mtu", device.port.mtu_bytes);
   netdev.file("type", 1);  // ARPHRD_ETHER
-  netdev.file("operstate", "up");
-  netdev.file("carrier", 1);
+  netdev.file("operstate", device.port.active ? "up" : "down");
+  netdev.file("carrier", device.port.active ? 1 : 0);
   netdev.file("speed", 100'000);
   netdev.file("dev_id", "0x0");
   netdev.file("dev_port", 0);
@@ -136,9 +141,13 @@ void write_gids(const Directory& port, const HcaConfig& device) {
   }
 }
 
+void write_port_state(const Directory& port, const HcaConfig& device) {
+  port.file("state", device.port.active ? "4: ACTIVE" : "1: DOWN");
+  port.file("phys_state", device.port.active ? "5: LinkUp" : "3: Disabled");
+  write_gids(port, device);
+}
+
 void write_port(const Directory& port, const HcaConfig& device) {
-  port.file("state", "4: ACTIVE");
-  port.file("phys_state", "5: LinkUp");
   port.file("link_layer", "Ethernet");
   port.file("rate", "100 Gb/sec (4X EDR)");
   port.file("lid", "0x0");
@@ -147,7 +156,7 @@ void write_port(const Directory& port, const HcaConfig& device) {
   port.file("sm_sl", 0);
   port.file("cap_mask", "0x04010000");
   port.sub("pkeys").file("0", fmt::format("0x{:04x}", wire::kDefaultPkey));
-  write_gids(port, device);
+  write_port_state(port, device);
 }
 
 void write_ib_device(const Directory& ib, const HcaConfig& device) {
@@ -205,6 +214,12 @@ SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
 SysfsTree::~SysfsTree() {
   std::error_code ignored;
   fs::remove_all(root_, ignored);
+}
+
+void SysfsTree::write_port(const HcaConfig& device) const {
+  const Directory pci(root_ / pci_path(device));
+  write_netdev(pci.sub("net").sub(device.port.netdev_name), device);
+  write_port_state(pci.sub("infiniband").sub(device.name).sub("ports/1"), device);
 }
 
 void SysfsTree::write_counters(const HcaConfig& device, const transport::Counters& counters,

@@ -31,6 +31,9 @@ class SysfsTree {
   SysfsTree(const SysfsTree&) = delete;
   SysfsTree& operator=(const SysfsTree&) = delete;
 
+  // Brings what may change of a port up to date: state, GIDs, the interface behind it.
+  void write_port(const device::HcaConfig& device) const;
+
   // Brings counters/ and hw_counters/ of a device up to date.
   void write_counters(const device::HcaConfig& device, const transport::Counters& counters,
                       const dpdk_io::PortStats& port) const;

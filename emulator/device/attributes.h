@@ -39,8 +39,10 @@ struct DeviceLimits {
   uint32_t num_comp_vectors = 4;
 };
 
+// An empty place in the table has GID zero: indices of others stay when a GID goes.
 struct GidEntry {
   wire::Gid gid;
+  bool operator==(const GidEntry&) const = default;
 };
 
 struct PortConfig {
@@ -48,6 +50,12 @@ struct PortConfig {
   std::string netdev_name;  // what sysfs calls the interface behind the port
   uint32_t mtu_bytes = 4096;
   std::vector<GidEntry> gids;
+  bool active = true;
+  // The UDP source port of every frame, where the way out has only one; 0: it tells connections
+  // apart.
+  uint16_t udp_source_port = 0;
+
+  bool operator==(const PortConfig&) const = default;
 };
 
 struct HcaConfig {
@@ -61,6 +69,9 @@ struct HcaConfig {
 // Fixed identity, documented in docs/architecture.md.
 inline constexpr uint32_t kVendorId = 0xca3e;  // in no registry: "rocemu" has no OUI
 inline constexpr uint32_t kVendorPartId = 0x0001;
+
+// The modified EUI-64 of a MAC (RFC 4291, appendix A), in host order.
+uint64_t guid_from_mac(const wire::MacAddress& mac);
 
 // The default device N: MAC 02:52:4f:43:00:(N+1), 10.77.0.(N+1), link-local and ULA IPv6 addresses.
 HcaConfig default_config(uint32_t index);

@@ -17,6 +17,13 @@ wire::Gid link_local(const wire::MacAddress& mac) {
 
 }  // namespace
 
+uint64_t guid_from_mac(const wire::MacAddress& mac) {
+  const wire::Gid gid = link_local(mac);
+  uint64_t guid = 0;
+  for (size_t i = 8; i < 16; ++i) guid = guid << 8 | gid.bytes[i];
+  return guid;
+}
+
 HcaConfig default_config(uint32_t index) {
   const auto high = static_cast<uint8_t>((index + 1) >> 8);
   const auto low = static_cast<uint8_t>(index + 1);
@@ -27,7 +34,7 @@ HcaConfig default_config(uint32_t index) {
   // Locally administered; 52:4f is "RO".
   config.port.mac = {0x02, 0x52, 0x4f, 0x43, high, low};
   const wire::Gid local = link_local(config.port.mac);
-  for (size_t i = 8; i < 16; ++i) config.node_guid = config.node_guid << 8 | local.bytes[i];
+  config.node_guid = guid_from_mac(config.port.mac);
 
   wire::Gid ipv4;  // 10.77.0.(N+1)
   ipv4.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, high, low};

@@ -8,8 +8,13 @@ namespace rocemu::device {
 
 namespace {
 
-constexpr uint32_t kEventCqError = 0;           // IBV_EVENT_CQ_ERR
-constexpr uint32_t kEventSrqLimitReached = 15;  // IBV_EVENT_SRQ_LIMIT_REACHED
+// enum ibv_event_type
+constexpr uint32_t kEventCqError = 0;
+constexpr uint32_t kEventPortActive = 9;
+constexpr uint32_t kEventPortError = 10;
+constexpr uint32_t kEventSrqLimitReached = 15;
+constexpr uint32_t kEventGidChange = 18;
+constexpr uint64_t kPortNumber = 1;
 
 }  // namespace
 
@@ -29,6 +34,19 @@ Hca::~Hca() {
 const HcaConfig& Hca::config() const { return impl_->config; }
 transport::Endpoint& Hca::endpoint() { return impl_->endpoint; }
 ObjectCounts Hca::counts() const { return impl_->totals; }
+
+void Hca::set_port(const PortConfig& port) {
+  PortConfig& own = impl_->config.port;
+  const auto tell = [&](uint32_t event) {
+    for (const auto& entry : impl_->contexts)
+      entry.second->async_events->async_event(kPortNumber, event);
+  };
+  const bool gids_changed = own.gids != port.gids;
+  const bool state_changed = own.active != port.active;
+  own = port;
+  if (gids_changed) tell(kEventGidChange);
+  if (state_changed) tell(port.active ? kEventPortActive : kEventPortError);
+}
 
 Context* Hca::Impl::find_context(ContextId id) const {
   const auto found = contexts.find(id);

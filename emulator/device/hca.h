@@ -1,9 +1,9 @@
 // The HCA model: one device with one port. Owns what programs make, checks what they ask, and joins
 // it to the transport.
 //
-// The engine thread alone calls it, except for `config()`, which never changes. Every call answers
-// at once; errors are positive errno values as the man page of the verb names them. Handles are
-// numbers of one context; a context cannot name another's objects.
+// The engine thread alone calls it. Every call answers at once; errors are positive errno values as
+// the man page of the verb names them. Handles are numbers of one context; a context cannot name
+// another's objects.
 #pragma once
 
 #include <array>
@@ -179,6 +179,10 @@ class Hca {
   Hca& operator=(const Hca&) = delete;
 
   const HcaConfig& config() const;
+
+  // The port is now so: programs get the events that follow from the difference. QPs keep the
+  // addresses they have.
+  void set_port(const PortConfig& port);
 
   // A context takes over the program's memory and its async event pipe.
   Result<ContextId> open_context(std::unique_ptr<dma::AddressSpace> memory,

@@ -53,7 +53,7 @@ struct Hca::Impl final : transport::EventSink {
   void destroy_srq(Srq& srq);
   wire::Qpn next_srq_number(const Xrcd& domain);
 
-  const HcaConfig config;
+  HcaConfig config;
   AddressResolver& resolver;
   MemoryRegions regions;
   HcaMemory memory;

@@ -34,12 +34,16 @@ wire::MacAddress multicast_mac(const wire::Gid& gid) {
 
 }  // namespace
 
+bool names_a_path(const PortConfig& port, const AhAttr& ah) {
+  if (!ah.is_global || ah.sgid_index >= port.gids.size()) return false;
+  const wire::Gid& local = port.gids[ah.sgid_index].gid;
+  return local != wire::Gid{} && local.is_ipv4_mapped() == ah.dgid.is_ipv4_mapped();
+}
+
 Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
                                   wire::Qpn remote_qpn, AddressResolver& resolver) {
-  if (!ah.is_global || ah.sgid_index >= port.gids.size() || ah.flow_label > 0xfffff)
-    return tl::unexpected(EINVAL);
+  if (!names_a_path(port, ah) || ah.flow_label > 0xfffff) return tl::unexpected(EINVAL);
   const wire::Gid& local = port.gids[ah.sgid_index].gid;
-  if (local.is_ipv4_mapped() != ah.dgid.is_ipv4_mapped()) return tl::unexpected(EINVAL);
 
   wire::Ethernet ethernet;
   ethernet.source = port.mac;
@@ -55,7 +59,9 @@ Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire
   ip.flow_label = ah.flow_label;
   ip.hop_limit = ah.hop_limit != 0 ? ah.hop_limit : kDefaultHopLimit;
   wire::Udp udp;
-  udp.source_port = udp_source_port(ah.flow_label, local_qpn, remote_qpn);
+  udp.source_port = port.udp_source_port != 0
+                        ? port.udp_source_port
+                        : udp_source_port(ah.flow_label, local_qpn, remote_qpn);
   return transport::Path{wire::HeaderTemplate(ethernet, ip, udp), local, ah.dgid};
 }
 

@@ -15,6 +15,9 @@ Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire
 // ff00::/8, or an IPv4-mapped 224.0.0.0/4.
 bool is_multicast(const wire::Gid& gid);
 
+// True when `ah` has a source and a destination that go together on this port.
+bool names_a_path(const PortConfig& port, const AhAttr& ah);
+
 // The UDP source port of a connection: flow entropy that is the same for all its packets, and the
 // same that Linux takes (rdma_get_udp_sport).
 uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/switch.h"
 #include "tests/unit/daemon/nic_fixture.h"
 
 namespace rocemu::daemon {
@@ -20,9 +21,10 @@ TEST_CASE("assignments reach the links they name, and the last one counts") {
   NicFixture nic;
   dpdk_io::Switch fabric(nic.pool());
   std::vector<device::HcaConfig> devices;
+  std::vector<dpdk_io::LinkedPort*> ports;
   for (uint32_t i = 0; i < 3; ++i) {
     devices.push_back(device::default_config(i));
-    fabric.add_port(devices[i].port.mac, devices[i].name);
+    ports.push_back(&fabric.add_port(devices[i].port.mac, devices[i].name));
   }
   CHECK(names_a_device(assignment_of("loss=1%"), devices));
   CHECK(names_a_device(assignment_of("rocemu2:loss=1%"), devices));
@@ -31,8 +33,8 @@ TEST_CASE("assignments reach the links they name, and the last one counts") {
 
   for (const char* text :
        {"loss=1%", "rocemu1.rx:delay=5us", "rocemu2.both:dup=1%", "rocemu0:none"})
-    set_links(fabric, assignment_of(text), devices);
-  const auto shown = nlohmann::json::parse(links_to_json(report_links(fabric, 3), devices));
+    set_links(ports, assignment_of(text), devices);
+  const auto shown = nlohmann::json::parse(links_to_json(report_links(ports), devices));
   REQUIRE(shown.size() == 6);
   std::vector<std::string> lines;
   for (const auto& link : shown)

@@ -50,6 +50,32 @@ TEST_CASE("every option has an effect") {
   CHECK(*parsed.options->dma == dma::Method::mem_fd);
 }
 
+TEST_CASE(
+    "ports come from the command line and from the file, and say how many devices there are") {
+  const ParsedOptions parsed =
+      parse({"--dir", "/tmp/x", "--port", "rocemu0=eth0", "--port", "rocemu2=udp:10.0.0.1"});
+  REQUIRE(parsed.options);
+  REQUIRE(parsed.options->ports.size() == 2);
+  CHECK(parsed.options->ports[0].device == "rocemu0");
+  CHECK(to_text(parsed.options->ports[1].spec) == "udp:10.0.0.1");
+  CHECK(parsed.options->devices == 3);
+
+  const ConfigFile file("port = [\"rocemu0=eth0\", \"rocemu1=switch\"]\ndevices = 4\n");
+  const ParsedOptions configured = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  REQUIRE(configured.options);
+  CHECK(configured.options->ports.size() == 2);
+  CHECK(configured.options->devices == 4);
+}
+
+TEST_CASE("a port of no device, of a device too many, or of one twice is refused") {
+  CHECK(parse({"--dir", "/tmp/x", "--port", "eth0"}).exit_code == kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--port", "mlx5_0=eth0"}).exit_code == kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--devices", "1", "--port", "rocemu1=eth0"}).exit_code ==
+        kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--port", "rocemu0=eth0", "--port", "rocemu0=eth1"}).exit_code ==
+        kExitUsage);
+}
+
 TEST_CASE("impairments come from the command line and from the file, as one text or several") {
   const auto texts = [](const ParsedOptions& parsed) {
     std::vector<std::string> list;

@@ -1,0 +1,72 @@
+// A UDP socket of the kernel as one end of a link: whole Ethernet frames go in and out, of which
+// the kernel carries what is behind the UDP header.
+//
+// The kernel writes the IP header itself. It does so in a way that can be known beforehand, which a
+// checksum over that header needs: with IP_MTU_DISCOVER = IP_PMTUDISC_DO (ip(7)) an IPv4 datagram
+// of an unconnected socket has DF set and identification 0. Type of service, TTL (IPv6: traffic
+// class, hop limit) and the UDP destination are those of the frame. The UDP source port is the
+// socket's own, so a frame has to bear that one.
+//
+// What arrives comes without its IP header. One is made for it: identification 0, DF, TTL 64, TOS
+// 0; addresses, UDP source port and lengths are right.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/ip_address.h"
+#include "dpdk_io/port.h"
+#include "dpdk_io/unique_fd.h"
+
+namespace rocemu::dpdk_io {
+
+class UdpSocket {
+ public:
+  // `interface_index` is that of the interface with the address. Throws std::runtime_error with a
+  // message that says what to do.
+  UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index, FramePool& pool);
+  ~UdpSocket();
+  UdpSocket(const UdpSocket&) = delete;
+  UdpSocket& operator=(const UdpSocket&) = delete;
+
+  int fd() const noexcept { return fd_.get(); }
+  const IpAddress& address() const noexcept { return address_; }
+  // As the kernel counts them: each datagram with some overhead.
+  unsigned receive_buffer_bytes() const noexcept;
+
+  // Fills `burst` from the front with what has arrived; drops are counted in `stats`.
+  unsigned receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept;
+
+  // True when the frame is one of an IP datagram from this socket's address.
+  bool can_send(const rte_mbuf* frame) const noexcept;
+  // Takes frames from the front, for which can_send() is true, and returns how many; what the
+  // kernel refuses for good is dropped and counted in `stats`.
+  unsigned send(std::span<rte_mbuf* const> burst, PortStats& stats) noexcept;
+
+ private:
+  static constexpr unsigned kBurst = 32;
+  struct Control;
+
+  unsigned headers_bytes() const noexcept;
+  bool refill(unsigned slot) noexcept;
+  void write_headers(rte_mbuf* frame, unsigned slot, unsigned payload_bytes) const noexcept;
+
+  IpAddress address_;
+  uint16_t udp_port_;
+  unsigned interface_index_;
+  FramePool& pool_;
+  bool ipv4_;
+  UniqueFd fd_;
+  // Buffers that stand ready for what arrives.
+  std::array<rte_mbuf*, kBurst> waiting_{};
+  std::array<iovec, kBurst> waiting_bytes_{};
+  std::array<sockaddr_storage, kBurst> sources_{};
+  std::array<mmsghdr, kBurst> receiving_{};
+};
+
+}  // namespace rocemu::dpdk_io

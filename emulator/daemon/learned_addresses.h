@@ -1,0 +1,33 @@
+// Who has which GID beyond the in-process switch, as far as the control plane has found it out. It
+// tells the engine before it asks for the path (session.h, with_path).
+#pragma once
+
+#include <unordered_map>
+
+#include "emulator/device/hca.h"
+
+namespace rocemu::daemon {
+
+// The engine thread's. Bounded: beyond kMost addresses all are forgotten, which costs those who
+// come later another question, and nobody a connection.
+class LearnedAddresses final : public device::AddressResolver {
+ public:
+  static constexpr size_t kMost = 65536;
+
+  void learn(const wire::Gid& gid, const wire::MacAddress& mac) {
+    if (macs_.size() >= kMost) macs_.clear();
+    macs_[gid] = mac;
+  }
+
+  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+    const auto found = macs_.find(gid);
+    if (found == macs_.end()) return false;
+    mac = found->second;
+    return true;
+  }
+
+ private:
+  std::unordered_map<wire::Gid, wire::MacAddress> macs_;
+};
+
+}  // namespace rocemu::daemon

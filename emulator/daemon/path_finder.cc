@@ -1,0 +1,53 @@
+#include "emulator/daemon/path_finder.h"
+
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace rocemu::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Linux asks three times, a second apart, before it gives up.
+constexpr milliseconds kPatience{3500};
+constexpr milliseconds kFirstPause{1};
+constexpr milliseconds kLongestPause{50};
+
+}  // namespace
+
+struct PathFinder::Search {
+  Search(boost::asio::io_context& io, const wire::Gid& searched, Found callback)
+      : destination(searched), found(std::move(callback)), timer(io) {}
+  wire::Gid destination;
+  Found found;
+  boost::asio::steady_timer timer;
+  milliseconds pause = kFirstPause;
+  std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + kPatience;
+  bool asked = false;
+};
+
+void PathFinder::find(const wire::Gid& destination, Found found) {
+  look(std::make_shared<Search>(io_, destination, std::move(found)));
+}
+
+void PathFinder::look(std::shared_ptr<Search> search) {
+  const Attachment::Answer answer = attachment_.find(port_, search->destination);
+  if (answer.kind == Attachment::Answer::Kind::found) return search->found(0, answer.mac);
+  if (answer.kind == Attachment::Answer::Kind::unreachable ||
+      std::chrono::steady_clock::now() >= search->end)
+    return search->found(EHOSTUNREACH, {});
+  if (!search->asked) attachment_.make_kernel_resolve(search->destination);
+  search->asked = true;
+  search->timer.expires_after(search->pause);
+  search->pause = std::min(2 * search->pause, kLongestPause);
+  boost::asio::steady_timer& timer = search->timer;
+  timer.async_wait([this, search = std::move(search)](const boost::system::error_code& error) {
+    if (!error) look(search);
+  });
+}
+
+}  // namespace rocemu::daemon

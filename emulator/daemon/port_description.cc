@@ -1,0 +1,95 @@
+#include "emulator/daemon/port_description.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rocemu::daemon {
+namespace {
+
+using device::GidEntry;
+
+constexpr unsigned kLeastPathMtu = 256;
+constexpr unsigned kMostPathMtu = 4096;
+// GRH (the longest IP header), UDP, BTH, XRCETH, AtomicETH, ICRC: what iboe_get_mtu() of Linux
+// takes off.
+constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+constexpr size_t kMostGids = 256;
+
+// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
+wire::Gid link_local(const wire::MacAddress& mac) {
+  const auto first = static_cast<uint8_t>(mac[0] ^ 2);
+  wire::Gid gid;
+  gid.bytes = {0xfe,  0x80,   0,      0,    0,    0,      0,      0,
+               first, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+  return gid;
+}
+
+// Keeps what is still wanted where it is, and puts what is new into the places that are free.
+void update_table(std::vector<GidEntry>& table, std::span<const wire::Gid> wanted) {
+  for (GidEntry& entry : table)
+    if (std::ranges::find(wanted, entry.gid) == wanted.end()) entry.gid = {};
+  for (const wire::Gid& gid : wanted) {
+    if (std::ranges::find(table, gid, &GidEntry::gid) != table.end()) continue;
+    const auto free = std::ranges::find(table, wire::Gid{}, &GidEntry::gid);
+    if (free != table.end()) {
+      free->gid = gid;
+    } else if (table.size() < kMostGids) {
+      table.push_back({gid});
+    }
+  }
+}
+
+}  // namespace
+
+uint32_t path_mtu_bytes(unsigned interface_mtu_bytes) {
+  uint32_t mtu = kMostPathMtu;
+  while (mtu > kLeastPathMtu && mtu + kMostHeaderBytes > interface_mtu_bytes) mtu /= 2;
+  return mtu;
+}
+
+device::PortConfig describe_interface_port(const device::PortConfig& before,
+                                           const std::optional<dpdk_io::KernelInterface>& now) {
+  device::PortConfig port = before;
+  port.active = now && now->running;
+  if (!now) return port;
+  port.mac = now->mac;
+  port.netdev_name = now->name;
+  port.mtu_bytes = path_mtu_bytes(now->mtu_bytes);
+  std::vector<wire::Gid> wanted = {link_local(now->mac)};
+  for (const dpdk_io::IpAddress& address : now->addresses) wanted.push_back(to_gid(address));
+  if (port.gids.empty()) port.gids.push_back({wanted.front()});
+  port.gids[0].gid = wanted.front();
+  update_table(port.gids, wanted);
+  return port;
+}
+
+device::PortConfig describe_udp_port(const device::PortConfig& before,
+                                     std::span<const UdpAddress> addresses) {
+  device::PortConfig port = before;
+  port.mac = mac_standing_for(addresses.front().address);
+  port.udp_source_port = wire::kRoceUdpPort;
+  port.active = false;
+  port.gids.clear();
+  uint32_t mtu_bytes = kMostPathMtu;
+  for (const UdpAddress& local : addresses) {
+    port.gids.push_back({local.interface ? to_gid(local.address) : wire::Gid{}});
+    if (!local.interface) continue;
+    if (!port.active) port.netdev_name = local.interface->name;
+    port.active = port.active || local.interface->running;
+    mtu_bytes = std::min(mtu_bytes, path_mtu_bytes(local.interface->mtu_bytes));
+  }
+  if (port.active) port.mtu_bytes = mtu_bytes;
+  return port;
+}
+
+wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address) {
+  constexpr uint8_t kLocallyAdministered = 0x02;
+  const auto& b = address.bytes;
+  return {kLocallyAdministered, 0x52, b[12], b[13], b[14], b[15]};
+}
+
+wire::Gid to_gid(const dpdk_io::IpAddress& address) { return {address.bytes}; }
+
+dpdk_io::IpAddress to_ip_address(const wire::Gid& gid) { return {gid.bytes}; }
+
+}  // namespace rocemu::daemon

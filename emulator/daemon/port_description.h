@@ -1,0 +1,41 @@
+// A device's port as the kernel's network has it: GIDs, MTU, MAC and state from interfaces and
+// their addresses. Names and rules are those of Linux's RoCE core, so that a program finds the same
+// table as on a kernel device.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "dpdk_io/kernel_network.h"
+#include "emulator/device/attributes.h"
+
+namespace rocemu::daemon {
+
+// The largest path MTU that fits into the interface's MTU with all headers a packet can have; 256
+// at least.
+uint32_t path_mtu_bytes(unsigned interface_mtu_bytes);
+
+// A port on an interface. GID 0 is the link-local address made from the MAC, then comes one for
+// each IP address. A GID keeps its index for as long as the address is there; one that goes leaves
+// an empty place, which the next one takes. Empty `now`: the interface is gone, and the port is
+// down.
+device::PortConfig describe_interface_port(const device::PortConfig& before,
+                                           const std::optional<dpdk_io::KernelInterface>& now);
+
+struct UdpAddress {
+  dpdk_io::IpAddress address;
+  std::optional<dpdk_io::KernelInterface> interface;  // that has the address now
+};
+
+// A port on UDP sockets: a GID for each address, empty while no interface has it; up while one of
+// them is. Precondition: at least one address.
+device::PortConfig describe_udp_port(const device::PortConfig& before,
+                                     std::span<const UdpAddress> addresses);
+
+// A MAC for an address whose own never shows: locally administered, made from its last bytes.
+wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address);
+
+wire::Gid to_gid(const dpdk_io::IpAddress& address);
+dpdk_io::IpAddress to_ip_address(const wire::Gid& gid);
+
+}  // namespace rocemu::daemon

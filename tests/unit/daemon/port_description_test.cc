@@ -1,0 +1,97 @@
+#include "emulator/daemon/port_description.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+namespace rocemu::daemon {
+namespace {
+
+dpdk_io::IpAddress address_of(const std::string& text) {
+  return dpdk_io::parse_ip_address(text).value();
+}
+
+dpdk_io::KernelInterface interface_with(const std::vector<std::string>& addresses) {
+  dpdk_io::KernelInterface interface;
+  interface.index = 7;
+  interface.name = "eth0";
+  interface.mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
+  interface.ethernet = interface.enabled = interface.running = true;
+  interface.mtu_bytes = 1500;
+  for (const std::string& text : addresses) interface.addresses.push_back(address_of(text));
+  return interface;
+}
+
+std::vector<std::string> gids(const device::PortConfig& port) {
+  std::vector<std::string> texts;
+  for (const device::GidEntry& entry : port.gids)
+    texts.push_back(dpdk_io::to_text(to_ip_address(entry.gid)));
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the path MTU is the largest that fits with all headers") {
+  CHECK(path_mtu_bytes(9000) == 4096);
+  CHECK(path_mtu_bytes(4192) == 4096);
+  CHECK(path_mtu_bytes(4191) == 2048);
+  CHECK(path_mtu_bytes(1500) == 1024);
+  CHECK(path_mtu_bytes(1119) == 512);
+  CHECK(path_mtu_bytes(68) == 256);
+}
+
+TEST_CASE("the link-local GID comes first, then one for each address") {
+  const device::PortConfig port = describe_interface_port(
+      {}, interface_with({"10.0.0.1", "fd00::1", "fe80::11:22ff:fe33:4455"}));
+  CHECK(gids(port) == Texts{"fe80::11:22ff:fe33:4455", "10.0.0.1", "fd00::1"});
+  CHECK(port.active);
+  CHECK(port.mtu_bytes == 1024);
+  CHECK(port.netdev_name == "eth0");
+  CHECK(port.udp_source_port == 0);
+}
+
+TEST_CASE("a GID keeps its index while others come and go") {
+  device::PortConfig port =
+      describe_interface_port({}, interface_with({"10.0.0.1", "10.0.0.2", "10.0.0.3"}));
+  port = describe_interface_port(port, interface_with({"10.0.0.1", "10.0.0.3"}));
+  CHECK(gids(port) == Texts{"fe80::11:22ff:fe33:4455", "10.0.0.1", "::", "10.0.0.3"});
+  port =
+      describe_interface_port(port, interface_with({"10.0.0.1", "10.0.0.3", "fd00::1", "fd00::2"}));
+  CHECK(gids(port) ==
+        Texts{"fe80::11:22ff:fe33:4455", "10.0.0.1", "fd00::1", "10.0.0.3", "fd00::2"});
+}
+
+TEST_CASE("another MAC makes another link-local GID at the same index") {
+  device::PortConfig port = describe_interface_port({}, interface_with({"10.0.0.1"}));
+  dpdk_io::KernelInterface changed = interface_with({"10.0.0.1"});
+  changed.mac[5] = 0x66;
+  port = describe_interface_port(port, changed);
+  CHECK(gids(port) == Texts{"fe80::11:22ff:fe33:4466", "10.0.0.1"});
+}
+
+TEST_CASE("an interface without carrier, and one that is gone, make a port that is down") {
+  dpdk_io::KernelInterface interface = interface_with({"10.0.0.1"});
+  const device::PortConfig up = describe_interface_port({}, interface);
+  interface.running = false;
+  CHECK_FALSE(describe_interface_port(up, interface).active);
+  const device::PortConfig gone = describe_interface_port(up, std::nullopt);
+  CHECK_FALSE(gone.active);
+  CHECK(gids(gone) == gids(up));
+}
+
+TEST_CASE("a port on UDP sockets has the addresses it was given, and one UDP source port") {
+  const std::vector<UdpAddress> addresses = {{address_of("10.0.0.1"), interface_with({})},
+                                             {address_of("fd00::1"), std::nullopt}};
+  const device::PortConfig port = describe_udp_port({}, addresses);
+  CHECK(gids(port) == Texts{"10.0.0.1", "::"});
+  CHECK(port.active);
+  CHECK(port.udp_source_port == 4791);
+  CHECK(port.mtu_bytes == 1024);
+  CHECK(port.mac == mac_standing_for(address_of("10.0.0.1")));
+  CHECK((port.mac[0] & 1) == 0);
+  CHECK_FALSE(describe_udp_port(port, {&addresses[1], 1}).active);
+}
+
+}  // namespace rocemu::daemon
