@@ -35,7 +35,12 @@ std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
 }
 
 bool Interfaces::known(const wire::Gid& ip) const {
-  return find(ip) || std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end();
+  if (find(ip) || std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end())
+    return true;
+  return std::any_of(devices_.begin(), devices_.end(), [&](const Interface& device) {
+    return device.open && std::any_of(device.gids.begin(), device.gids.end(),
+                                      [&](const wire::Gid& gid) { return same_network(gid, ip); });
+  });
 }
 
 std::optional<Place> Interfaces::source_for(const wire::Gid& destination,

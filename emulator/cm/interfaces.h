@@ -14,6 +14,7 @@ struct Interface {
   uint64_t node_guid = 0;  // host order
   uint8_t active_mtu = 5;  // enum ibv_mtu
   std::vector<wire::Gid> gids;
+  bool open = false;  // on a network where anybody may be
 };
 
 // An IP address with its port, as a sockaddr has it. An IPv4 address is ::ffff:a.b.c.d.
@@ -44,7 +45,7 @@ class Interfaces {
 
   // Who has `ip`.
   std::optional<Place> find(const wire::Gid& ip) const;
-  // Whether anybody has `ip`, one of ours or a neighbour.
+  // Whether anybody has `ip`: one of ours, a neighbour, or perhaps somebody on an open network.
   bool known(const wire::Gid& ip) const;
   // The address from which `destination` is reached: the first device's on that network, or, given
   // one, that device's.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <random>
+#include <utility>
 
 #include "emulator/daemon/device_description.h"
 #include "emulator/daemon/engine_clock.h"
@@ -9,13 +10,15 @@
 namespace rocemu::daemon {
 namespace {
 
-std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& devices) {
+std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& devices,
+                                         const std::vector<PathFinder*>& path_finders) {
   std::vector<cm::Interface> interfaces;
   for (const device::HcaConfig& device : devices) {
     cm::Interface interface;
     interface.node_guid = device.node_guid;
     interface.active_mtu = static_cast<uint8_t>(ibv_mtu(device.port.mtu_bytes));
     for (const device::GidEntry& entry : device.port.gids) interface.gids.push_back(entry.gid);
+    interface.open = path_finders[device.index] != nullptr;
     interfaces.push_back(std::move(interface));
   }
   return interfaces;
@@ -31,9 +34,9 @@ uint64_t fresh_seed() {
 
 CmService::CmService(boost::asio::io_context& io, Engine& engine,
                      const std::vector<device::HcaConfig>& devices,
-                     device::AddressResolver& resolver)
-    : cm_(cm::Interfaces(interfaces_of(devices)), fresh_seed()),
-      gsi_(io, engine, devices, resolver,
+                     device::AddressResolver& resolver, std::vector<PathFinder*> path_finders)
+    : cm_(cm::Interfaces(interfaces_of(devices, path_finders)), fresh_seed()),
+      gsi_(io, engine, devices, resolver, std::move(path_finders),
            [this](const cm::Route& route, std::span<const std::byte> mad) {
              cm_.on_mad(now_ns(), route, mad);
              settle();

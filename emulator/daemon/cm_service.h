@@ -15,7 +15,8 @@ class CmService {
  public:
   // As Gsi.
   CmService(boost::asio::io_context& io, Engine& engine,
-            const std::vector<device::HcaConfig>& devices, device::AddressResolver& resolver);
+            const std::vector<device::HcaConfig>& devices, device::AddressResolver& resolver,
+            std::vector<PathFinder*> path_finders);
 
   cm::RdmaCm& cm() { return cm_; }
   const cm::RdmaCm& cm() const { return cm_; }

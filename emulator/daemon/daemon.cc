@@ -84,7 +84,7 @@ Daemon::Daemon(const Options& options)
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
 
-  cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_);
+  cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
   nic_.cm = cm_.get();
 
   const size_t max_sessions =

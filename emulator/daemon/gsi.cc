@@ -32,11 +32,12 @@ class Gsi::Port final : public transport::ManagementSink {
 };
 
 Gsi::Gsi(boost::asio::io_context& io, Engine& engine, const std::vector<device::HcaConfig>& devices,
-         device::AddressResolver& resolver, Receive receive)
+         device::AddressResolver& resolver, std::vector<PathFinder*> path_finders, Receive receive)
     : io_(io),
       engine_(engine),
       devices_(devices),
       resolver_(resolver),
+      path_finders_(std::move(path_finders)),
       receive_(std::move(receive)),
       psns_(devices.size()) {
   inbox_.reserve(kMaxInbox);
@@ -69,17 +70,20 @@ void Gsi::hand_over() {
   being_read_.clear();
 }
 
-std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad) {
+std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad, const wire::MacAddress& destination) {
   const uint32_t device = mad.route.device;
+  const device::PortConfig& port = devices_[device].port;
   wire::Ethernet ethernet;
-  ethernet.source = devices_[device].port.mac;
-  if (!resolver_.resolve(mad.route.remote, ethernet.destination)) return {};
+  ethernet.source = port.mac;
+  ethernet.destination = destination;
   wire::Ip ip;
   ip.source = mad.route.local;
   ip.destination = mad.route.remote;
   ip.hop_limit = kHopLimit;
   wire::Udp udp;
-  udp.source_port = device::udp_source_port(0, wire::kGsiQpn, wire::kGsiQpn);
+  udp.source_port = port.udp_source_port != 0
+                        ? port.udp_source_port
+                        : device::udp_source_port(0, wire::kGsiQpn, wire::kGsiQpn);
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(wire::Transport::ud, wire::Operation::send_only);
   bth.destination_qp = wire::kGsiQpn;
@@ -94,10 +98,28 @@ void Gsi::send(std::vector<cm::OutgoingMad>& mads) {
   std::vector<Frame> frames;
   frames.reserve(mads.size());
   for (const cm::OutgoingMad& mad : mads) {
-    auto bytes = build(mad);
-    if (!bytes.empty()) frames.push_back({mad.route.device, std::move(bytes)});
+    wire::MacAddress destination;
+    if (path_finders_[mad.route.device] != nullptr) {
+      find_and_send(*path_finders_[mad.route.device], mad);
+    } else if (resolver_.resolve(mad.route.remote, destination)) {
+      frames.push_back({mad.route.device, build(mad, destination)});
+    }
   }
   mads.clear();
+  send_frames(std::move(frames));
+}
+
+// What cannot be sent is lost, and sent again when its sender's patience ends.
+void Gsi::find_and_send(PathFinder& finder, const cm::OutgoingMad& mad) {
+  finder.find(mad.route.remote, [this, mad](int error, const wire::MacAddress& destination) {
+    if (error != 0) return;
+    std::vector<Frame> frames;
+    frames.push_back({mad.route.device, build(mad, destination)});
+    send_frames(std::move(frames));
+  });
+}
+
+void Gsi::send_frames(std::vector<Frame> frames) {
   if (frames.empty()) return;
   engine_.post(Task([&engine = engine_, frames = std::move(frames)]() mutable {
     for (Frame& frame : frames) engine.send_frame(frame.device, std::move(frame.bytes));

@@ -14,6 +14,7 @@
 
 #include "emulator/cm/types.h"
 #include "emulator/daemon/engine.h"
+#include "emulator/daemon/path_finder.h"
 #include "emulator/device/attributes.h"
 #include "emulator/transport/management.h"
 
@@ -24,9 +25,10 @@ class Gsi {
   // Called on the control thread.
   using Receive = std::function<void(const cm::Route& route, std::span<const std::byte> mad)>;
 
-  // Before the engine starts. Everything given outlives this; no engine runs any more when it goes.
+  // Before the engine starts. `path_finders` are those of the devices, as in Nic. Everything given
+  // outlives this; no engine runs any more when it goes.
   Gsi(boost::asio::io_context& io, Engine& engine, const std::vector<device::HcaConfig>& devices,
-      device::AddressResolver& resolver, Receive receive);
+      device::AddressResolver& resolver, std::vector<PathFinder*> path_finders, Receive receive);
   ~Gsi();
 
   // The control thread: sends all that `mads` holds, and empties it.
@@ -45,12 +47,15 @@ class Gsi {
 
   void arrived(const Arrived& mad);
   void hand_over();
-  std::vector<std::byte> build(const cm::OutgoingMad& mad);
+  std::vector<std::byte> build(const cm::OutgoingMad& mad, const wire::MacAddress& destination);
+  void find_and_send(PathFinder& finder, const cm::OutgoingMad& mad);
+  void send_frames(std::vector<Frame> frames);
 
   boost::asio::io_context& io_;
   Engine& engine_;
   const std::vector<device::HcaConfig>& devices_;
   device::AddressResolver& resolver_;
+  std::vector<PathFinder*> path_finders_;  // by device; nullptr: the resolver knows
   Receive receive_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<wire::Psn> psns_;  // of the next datagram, by device
