@@ -6,6 +6,7 @@
 #include "emulator/transport/uc_qp.h"
 #include "emulator/transport/ud_qp.h"
 #include "emulator/wire/icrc.h"
+#include "emulator/wire/icrc_identification.h"
 #include "emulator/wire/mad.h"
 
 namespace rocemu::transport {
@@ -116,13 +117,24 @@ QpLoad Endpoint::load(wire::Qpn qpn) const {
   return qp == nullptr ? QpLoad{} : qp->load();
 }
 
+namespace {
+
+// A frame without an Ethernet source came through a socket, without its IP header: there the
+// identification, which some senders count up, is unknown.
+bool icrc_right(const wire::Packet& packet) {
+  return wire::icrc_matches(packet.l3) ||
+         (packet.ethernet.source == wire::MacAddress{} && wire::identification_by_icrc(packet.l3));
+}
+
+}  // namespace
+
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   wire::Packet packet;
   for (const std::span<const std::byte> frame : frames) {
     ++counters_.rx_frames;
     if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
       ++counters_.rx_malformed;
-    } else if (!wire::icrc_matches(packet.l3)) {
+    } else if (!icrc_right(packet)) {
       ++counters_.rx_icrc_errors;
     } else if (Qp* qp = find(packet.bth.destination_qp)) {
       qp->on_packet(now, packet);
