@@ -3,7 +3,10 @@
 #include <iostream>
 
 #include "emulator/cli/commands.h"
+#include "emulator/cli/environment.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/installation.h"
+#include "emulator/cli/program.h"
 
 namespace rocemu::cli {
 
@@ -33,6 +36,13 @@ int dispatch(const Options& options) {
   return kFailure;
 }
 
+// A command of its own beside this one, which has its own help.
+int lab(const std::vector<std::string>& arguments) {
+  std::vector<std::string> program = {own_executable().parent_path() / "rocemu-lab"};
+  program.insert(program.end(), arguments.begin() + 1, arguments.end());
+  exec_program(program, current_environment());
+}
+
 // Of a failure that is rocemu's own.
 int exit_code_for(const Options& options, int code) {
   const bool about_program = code == kNotExecutable || code == kNotFound;
@@ -42,6 +52,7 @@ int exit_code_for(const Options& options, int code) {
 int main_with(const std::vector<std::string>& arguments) {
   Options options;
   try {
+    if (!arguments.empty() && arguments.front() == "lab") return lab(arguments);
     options = parse_options(arguments);
     return dispatch(options);
   } catch (const PrintAndExit& request) {

@@ -20,6 +20,9 @@ Examples:
   rocemu run --pcap wire.pcap -- bash -c 'ib_write_bw -d rocemu0 & sleep 1; ib_write_bw -d rocemu1 localhost'
   rocemu run --impair loss=1%,delay=20us -- ./my_test
   rocemu up --devices 3 && rocemu exec -- ibv_devices && rocemu down
+  rocemu up --port rocemu0=eth0      # on a network interface, see docs/ports.md
+
+Several hosts, each with its own network and NIC: rocemu lab --help
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration

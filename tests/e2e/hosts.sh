@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Unmodified RDMA programs between NICs of two hosts, which are namespaces joined by veth and bridge
+# (rocemu lab).
+#
+#   hosts.sh [--user] interface|udp MTU     by the host's interface or by UDP sockets
+#   hosts.sh [--user] errors                what a port that cannot be had says
+#
+#   --user   as an ordinary user without any capability, in a user namespace (started by root)
+#
+# ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77: skipped.
+set -euo pipefail
+
+readonly skipped=77
+self=$(readlink -f "$0")
+ROCEMU=${ROCEMU:-rocemu}
+export ROCEMU
+
+fail() {
+  echo "FAIL $*"
+  exit 1
+}
+
+skip() {
+  echo "SKIP: $*"
+  exit "$skipped"
+}
+
+if [[ ${1:-} == --user ]]; then
+  shift
+  [[ $(id -u) == 0 ]] || skip "not root: everything runs as an ordinary user already"
+  exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+    --no-new-privs env -u XDG_RUNTIME_DIR HOME=/ "$self" "$@"
+fi
+
+lab=test$$
+user=()
+[[ $(id -u) == 0 ]] || user=(--user --map-root-user)
+unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
+for program in ip:iproute2 ib_write_bw:perftest ibv_rc_pingpong:ibverbs-utils; do
+  command -v "${program%%:*}" > /dev/null || skip "${program%%:*} is missing (Debian package ${program##*:})"
+done
+
+on() {
+  local host=$1
+  shift
+  timeout 60 "$ROCEMU" lab exec --name "$lab" "$host" -- "$@"
+}
+
+# pair ADDRESS PROGRAM...: a server on h1, the client on h2
+pair() {
+  local address=$1 log server
+  shift
+  echo "== $* $address"
+  log=$(mktemp)
+  on h1 "$@" > "$log" 2>&1 &
+  server=$!
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do  # the port that all of them listen at
+    on_listens && break
+    sleep 0.1
+  done
+  on h2 "$@" "$address" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
+  wait "$server" || { cat "$log"; fail "server of $1"; }
+  ! grep -q 'invalid data' "$log" "$log.client" || fail "$1: other data than was sent"
+  tail -n 2 "$log.client"
+  rm -f "$log" "$log.client"
+}
+on_listens() { on h1 grep -qE ':4853 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; }
+
+check_counters() {
+  local host text
+  for host in h1 h2; do
+    text=$(on "$host" "$ROCEMU" status --json)
+    for counter in rx_malformed rx_icrc_errors dropped_refused_by_kernel; do
+      grep -qE "\"$counter\": 0" <<< "$text" || { echo "$text"; fail "$host: $counter"; }
+    done
+  done
+}
+
+check_follows() {
+  on h1 ip address add 10.98.0.1/24 dev eth0
+  local tries
+  for ((tries = 0; tries < 50; ++tries)); do
+    on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' && break
+    sleep 0.1
+  done
+  on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' || fail "a new address is no GID"
+  on h1 ip address del 10.98.0.1/24 dev eth0
+  on h1 ip link set eth0 down
+  for ((tries = 0; tries < 50; ++tries)); do
+    on h1 ibv_devinfo | grep -q PORT_DOWN && break
+    sleep 0.1
+  done
+  on h1 ibv_devinfo | grep -q PORT_DOWN || fail "the interface is down, the port is not"
+  ! on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' || fail "an address is gone, its GID is not"
+  on h1 ip link set eth0 up
+  on h1 ip address replace fd99::1/64 dev eth0 nodad 2> /dev/null || true
+  for ((tries = 0; tries < 50; ++tries)); do
+    on h1 ibv_devinfo | grep -q PORT_ACTIVE && break
+    sleep 0.1
+  done
+  on h1 ibv_devinfo | grep -q PORT_ACTIVE || fail "the interface is up again, the port is not"
+}
+
+hosts() {
+  local link=$1 mtu=$2 gid path_mtu=4096
+  ((mtu >= 4192)) || path_mtu=1024
+  "$ROCEMU" lab up --name "$lab" --hosts 2 --link "$link" --mtu "$mtu"
+  trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
+  on h1 ibv_devinfo | grep -qE "active_mtu:[[:space:]]+$path_mtu " || fail "the path MTU is not $path_mtu"
+  local gids=(1 2 0)  # IPv4, IPv6, link-local
+  [[ $link == udp ]] && gids=(0 1)
+  for gid in "${gids[@]}"; do pair h1 ibv_rc_pingpong -g "$gid" -c -n 200; done
+  pair 10.99.0.1 ib_write_bw -F -n 500
+  pair h1 ib_read_bw -F -n 500
+  pair h1 ib_write_bw -F -n 200 -q 4 -b
+  pair h1 ib_send_lat -F -n 100
+  check_counters
+  if [[ $link == interface ]]; then
+    check_follows
+    pair h1 ib_send_bw -F -n 100
+  fi
+  "$ROCEMU" lab down --name "$lab"
+  trap - EXIT
+  [[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
+}
+
+# refused WORDS PORT: the NIC does not start, and the message has these words
+refused() {
+  local text
+  text=$("$ROCEMU" run --port "rocemu0=$2" -- true 2>&1) && fail "a NIC on $2 started"
+  grep -qF "$1" <<< "$text" || fail "$2: $text"
+  [[ $(wc -l <<< "$text") == 1 ]] || fail "$2: more than one line: $text"
+  echo "$text"
+}
+
+errors() {
+  refused 'there is no such interface' nosuch0
+  refused 'no Ethernet interface' lo
+  refused 'is no address of this machine' udp:192.0.2.1
+  refused 'not supported' vdev:net_null0
+  refused 'not supported' pci:0000:00:00.0
+  refused 'is no IP address' udp:localhost
+  refused 'is no port' eth0/1
+  # Two NICs of one machine over its loopback interface.
+  "$ROCEMU" run --port rocemu0=udp:127.0.0.1 --port rocemu1=udp:127.0.0.2 -- \
+    "${self%/*}/pair.py" --server rocemu0 --client rocemu1 --forbid 'invalid data' -- ibv_rc_pingpong -g 0 -c -n 100
+  # shellcheck disable=SC2016 # expanded inside
+  unshare "${user[@]}" --net bash -euc '
+    ip link add down0 type veth peer name down1
+    "$ROCEMU" run --port rocemu0=down0 -- true 2>&1 | grep -F "bring it up first"'
+  if [[ $(id -u) != 0 ]]; then
+    local interface
+    interface=$(ip -o link show up | awk -F'[:@ ]+' '!/loopback/ { print $2; exit }')
+    [[ -n $interface ]] && refused 'CAP_NET_RAW' "$interface"
+  fi
+  return 0
+}
+
+case ${1:-} in
+  interface | udp) hosts "$1" "$2" ;;
+  errors) errors ;;
+  *) fail "interface, udp or errors?" ;;
+esac
