@@ -69,6 +69,11 @@ unsigned UplinkPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
 
 // A recorded frame is kept until the wire has taken it: what it refuses comes once more.
 unsigned UplinkPort::send(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
+  if (!running_) [[unlikely]] {
+    for (rte_mbuf* frame : burst) drop(frame, DropReason::refused_by_kernel);
+    own_.tx_frames += burst.size();
+    return static_cast<unsigned>(burst.size());
+  }
   if (capture_ == nullptr) [[likely]]
     return wire_->transmit(now_ns, burst);
   for (unsigned taken = 0; taken < burst.size(); ++taken) {

@@ -26,6 +26,10 @@ class UplinkPort final : public LinkedPort {
   // Whose frames come back. Any time, by the thread that uses the port.
   void set_mac(std::array<uint8_t, 6> mac) noexcept;
 
+  // While the link is down what is sent is lost, as with a cable that is out. Any time, by the
+  // thread that uses the port.
+  void set_running(bool running) noexcept { running_ = running; }
+
   // From now on every frame is recorded once, with the time `clock` has then: behind the
   // impairments of the transmit direction, before those of the receive direction. nullptr ends the
   // recording; the writer must outlive it.
@@ -59,6 +63,7 @@ class UplinkPort final : public LinkedPort {
   unsigned number_;
   unsigned pool_frames_;
   uint64_t mac_ = 0;
+  bool running_ = true;
   FrameQueue arrived_;  // what did not come straight off the wire
   FramesInFlight in_flight_;
   std::unique_ptr<ImpairedLink> transmit_link_;  // empty without impairments

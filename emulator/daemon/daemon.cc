@@ -115,6 +115,7 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   device.port.gids.clear();
   device.port = attachment->describe(device.port);
   device.node_guid = device::guid_from_mac(device.port.mac);
+  attachment->port().set_running(device.port.active);
   if (capture_ != nullptr) attachment->port().set_capture(capture_.get(), realtime_ns);
   spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),
                describe_port_state(device.port));
@@ -150,6 +151,7 @@ void Daemon::follow_network() {
       sysfs_->write_port(device);
       engine_.post(Task([this, index = device.index, attachment, port] {
         attachment->port().set_mac(port.mac);
+        attachment->port().set_running(port.active);
         engine_.hca(index).set_port(port);
       }));
     } catch (const std::exception& error) {

@@ -120,7 +120,7 @@ class Session final : public Connection {
   void guarded(Handle handle);
 
   // Runs next() here once the engine knows the way that `ah` describes, or refuses the request: for
-  // every request with a unicast address that a path is made from.
+  // every request with an address that a path is made from.
   template <class Next>
   void with_path(const device::AhAttr& ah, Next next);
 
@@ -165,7 +165,9 @@ void Session::guarded(Handle handle) {
 template <class Next>
 void Session::with_path(const device::AhAttr& ah, Next next) {
   PathFinder* const finder = nic_.path_finder(device_index_);
-  if (finder == nullptr || !device::names_a_path(config().port, ah)) return next();
+  if (finder == nullptr || device::is_multicast(ah.dgid) ||
+      !device::names_a_path(config().port, ah))
+    return next();
   call_under_way_ = true;
   auto self = std::static_pointer_cast<Session>(shared_from_this());
   finder->find(ah.dgid, [self = std::move(self), finder, gid = ah.dgid, next = std::move(next)](

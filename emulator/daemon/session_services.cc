@@ -62,14 +62,17 @@ bool Session::dispatch_service(const Request& request, ReceivedMessage& message)
 }
 
 void Session::create_ah(const rocemu_create_ah& message) {
-  on_context(
-      [pd = message.pd, attr = to_ah_attr(message.attr)](EngineContext& context) {
-        return context.hca().create_ah(context.id(), pd, attr);
-      },
-      [this](device::Result<device::Handle> ah) {
-        if (!ah) return refuse(ah.error());
-        answer_handle(*ah);
-      });
+  const device::AhAttr attr = to_ah_attr(message.attr);
+  with_path(attr, [this, pd = message.pd, attr] {
+    on_context(
+        [pd, attr](EngineContext& context) {
+          return context.hca().create_ah(context.id(), pd, attr);
+        },
+        [this](device::Result<device::Handle> ah) {
+          if (!ah) return refuse(ah.error());
+          answer_handle(*ah);
+        });
+  });
 }
 
 void Session::destroy_ah(uint32_t ah) {

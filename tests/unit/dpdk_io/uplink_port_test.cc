@@ -86,6 +86,19 @@ TEST_CASE_METHOD(Uplink, "what the wire does not take stays with the sender") {
   CHECK(receive(port) == Texts{"own"});
 }
 
+TEST_CASE_METHOD(Uplink, "while the link is down what is sent is lost, and counted") {
+  port.set_running(false);
+  wire.room = 0;
+  send(port, {frame(kBob, "1"), frame(kAlice, "own"), frame(kBob, "2")});
+  CHECK(take_sent().empty());
+  CHECK(port.stats().dropped(DropReason::refused_by_kernel) == 2);
+  CHECK(receive(port) == Texts{"own"});
+  port.set_running(true);
+  wire.room = 10;
+  send(port, {frame(kBob, "3")});
+  CHECK(take_sent() == Texts{"3"});
+}
+
 TEST_CASE_METHOD(Uplink, "each direction of the link has its own impairments") {
   set(Direction::transmit, "delay=20us");
   set(Direction::receive, "loss=100%");
