@@ -34,6 +34,10 @@ std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
   return std::nullopt;
 }
 
+bool SocketAddress::is_multicast() const {
+  return ipv6 ? ip.bytes[0] == 0xff : (ip.bytes[12] & 0xf0) == 0xe0;
+}
+
 bool Interfaces::known(const wire::Gid& ip) const {
   if (find(ip) || std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end())
     return true;

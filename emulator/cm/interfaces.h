@@ -26,6 +26,7 @@ struct SocketAddress {
 
   // 0.0.0.0 or ::, and, as in Linux' rdma_cm, the loopback addresses: no device has them.
   bool is_any() const;
+  bool is_multicast() const;
 };
 
 // One address of one device.

@@ -274,13 +274,15 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
   if (id->place) device = id->place->device;
   // An address of ours on another network than the destination's is no way to it.
   auto from = id->place;
-  const auto by_network = interfaces_.source_for(to.ip, device);
+  // A group is on every network.
+  auto by_network = to.is_multicast() ? from : interfaces_.source_for(to.ip, device);
+  if (!by_network && to.is_multicast()) by_network = interfaces_.first(to.ipv6);
   if (!from) from = by_network;
 
   int status = 0;
   if (!by_network) {
     status = -ENETUNREACH;
-  } else if (!interfaces_.known(to.ip)) {
+  } else if (!to.is_multicast() && !interfaces_.known(to.ip)) {
     status = -EHOSTUNREACH;
   }
   if (status != 0) {

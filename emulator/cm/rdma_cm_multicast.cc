@@ -11,17 +11,13 @@ constexpr uint32_t kMulticastQpn = 0xffffff;
 constexpr uint8_t kHopLimit = 1;  // as Linux has it for RoCE
 constexpr uint16_t kMulticastLid = 0xc000;
 
-bool is_multicast(const SocketAddress& address) {
-  return address.ipv6 ? address.ip.bytes[0] == 0xff : (address.ip.bytes[12] & 0xf0) == 0xe0;
-}
-
 }  // namespace
 
 Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
                                  const SocketAddress& group) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return tl::unexpected(ENOENT);
-  if (!id->datagram() || !id->place || id->state == IdState::listening || !is_multicast(group))
+  if (!id->datagram() || !id->place || id->state == IdState::listening || !group.is_multicast())
     return tl::unexpected(EINVAL);
   if (groups_.size() >= limits_.max_groups) return tl::unexpected(ENOMEM);
   do ++last_group_;
