@@ -21,6 +21,10 @@ using transport::TimeNs;
 constexpr TimeNs kEventRetryNs = 1'000'000;      // for events that found their pipe full
 constexpr TimeNs kCaptureFlushNs = 100'000'000;  // a capture on disk is at most this old
 constexpr int kNice = -10;
+// While a program hogs the core: about the kernel's own tick. A sleep that ends sooner has the
+// timer set anew each time, which costs microseconds in a virtual machine, and the transport's
+// deadline (mostly that of an early retransmission) hardly ever comes to pass.
+constexpr TimeNs kCoarseSleepNs = 4'000'000;
 
 // Both are favours: an ordinary user gets neither the priority nor an error.
 void ask_for_favours() {
@@ -197,8 +201,11 @@ bool Engine::anything_to_do() const {
 
 TimeNs Engine::sleep_limit_ns() const {
   TimeNs until = kNever;
-  for (const auto& device : devices_) {
+  for (const auto& device : devices_)
     until = std::min(until, device->hca->endpoint().next_deadline());
+  if (until != kNever && idle_policy_.block_mode(clock_.now_ns()))
+    until = std::max(until, clock_.now_ns() + kCoarseSleepNs);
+  for (const auto& device : devices_) {
     until = std::min(until, device->frames.port().next_arrival_ns());
     if (device->events_wait) until = std::min(until, clock_.now_ns() + kEventRetryNs);
   }

@@ -38,9 +38,12 @@ class Build:
 class Nic:
     """A NIC with two devices that is up as long as this object is used as a context."""
 
+    made = 0
+
     def __init__(self, build):
         self.build = build
-        self.name = f"bench-{os.getpid()}"
+        Nic.made += 1
+        self.name = f"bench-{os.getpid()}-{Nic.made}"
 
     def __enter__(self):
         output_of([self.build.rocemu, "up", "--name", self.name])

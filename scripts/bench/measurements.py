@@ -62,14 +62,18 @@ def nic_measurements(nic):
     """What only a NIC that is a process has."""
 
     def qps(count):
-        before = lab.private_bytes(nic.pid())
+        with lab.Nic(nic.build) as fresh:  # one that has kept no memory of earlier QPs
+            return qps_of(fresh, count)
+
+    def qps_of(own, count):
+        before = lab.private_bytes(own.pid())
         command = [nic.build.bench / "qp_scale", "--qps", count, "--active", min(count, 64), "--seconds", 1]
-        with subprocess.Popen([str(part) for part in command], env=nic.environment, text=True,
+        with subprocess.Popen([str(part) for part in command], env=own.environment, text=True,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
             connected = re.match(r"connected (\S+)", program.stdout.readline())
             if not connected:
                 raise lab.MeasurementFailed(f"qp_scale with {count} QPs did not connect them")
-            grown = lab.private_bytes(nic.pid()) - before
+            grown = lab.private_bytes(own.pid()) - before
             rest, _ = program.communicate("\n", timeout=lab.LIMIT_SECONDS)
         # Both ends of each connection are QPs of this NIC.
         return {"gb_per_s": float(rest), "connect_s": float(connected[1]), "bytes_per_qp": grown / (2 * count)}
