@@ -169,6 +169,18 @@ rocemu_ah_attr from_ah_attr(const device::AhAttr& ah) {
   return m;
 }
 
+// Registering and registering again name the same things.
+template <class Message>
+device::MrSpec mr_spec_of(const Message& m) {
+  device::MrSpec spec;
+  spec.pd = m.pd;
+  spec.access = m.access;
+  spec.address = m.address;
+  spec.length_bytes = m.length_bytes;
+  spec.iova = m.iova;
+  return spec;
+}
+
 }  // namespace
 
 const char* to_string(Malformed why) {
@@ -193,25 +205,9 @@ tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes) {
   return request;
 }
 
-device::MrSpec to_mr_spec(const rocemu_reg_mr& m) {
-  device::MrSpec spec;
-  spec.pd = m.pd;
-  spec.access = m.access;
-  spec.address = m.address;
-  spec.length_bytes = m.length_bytes;
-  spec.iova = m.iova;
-  return spec;
-}
+device::MrSpec to_mr_spec(const rocemu_reg_mr& m) { return mr_spec_of(m); }
 
-device::MrSpec to_mr_spec(const rocemu_rereg_mr& m) {
-  device::MrSpec spec;
-  spec.pd = m.pd;
-  spec.access = m.access;
-  spec.address = m.address;
-  spec.length_bytes = m.length_bytes;
-  spec.iova = m.iova;
-  return spec;
-}
+device::MrSpec to_mr_spec(const rocemu_rereg_mr& m) { return mr_spec_of(m); }
 
 device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& m) {
   device::MrSpec spec;
