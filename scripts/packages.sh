@@ -12,8 +12,8 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)
-test=(catch2 clang-format fio iproute2 libfabric-bin librdmacm-dev python3 python3-pyverbs python3-scapy
-      qperf rdmacm-utils tshark)
+test=(catch2 clang-format fio iproute2 libfabric-bin libopenmpi-dev librdmacm-dev openmpi-bin python3
+      python3-pyverbs python3-scapy qperf rdmacm-utils tshark ucx-utils)
 
 fail() {
   echo "packages.sh: $*" >&2

@@ -10,6 +10,11 @@ namespace {
 
 constexpr uint32_t kGrhBytes = 40;
 constexpr std::array<std::byte, kGrhBytes - wire::kIpv4Bytes> kBeforeIpv4{};
+// RoCE has no service level. The completion has to tell which header stands before the data (annex
+// A17.4.5.1), and programs look for that in this field as ConnectX fills it: bit 3 for RoCE v2,
+// then 1 for IPv6, 2 for IPv4.
+constexpr uint8_t kRoceOverUdpIpv6 = 9;
+constexpr uint8_t kRoceOverUdpIpv4 = 10;
 constexpr uint32_t kControlledQkey = 0x80000000;
 
 }  // namespace
@@ -81,9 +86,7 @@ void UdQp::on_packet(TimeNs, const wire::Packet& packet) {
   completion.byte_length = kGrhBytes + bytes;
   completion.has_grh = true;
   completion.source_qp = packet.ext.deth.source_qp;
-  constexpr unsigned kPriorityShift = 13;  // of the 802.1Q tag, which is RoCE's service level
-  completion.service_level =
-      static_cast<uint8_t>(packet.ethernet.vlan_tci.value_or(0) >> kPriorityShift);
+  completion.service_level = ipv4 ? kRoceOverUdpIpv4 : kRoceOverUdpIpv6;
   complete_receive(completion);
 }
 

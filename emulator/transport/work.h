@@ -159,7 +159,7 @@ struct Completion {
   uint32_t byte_length = 0;
   bool has_grh = false;       // UD: 40 bytes of it stand before the data
   wire::Qpn source_qp{};      // UD
-  uint8_t service_level = 0;  // UD
+  uint8_t service_level = 0;  // UD: which kind of IP header the GRH is (ud_qp.cc)
 };
 
 }  // namespace rocemu::transport

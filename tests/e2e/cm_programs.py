@@ -74,6 +74,12 @@ CASES = {
     # qperf's server tells its port before it listens there, so that its client may come too soon.
     "qperf": Case("qperf", f"qperf -cm1 -t 1 {A} rc_bw rc_lat", stays=True, host_addresses=True,
                   may_say="Event rejected", attempts=5),
+    **{f"qperf:{name}": Case("qperf", f"qperf -cm1 -t 1 {A} {tests}", stays=True, host_addresses=True,
+                             may_say="Event rejected", attempts=5)
+       for name, tests in (("send", "rc_bi_bw"),
+                           ("rdma", "rc_rdma_read_bw rc_rdma_read_lat rc_rdma_write_bw rc_rdma_write_lat"),
+                           ("poll", "rc_rdma_write_poll_lat"),
+                           ("atomics", "rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add"))},
     "fi_pingpong:msg": Case("fi_pingpong -p verbs -e msg", f"fi_pingpong -p verbs -e msg {A}",
                             host_addresses=True),
     "fi_pingpong:rxm": Case("fi_pingpong -p verbs;ofi_rxm -e rdm",

@@ -1,9 +1,11 @@
 #include "emulator/device/path.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <vector>
 
+#include "emulator/wire/build.h"
 #include "emulator/wire/packet.h"
 
 using namespace rocemu;
@@ -53,6 +55,17 @@ TEST_CASE("A path needs a global address of one IP version that somebody has") {
     CHECK(path->local_gid == here.gids[index].gid);
     CHECK(path->remote_gid == ah.dgid);
   }
+
+  const auto headers_with = [&](uint32_t flow_label) {
+    ah.flow_label = flow_label;
+    const auto path = device::make_path(here, ah, qpn, qpn, resolver);
+    REQUIRE(path);
+    std::array<std::byte, wire::HeaderTemplate::kMaxBytes + 16> frame{};
+    path->headers.write(frame.data(), 16);
+    return frame;
+  };
+  CHECK(headers_with(0xffffffff) == headers_with(0xfffff));  // as UCX sets it; 20 bits are sent
+  ah.flow_label = 0;
 
   ah.sgid_index = 1;
   ah.dgid = there.gids[0].gid;  // from IPv4 to IPv6

@@ -40,6 +40,7 @@ TEST_CASE("A datagram arrives behind its GRH, with the sender's number") {
   CHECK(received.has_immediate);
   CHECK(received.immediate == 0x11223344);
   CHECK(received.source_qp == pair.a.qpn);
+  CHECK(received.service_level == (ipv6 ? 9 : 10));  // RoCE v2, kind of IP
   const auto bytes = pair.b.bytes(room);
   CHECK(part(bytes, 40, 300) == pair.a.bytes(data));
   const auto& source = pair.a.node().gid().bytes;
