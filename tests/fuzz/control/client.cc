@@ -8,6 +8,7 @@
 #include "emulator/daemon/queue_layout.h"
 #include "emulator/daemon/shared_completion_ring.h"
 #include "emulator/daemon/shared_work_queues.h"
+#include "tests/fuzz/control/outcome.h"
 #include "tests/fuzz/expect.h"
 
 namespace rocemu::fuzz {
@@ -15,7 +16,12 @@ namespace rocemu::fuzz {
 namespace {
 
 constexpr uint32_t kDoorbellSlots = 64;
-constexpr uint32_t kError = 6;  // IBV_QPS_ERR
+// enum ibv_qp_type and enum ibv_qp_state
+constexpr uint32_t kXrcSend = 9;
+constexpr uint32_t kXrcReceive = 10;
+constexpr uint32_t kReadyToSend = 3;
+constexpr uint32_t kSendQueueError = 5;
+constexpr uint32_t kError = 6;
 
 // Every other event finds the pipe full.
 struct Events final : device::EventChannel {
@@ -23,14 +29,6 @@ struct Events final : device::EventChannel {
   bool async_event(uint64_t, uint32_t) noexcept override { return full = !full; }
   bool full = false;
 };
-
-// The outcome of destroying something that may be in use.
-template <class Objects>
-int expected_outcome(const Objects& objects, uint32_t handle) {
-  const auto found = objects.find(handle);
-  if (found == objects.end()) return EINVAL;
-  return found->second.users > 0 ? EBUSY : 0;
-}
 
 bool same(const rocemu_qp_attr& a, const rocemu_qp_attr& b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
@@ -47,7 +45,8 @@ rocemu_qp_attr plain(rocemu_qp_attr attr) {
 
 }  // namespace
 
-Client::Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock)
+Client::Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock,
+               uint64_t token)
     : hca_(hca), clock_(clock), memory_(kMemoryBytes) {
   daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));
   doorbell_page_ = page.data();
@@ -56,6 +55,7 @@ Client::Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::Engine
       hca.open_context(dma::AddressSpace::local(memory_, kAddress), std::make_unique<Events>());
   context_ = std::make_unique<daemon::EngineContext>(hca, id.value(), std::move(doorbells),
                                                      std::make_unique<daemon::WakeFd>(wake_set));
+  hca.set_token(id.value(), {token, 0});
 }
 
 bool Client::receive(std::span<const std::byte> datagram) {
@@ -78,10 +78,6 @@ void Client::dispatch(const daemon::Request& request) {
       return alloc_pd();
     case ROCEMU_OP_DEALLOC_PD:
       return dealloc_pd(handle);
-    case ROCEMU_OP_REG_MR:
-      return reg_mr(std::get<rocemu_reg_mr>(request.body));
-    case ROCEMU_OP_DEREG_MR:
-      return dereg_mr(handle);
     case ROCEMU_OP_CREATE_CHANNEL:
       return create_channel();
     case ROCEMU_OP_DESTROY_CHANNEL:
@@ -99,6 +95,7 @@ void Client::dispatch(const daemon::Request& request) {
     case ROCEMU_OP_DESTROY_QP:
       return destroy_qp(handle);
     default:
+      if (!dispatch_memory(request, handle)) dispatch_service(request, handle);
       return;
   }
 }
@@ -113,28 +110,6 @@ void Client::dealloc_pd(uint32_t handle) {
   const int outcome = hca_.dealloc_pd(context_->id(), handle);
   expect(outcome == expected_outcome(model_.pds, handle), "a PD goes when nothing uses it");
   if (outcome == 0) model_.pds.erase(handle);
-}
-
-void Client::reg_mr(const rocemu_reg_mr& message) {
-  const auto keys = hca_.reg_mr(context_->id(), daemon::to_mr_spec(message));
-  if (!keys) return;
-  expect(model_.pds.contains(message.pd), "a region has a PD");
-  expect(keys->lkey.value == keys->rkey.value && keys->lkey.value != 0, "a region has a key");
-  expect(std::ranges::none_of(model_.mrs,
-                              [&](const auto& mr) { return mr.second.key == keys->lkey.value; }),
-         "keys of regions differ");
-  expect(model_.mrs.emplace(keys->mr, Model::Mr{message.pd, keys->lkey.value}).second,
-         "a new region has a new handle");
-  ++model_.pds.at(message.pd).users;
-}
-
-void Client::dereg_mr(uint32_t handle) {
-  const int outcome = hca_.dereg_mr(context_->id(), handle);
-  const auto found = model_.mrs.find(handle);
-  expect(outcome == (found == model_.mrs.end() ? EINVAL : 0), "a region can always go");
-  if (outcome != 0) return;
-  --model_.pds.at(found->second.pd).users;
-  model_.mrs.erase(found);
 }
 
 void Client::create_channel() {
@@ -181,10 +156,11 @@ void Client::create_qp(const rocemu_create_qp& message) {
   const device::QpSpec spec = daemon::to_qp_spec(message);
   if (device::check_qp(limits, spec) != 0) return;
   const daemon::QpLayout layout = daemon::lay_out_qp(limits, spec);
-  expect(layout.send.entries >= spec.max_send_wr && layout.receive.entries >= spec.max_recv_wr &&
-             layout.send.max_sge >= spec.max_send_sge &&
-             layout.receive.max_sge >= spec.max_recv_sge &&
-             layout.max_inline_data >= spec.max_inline_data,
+  const device::QpSpec used = device::without_unused_queues(spec);
+  expect(layout.send.entries >= used.max_send_wr && layout.receive.entries >= used.max_recv_wr &&
+             layout.send.max_sge >= used.max_send_sge &&
+             layout.receive.max_sge >= used.max_recv_sge &&
+             layout.max_inline_data >= used.max_inline_data,
          "a QP has what was asked for");
   daemon::SharedMemory memory("fuzz-qp", layout.memory_bytes);
   std::byte* const data = memory.data();
@@ -192,15 +168,31 @@ void Client::create_qp(const rocemu_create_qp& message) {
       spec,
       std::make_unique<daemon::SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size));
   if (!created) return;
-  const Model::Qp qp{
-      spec.pd, spec.send_cq, spec.receive_cq, created->qp.qpn.value, created->doorbell, data, 0};
-  expect(model_.pds.contains(qp.pd) && model_.cqs.contains(qp.send_cq) &&
-             model_.cqs.contains(qp.receive_cq),
-         "a QP has its PD and its CQs");
-  expect(model_.qps.emplace(created->qp.qp, qp).second, "a new QP has a new handle");
-  ++model_.pds.at(qp.pd).users;
-  ++model_.cqs.at(qp.send_cq).users;
-  ++model_.cqs.at(qp.receive_cq).users;
+  const bool sends = spec.type != kXrcReceive;
+  const bool receives = sends && spec.type != kXrcSend;
+  Model::Qp qp;
+  if (sends) qp.pd = spec.pd, qp.send_cq = spec.send_cq;
+  if (receives) qp.receive_cq = spec.receive_cq, qp.srq = spec.srq;
+  if (!sends) qp.xrcd = spec.xrcd;
+  qp.qpn = created->qp.qpn.value;
+  qp.doorbell = created->doorbell;
+  qp.memory = data;
+  count_users(qp, 1);
+  expect(model_.qps.emplace(created->qp.qp, std::move(qp)).second, "a new QP has a new handle");
+}
+
+void Client::count_users(const Model::Qp& qp, uint32_t change) {
+  const auto count = [change](auto& objects, uint32_t handle) {
+    if (handle == 0) return;
+    const auto found = objects.find(handle);
+    expect(found != objects.end(), "a QP has what it is made of");
+    found->second.users += change;
+  };
+  count(model_.pds, qp.pd);
+  count(model_.cqs, qp.send_cq);
+  count(model_.cqs, qp.receive_cq);
+  count(model_.srqs, qp.srq);
+  count(model_.xrcds, qp.xrcd);
 }
 
 void Client::modify_qp(const rocemu_modify_qp& message) {
@@ -221,18 +213,22 @@ void Client::query_qp(uint32_t handle) {
   const auto found = model_.qps.find(handle);
   expect(attr.has_value() == (found != model_.qps.end()), "a QP that exists can be queried");
   if (!attr) return;
-  expect(attr->qp_state == found->second.state || attr->qp_state == kError,
-         "a QP is in the state it was put in, or in ERROR");
+  const Model::Qp& qp = found->second;
+  expect(attr->qp_state == qp.state || attr->qp_state == kError ||
+             (qp.state == kReadyToSend && attr->qp_state == kSendQueueError) || qp.xrcd != 0,
+         "a QP is in the state it was put in, or in an error state, or is another's too");
 }
 
 void Client::destroy_qp(uint32_t handle) {
   const auto counts = context_->destroy_qp(handle);
   const auto found = model_.qps.find(handle);
-  expect(counts.has_value() == (found != model_.qps.end()), "a QP can always go");
-  if (!counts) return;
-  --model_.pds.at(found->second.pd).users;
-  --model_.cqs.at(found->second.send_cq).users;
-  --model_.cqs.at(found->second.receive_cq).users;
+  const int outcome = counts ? 0 : counts.error();
+  expect(outcome == (found == model_.qps.end()      ? EINVAL
+                     : found->second.groups.empty() ? 0
+                                                    : EBUSY),
+         "a QP goes when it is in no multicast group");
+  if (outcome != 0) return;
+  count_users(found->second, ~uint32_t{0});
   model_.qps.erase(found);
 }
 
@@ -249,14 +245,19 @@ void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
   auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbell_page_);
   page.summary[0] = ~uint64_t{0};
   page.bits[0] |= uint64_t{1} << (index % 64);
+  // Request by request over the first slot, which is enough of a program here.
+  const auto post = [entry](std::byte* memory) {
+    auto& header = *reinterpret_cast<rocemu_queue_header*>(memory);
+    std::memcpy(memory + sizeof(header), entry.data(), entry.size());
+    ++header.sq_producer;
+    ++header.rq_producer;
+  };
+  for (const auto& [handle, srq] : model_.srqs) post(srq.memory);
   if (model_.qps.empty()) return;
   const Model::Qp& qp = std::next(model_.qps.begin(), index % model_.qps.size())->second;
+  if (qp.memory == nullptr) return;
   page.bits[0] |= uint64_t{1} << qp.doorbell;
-  // Request by request over the first slot, which is enough of a program here.
-  auto& header = *reinterpret_cast<rocemu_queue_header*>(qp.memory);
-  std::memcpy(qp.memory + sizeof(header), entry.data(), entry.size());
-  ++header.sq_producer;
-  ++header.rq_producer;
+  post(qp.memory);
 }
 
 }  // namespace rocemu::fuzz

@@ -16,8 +16,10 @@ namespace rocemu::fuzz {
 
 class Client {
  public:
-  // Throws std::bad_optional_access or tl::bad_expected_access when the device has no room.
-  Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock);
+  // Throws std::bad_optional_access or tl::bad_expected_access when the device has no room. Others
+  // join the context by `token`.
+  Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock,
+         uint64_t token);
 
   // A message as it came. The connection ends (false) at one that is malformed.
   bool receive(std::span<const std::byte> datagram);
@@ -44,6 +46,34 @@ class Client {
   void modify_qp(const rocemu_modify_qp& message);
   void query_qp(uint32_t handle);
   void destroy_qp(uint32_t handle);
+
+  // client_memory.cc
+  bool dispatch_memory(const daemon::Request& request, uint32_t handle);
+  void register_region(const device::MrSpec& spec);
+  void rereg_mr(const rocemu_rereg_mr& message);
+  void alloc_mw(const rocemu_alloc_mw& message);
+  void dealloc_mw(uint32_t handle);
+  void alloc_dm(const rocemu_alloc_dm& message);
+  void free_dm(uint32_t handle);
+  void resize_cq(const rocemu_resize_cq& message);
+  void join_context(const rocemu_join_context& message);
+  void import_pd(uint32_t there);
+  void import_dm(uint32_t there);
+
+  // client_services.cc
+  bool dispatch_service(const daemon::Request& request, uint32_t handle);
+  void create_ah(const rocemu_create_ah& message);
+  void destroy_ah(uint32_t handle);
+  void create_srq(const rocemu_create_srq& message);
+  void limit_srq(const rocemu_srq_limit& message);
+  void destroy_srq(uint32_t handle);
+  void open_xrcd(const rocemu_open_xrcd& message);
+  void close_xrcd(uint32_t handle);
+  void open_qp(const rocemu_open_qp& message);
+  void change_mcast(const rocemu_mcast& message);
+
+  // Counts a QP that is new, or gone, among the users of what it is made of.
+  void count_users(const Model::Qp& qp, uint32_t change);
 
   device::Hca& hca_;
   const daemon::EngineClock& clock_;

@@ -4,24 +4,13 @@
 
 #include "emulator/daemon/message_codec.h"
 #include "tests/fuzz/control/client.h"
+#include "tests/fuzz/control/object_requests.h"
 #include "tests/fuzz/nic/loopback.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::fuzz {
 
 namespace {
-
-template <class Message>
-std::vector<std::byte> as_bytes(const Message& message) {
-  const auto bytes = std::as_bytes(std::span(&message, 1));
-  return {bytes.begin(), bytes.end()};
-}
-
-// Handles start at 1 and stay small.
-uint32_t draw_handle(ByteSource& input) {
-  const uint8_t choice = input.u8();
-  return choice < 0xf8 ? 1 + choice % 4u : choice == 0xff ? input.u32() : choice % 8u;
-}
 
 rocemu_reg_mr draw_reg_mr(ByteSource& input) {
   rocemu_reg_mr m{};
@@ -46,12 +35,14 @@ rocemu_create_qp draw_create_qp(ByteSource& input) {
   m.pd = draw_handle(input);
   m.send_cq = draw_handle(input);
   m.recv_cq = draw_handle(input);
-  m.qp_type = input.pick<uint32_t>({2, 2, 2, 4, 0xffff});
+  m.qp_type = input.pick<uint32_t>({2, 2, 3, 4, 4, 9, 10, 10, 0xffff});
   m.max_send_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
   m.max_recv_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
   m.max_send_sge = input.pick<uint32_t>({1, 0, 8, 9});
   m.max_recv_sge = input.pick<uint32_t>({1, 0, 8, 9});
   m.max_inline_data = input.pick<uint32_t>({0, 64, 256, 257});
+  m.srq = input.u8() < 0xc0 ? 0 : draw_handle(input);
+  m.xrcd = m.qp_type == 10 || input.u8() >= 0xf0 ? draw_handle(input) : 0;
   return m;
 }
 
@@ -107,11 +98,8 @@ std::vector<std::byte> draw_request(ByteSource& input, uint32_t op, const device
     case ROCEMU_OP_STATUS:
     case ROCEMU_OP_SHUTDOWN:
       return as_bytes(rocemu_create_channel{});
-    default: {
-      rocemu_handle_message m{};
-      m.handle = draw_handle(input);
-      return as_bytes(m);
-    }
+    default:
+      return draw_object_request(input, op, config, model);
   }
 }
 
@@ -128,10 +116,11 @@ void damage(ByteSource& input, std::vector<std::byte>& datagram) {
   std::memcpy(datagram.data() + offsetof(rocemu_header, length), &length, sizeof(length));
 }
 
-std::vector<std::byte> with_header(std::vector<std::byte> datagram, uint32_t op) {
+std::vector<std::byte> with_header(std::vector<std::byte> datagram, uint32_t op,
+                                   uint64_t cookie = 0x1234) {
   const rocemu_header header{.op = op,
                              .length = static_cast<uint32_t>(datagram.size()),
-                             .cookie = 0x1234,
+                             .cookie = cookie,
                              .status = 0,
                              .reserved = 0};
   std::memcpy(datagram.data(), &header, sizeof(header));
@@ -182,8 +171,11 @@ std::vector<std::byte> next_datagram(const device::HcaConfig& config, const Mode
 std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig& config,
                                      const Model& model) {
   const uint8_t choice = input.u8();
-  const uint32_t op = choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_DESTROY_QP} : choice - 0xb0u;
-  std::vector<std::byte> datagram = with_header(draw_request(input, op, config, model), op);
+  const uint32_t op =
+      choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_IMPORT_DM} : 56u + choice % 16u;
+  // What the cookie says to Client::open_xrcd.
+  const uint64_t cookie = op == ROCEMU_OP_OPEN_XRCD && input.flag() ? 1 : 0;
+  std::vector<std::byte> datagram = with_header(draw_request(input, op, config, model), op, cookie);
   if (input.u8() >= 0xf0) damage(input, datagram);
   return datagram;
 }

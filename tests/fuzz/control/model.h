@@ -2,9 +2,11 @@
 // against.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 
 namespace rocemu::fuzz {
 
@@ -15,6 +17,14 @@ struct Model {
   struct Mr {
     uint32_t pd = 0;
     uint32_t key = 0;
+    uint32_t dm = 0;  // 0: not of device memory
+  };
+  struct Mw {
+    uint32_t pd = 0;
+  };
+  struct Dm {
+    uint64_t own_bytes = 0;  // 0: imported
+    uint32_t users = 0;
   };
   struct Channel {
     uint32_t users = 0;
@@ -23,21 +33,44 @@ struct Model {
     uint32_t channel = 0;
     uint32_t users = 0;
   };
+  struct Ah {
+    uint32_t pd = 0;
+  };
+  struct Xrcd {
+    uint32_t users = 0;
+  };
+  struct Srq {
+    uint32_t pd = 0;
+    uint32_t cq = 0;  // of XRC alone, as is the domain
+    uint32_t xrcd = 0;
+    uint32_t users = 0;
+    uint32_t number = 0;
+    std::byte* memory = nullptr;  // of its ring
+  };
+  // What a QP does without is 0.
   struct Qp {
     uint32_t pd = 0;
     uint32_t send_cq = 0;
     uint32_t receive_cq = 0;
+    uint32_t srq = 0;
+    uint32_t xrcd = 0;
     uint32_t qpn = 0;
     uint32_t doorbell = 0;
-    std::byte* memory = nullptr;  // of its queues
+    std::byte* memory = nullptr;  // of its queues; nullptr: another's QP that was opened
     uint32_t state = 0;           // after the last change that was granted
+    std::set<std::array<uint8_t, 16>> groups{};
   };
 
   // By handle.
   std::map<uint32_t, Pd> pds;
   std::map<uint32_t, Mr> mrs;
+  std::map<uint32_t, Mw> mws;
+  std::map<uint32_t, Dm> dms;
   std::map<uint32_t, Channel> channels;
   std::map<uint32_t, Cq> cqs;
+  std::map<uint32_t, Ah> ahs;
+  std::map<uint32_t, Xrcd> xrcds;
+  std::map<uint32_t, Srq> srqs;
   std::map<uint32_t, Qp> qps;
 };
 

@@ -39,7 +39,8 @@ class Control {
 
  private:
   void connect(std::unique_ptr<Client>& client) {
-    client = std::make_unique<Client>(hca_, wake_set_, clock_);
+    const auto token = static_cast<uint64_t>(&client - clients_.data());
+    client = std::make_unique<Client>(hca_, wake_set_, clock_, token);
   }
 
   void step() {
@@ -83,13 +84,23 @@ class Control {
     } entry;
     const Model& model = client.model();
     const uint32_t key = model.mrs.empty() ? 0 : model.mrs.begin()->second.key;
-    entry.wqe.opcode = static_cast<uint8_t>(input_.below(8));
+    entry.wqe.opcode = static_cast<uint8_t>(input_.below(16));
     entry.wqe.flags = static_cast<uint8_t>(input_.below(16));
     entry.wqe.num_sge = static_cast<uint16_t>(input_.below(3));
     entry.wqe.remote_address = Client::kAddress + input_.u8() * 8u;
     entry.wqe.rkey = key;
+    entry.wqe.imm_or_rkey = key;
+    entry.wqe.compare_add = 64;
+    entry.wqe.ah = input_.below(3);
+    entry.wqe.remote_qpn = remote_number(model);
     entry.sge = {Client::kAddress + input_.u8(), input_.pick<uint32_t>({8, 64, 3000}), key};
     client.scribble(input_.u8(), std::as_bytes(std::span(&entry, 1)));
+  }
+
+  // A QP's for UD, an SRQ's for XRC.
+  uint32_t remote_number(const Model& model) {
+    if (input_.flag()) return model.srqs.empty() ? 0 : model.srqs.begin()->second.number;
+    return model.qps.empty() ? 0 : model.qps.begin()->second.qpn;
   }
 
   void check() {
@@ -103,16 +114,26 @@ class Control {
       expected.channels += static_cast<uint32_t>(model.channels.size());
       expected.cqs += static_cast<uint32_t>(model.cqs.size());
       expected.qps += static_cast<uint32_t>(model.qps.size());
+      expected.mws += static_cast<uint32_t>(model.mws.size());
+      expected.ahs += static_cast<uint32_t>(model.ahs.size());
+      expected.srqs += static_cast<uint32_t>(model.srqs.size());
+      expected.xrcds += static_cast<uint32_t>(model.xrcds.size());
+      for (const auto& [handle, dm] : model.dms) expected.dm_bytes += dm.own_bytes;
     }
     const device::ObjectCounts counts = hca_.counts();
     expect(counts.contexts == expected.contexts && counts.pds == expected.pds &&
                counts.mrs == expected.mrs && counts.channels == expected.channels &&
-               counts.cqs == expected.cqs && counts.qps == expected.qps,
+               counts.cqs == expected.cqs && counts.qps == expected.qps &&
+               counts.mws == expected.mws && counts.ahs == expected.ahs &&
+               counts.srqs == expected.srqs && counts.xrcds == expected.xrcds &&
+               counts.dm_bytes == expected.dm_bytes,
            "objects are counted");
     const device::DeviceLimits& limits = hca_.config().limits;
     expect(counts.pds <= limits.max_pd && counts.mrs <= limits.max_mr &&
                counts.channels <= limits.max_channels && counts.cqs <= limits.max_cq &&
-               counts.qps <= limits.max_qp,
+               counts.qps <= limits.max_qp && counts.mws <= limits.max_mw &&
+               counts.ahs <= limits.max_ah && counts.srqs <= limits.max_srq &&
+               counts.xrcds <= limits.max_xrcd && counts.dm_bytes <= limits.max_dm_size,
            "limits hold");
   }
 

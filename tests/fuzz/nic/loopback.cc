@@ -58,6 +58,16 @@ device::HcaConfig small_device() {
   limits.max_qp_rd_atom = 4;
   limits.max_inline_data = 256;
   limits.max_msg_size = 1u << 20;
+  limits.max_mw = 4;
+  limits.max_ah = 4;
+  limits.max_srq = 3;
+  limits.max_srq_wr = 64;
+  limits.max_srq_sge = 4;
+  limits.max_xrcd = 3;
+  limits.max_mcast_grp = 3;
+  limits.max_mcast_qp_attach = 2;
+  limits.max_total_mcast_qp_attach = 4;
+  limits.max_dm_size = 8192;
   return config;
 }
 
