@@ -51,7 +51,7 @@ class RingBuffer {
 
  private:
   void grow() {
-    std::vector<T> larger(slots_.empty() ? 4 : slots_.size() * 2);
+    std::vector<T> larger(slots_.empty() ? 1 : slots_.size() * 2);
     for (size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
     slots_.swap(larger);
     head_ = 0;
