@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "emulator/wire/cma_header.h"
 
@@ -34,14 +35,13 @@ RdmaCm::RdmaCm(Interfaces interfaces, uint64_t seed, const RdmaLimits& limits)
 RdmaCm::~RdmaCm() = default;
 
 RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) {
-  const auto found = ids_.find(id);
-  if (found == ids_.end() || owner_of(found->second) != owner) return nullptr;
-  return &found->second;
+  return const_cast<RdmaId*>(std::as_const(*this).find(owner, id));
 }
 
 const RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) const {
   const auto found = ids_.find(id);
-  if (found == ids_.end() || owner_of(found->second) != owner) return nullptr;
+  if (found == ids_.end() || !found->second.seen || owner_of(found->second) != owner)
+    return nullptr;
   return &found->second;
 }
 
@@ -87,7 +87,10 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
   --events_waiting_;
   RdmaId& id = ids_.at(event.counted);
   ++id.events_reported;
-  if (event.type == EventType::connect_request) --id.requests_waiting;
+  if (event.type == EventType::connect_request) {
+    --id.requests_waiting;
+    ids_.at(event.id).seen = true;
+  }
   if (event.group)
     if (const auto group = groups_.find(*event.group); group != groups_.end())
       ++group->second.events_reported;
@@ -181,9 +184,7 @@ Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
   ids_.erase(handle);
   free_handles_.push_back(handle);
   for (const RdmaEvent& event : events)
-    if (event.type == EventType::connect_request)
-      if (const auto request = ids_.find(event.id); request != ids_.end())
-        remove(now, request->second);
+    if (event.type == EventType::connect_request) remove(now, ids_.at(event.id));
   return departure;
 }
 

@@ -140,6 +140,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   if (!made) return connections_.ignore(event.id);
   RdmaId& id = **made;
   id.state = IdState::connecting;
+  id.seen = false;
   id.source = local;
   id.destination = SocketAddress{header.ipv6, header.source, header.source_port, 0};
   id.place = place;

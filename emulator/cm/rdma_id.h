@@ -115,6 +115,8 @@ struct RdmaId {
   IdHandle handle = 0;
   ChannelId channel = 0;
   uint64_t uid = 0;  // 0: a new connection that the program has not accepted yet
+  // False while the connect_request that tells of it waits: until then the program cannot name it.
+  bool seen = true;
   uint16_t port_space = 0;
   uint8_t qp_type = 0;
   IdState state = IdState::idle;

@@ -40,6 +40,25 @@ TEST_CASE("A listener goes with the requests nobody has seen, which are refused"
   hosts.a.expect(EventType::rejected);
 }
 
+TEST_CASE("A connection cannot be named before the program has heard of it") {
+  Hosts hosts;
+  RdmaCm& cm = hosts.b.cm;
+  const IdHandle listener = hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  REQUIRE(cm.ids().size() == 2);
+  const IdHandle unseen = cm.ids().rbegin()->first;
+  REQUIRE(unseen != listener);
+  CHECK(cm.query(kProgram, unseen).error() == ENOENT);
+  CHECK(cm.destroy_id(hosts.now, kProgram, unseen).error() == ENOENT);
+  const ChannelId second = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  CHECK(cm.migrate_id(kProgram, unseen, hosts.b.channel, second).error() == ENOENT);
+  CHECK(cm.migrate_id(kProgram, listener, hosts.b.channel, second)->events_withdrawn == 1);
+  CHECK(cm.next_event(kProgram, second)->id == unseen);
+  CHECK(cm.destroy_id(hosts.now, kProgram, unseen).has_value());
+}
+
 TEST_CASE("An id moves to another channel with its events") {
   Hosts hosts;
   RdmaCm& cm = hosts.a.cm;
