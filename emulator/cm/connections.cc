@@ -140,7 +140,7 @@ std::optional<CommId> Connections::connect(TimeNs now, const Route& route, wire:
   connection.service_id = req.service_id;
   connection.transport = req.transport;
   connection.local_qpn = req.local_qpn;
-  connection.send_psn = req.starting_psn;
+  connection.receive_psn = req.starting_psn;
   connection.path_mtu = req.path_mtu;
   connection.ack_timeout = req.primary.local_ack_timeout;
   connection.retry_count = req.retry_count;
@@ -163,7 +163,7 @@ bool Connections::reply(TimeNs now, CommId id, wire::CmRep rep) {
   connection->local_qpn = rep.local_qpn;
   connection->responder_resources = rep.responder_resources;
   connection->initiator_depth = rep.initiator_depth;
-  rep.starting_psn = connection->send_psn;  // the QP may have been set up with it already
+  rep.starting_psn = connection->receive_psn;  // the QP may have been set up with it already
   connection->state = State::rep_sent;
   send_until_answered(now, *connection, rep);
   return true;

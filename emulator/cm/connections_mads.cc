@@ -81,8 +81,8 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t tid, const wir
   connection.service_id = req.service_id;
   connection.transport = req.transport;
   connection.remote_qpn = req.local_qpn;
-  connection.receive_psn = req.starting_psn;
-  connection.send_psn = wire::Psn(static_cast<uint32_t>(random_.next()));
+  connection.send_psn = req.starting_psn;
+  connection.receive_psn = wire::Psn(static_cast<uint32_t>(random_.next()));
   connection.path_mtu = req.path_mtu;
   connection.ack_timeout = req.primary.local_ack_timeout;
   connection.retry_count = req.retry_count;
@@ -108,7 +108,7 @@ void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::C
     connection->remote_id = rep.local_comm_id;
     connection->remote_guid = rep.local_ca_guid;
     connection->remote_qpn = rep.local_qpn;
-    connection->receive_psn = rep.starting_psn;
+    connection->send_psn = rep.starting_psn;
     connection->responder_resources = rep.initiator_depth;
     connection->initiator_depth = rep.responder_resources;
     connection->rnr_retry_count = rep.rnr_retry_count;

@@ -62,7 +62,7 @@ struct CmReq {
   uint8_t remote_cm_response_timeout = 0;  // 4.096 us * 2^n, as all of the timeouts here
   CmTransport transport = CmTransport::rc;
   bool end_to_end_flow_control = false;
-  Psn starting_psn{};
+  Psn starting_psn{};  // at which whoever gets this message begins to send (12.7, Starting PSN)
   uint8_t local_cm_response_timeout = 0;
   uint8_t retry_count = 0;
   uint16_t pkey = 0;
@@ -83,7 +83,7 @@ struct CmRep {
   uint32_t local_qkey = 0;
   Qpn local_qpn{};
   uint32_t local_eecn = 0;
-  Psn starting_psn{};
+  Psn starting_psn{};  // as in the REQ
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;
   uint8_t target_ack_delay = 0;

@@ -54,6 +54,12 @@ TEST_CASE("A connection: REQ, REP, RTU, and what both sides set their QPs to") {
   CHECK(client_rtr.receive_psn == server_rts.send_psn);
   CHECK(server_rtr.receive_psn == client_rts.send_psn);
   CHECK(before.send_psn == server_rts.send_psn);
+  // Each side tells the other where the other is to begin.
+  wire::CmMessage req, rep;
+  REQUIRE(wire::parse_cm(hosts.sent.at(0), req) == wire::CmParseError::none);
+  REQUIRE(wire::parse_cm(hosts.sent.at(1), rep) == wire::CmParseError::none);
+  CHECK(std::get<wire::CmReq>(req.body).starting_psn.value() == server_rts.send_psn);
+  CHECK(std::get<wire::CmRep>(rep.body).starting_psn.value() == client_rts.send_psn);
   CHECK(client_rtr.max_dest_rd_atomic == 1);
   CHECK(client_rts.max_rd_atomic == 2);
   CHECK(server_rtr.max_dest_rd_atomic == 2);

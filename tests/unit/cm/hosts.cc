@@ -126,6 +126,7 @@ void Hosts::collect(Host& from) {
   OutgoingMad mad;
   while (from.cm.next_mad(mad)) {
     ++mads;
+    sent.push_back(mad.mad);
     const int copies = chance(random_, faults.duplication) ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       if (chance(random_, faults.loss)) continue;

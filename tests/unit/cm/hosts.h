@@ -69,7 +69,8 @@ class Hosts {
   Host b;
   TimeNs now = 0;
   Faults faults;
-  uint64_t mads = 0;  // sent so far
+  uint64_t mads = 0;                 // sent so far
+  std::vector<wire::MadBytes> sent;  // all of them
 
   // Lets `duration` pass: messages arrive, timers run out.
   void run(TimeNs duration = 10 * kMs);
