@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [test] [bench]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench]     (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
-# test: all of these, and what the tests use; bench: what scripts/bench.sh compares with and draws by.
+# interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
+# bench: what scripts/bench.sh compares with and draws by.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
@@ -12,6 +13,7 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)
+interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format fio iproute2 libfabric-bin libopenmpi-dev librdmacm-dev openmpi-bin python3
       python3-pyverbs python3-scapy qperf rdmacm-utils tshark ucx-utils)
 
@@ -28,8 +30,9 @@ for set in "${@:-build run}"; do
       run) wanted+=("${run[@]}") ;;
       fuzz) wanted+=("${fuzz[@]}") ;;
       bench) wanted+=(catch2 "${bench[@]}") ;;
-      test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${test[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, test or bench" ;;
+      interop) wanted+=(catch2 "${interop[@]}") ;;
+      test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test or bench" ;;
     esac
   done
 done

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs the NIC against Linux's Soft RoCE (rdma_rxe), which is in the kernel of a virtual machine (qemu without KVM).
+#
+#   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp] [--list] [--verbose] [--table FILE]
+#
+# All of it takes some 20 minutes on two idle cores, --short two. The first run fetches a kernel and programs (some
+# 100 MB) from the Debian mirror into ~/.cache/rocemu-interop. Exit code 77: it cannot be run here, and says why.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+./scripts/packages.sh build run interop
+cmake --preset release -DBUILD_TESTING=ON > /dev/null
+cmake --build --preset release --target rocemu_bench interop_scenario
+export ROCEMU=$PWD/build/release/bin/rocemu SCENARIO=$PWD/build/release/tests/interop/interop_scenario
+exec tests/interop/run.py "$@"

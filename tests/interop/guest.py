@@ -1,0 +1,167 @@
+"""The virtual machine: qemu's software emulation, Debian's kernel with Soft RoCE on eth0, commands over a control
+link of its own. It keeps nothing between boots."""
+import base64
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+QEMU = "qemu-system-x86_64"
+BOOT_SECONDS = 180
+AGENT_PORT = 7000
+END = re.compile(rb"\x1erc=(\d+)\n")
+
+
+class GuestFailed(Exception):
+    pass
+
+
+class Command:
+    """A command that runs in the guest. Its output is collected while somebody waits for it."""
+
+    def __init__(self, guest, command):
+        self.command = command
+        self._guest = guest
+        self._socket = socket.create_connection(("127.0.0.1", guest.port))
+        self._socket.sendall(base64.b64encode(command.encode()) + b"\n")
+        self._received = b""
+        self._code = None
+
+    def _receive(self, seconds):
+        self._socket.settimeout(max(seconds, 0.001))
+        try:
+            data = self._socket.recv(65536)
+        except TimeoutError:
+            return
+        except ConnectionError:
+            data = b""
+        self._received += data
+        end = END.search(self._received)
+        if end:
+            self._code = int(end[1])
+        elif not data:
+            self._code = 255  # the guest went away
+        if self._code is not None:
+            self._socket.close()
+
+    def output(self):
+        _, _, text = self._received.partition(b"\n")
+        return END.sub(b"", text).decode(errors="replace")
+
+    def code(self):
+        if self._code is None:
+            self._receive(0)
+        return self._code
+
+    def wait(self, seconds):
+        """The exit code, or None when it does not end in time."""
+        deadline = time.monotonic() + seconds
+        while self._code is None and time.monotonic() < deadline:
+            self._receive(deadline - time.monotonic())
+        return self._code
+
+    def stop(self):
+        """Ends its process group, if it still runs."""
+        while self.code() is None and b"\n" not in self._received:
+            self._receive(1)
+        if self._code is None:
+            group = self._received.split(b"\n", 1)[0].decode()
+            self._guest.run(f"kill -TERM -{group}; sleep 0.1; kill -KILL -{group} 2>/dev/null; true")
+            self.wait(10)
+            self._socket.close()
+
+
+class Guest:
+    """Use as a context: entering boots it on the tap, leaving ends it."""
+
+    def __init__(self, image, tap, mtu, ipv4, ipv6):
+        self.image, self.tap, self.mtu = image, tap, mtu
+        self.ipv4, self.ipv6 = ipv4, ipv6
+        self.port = None
+        self.boot_seconds = None
+        self._folder = tempfile.mkdtemp(prefix="rocemu-interop-")
+        self._process = None
+
+    def _text(self, name):
+        try:
+            with open(f"{self._folder}/{name}", encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def __enter__(self):
+        started = time.monotonic()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        # No offloads: a checksum that is left to the device, or a frame of several, is no frame of the wire.
+        link = "virtio-net-pci,netdev=link,mac=52:54:00:77:00:02,romfile=,csum=off,gso=off,guest_csum=off," \
+               "guest_tso4=off,guest_tso6=off,guest_ufo=off"
+        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "512M", "-machine", "q35",
+                   "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                   "-serial", f"file:{self._folder}/console",
+                   "-kernel", self.image / "vmlinuz", "-initrd", self.image / "initrd",
+                   "-append", "console=ttyS0 quiet loglevel=4 rdinit=/sbin/init panic=-1 mitigations=off nokaslr "
+                              f"random.trust_cpu=on interop.mtu={self.mtu} interop.ipv4={self.ipv4} "
+                              f"interop.ipv6={self.ipv6}",
+                   "-netdev", f"tap,id=link,ifname={self.tap},script=no,downscript=no,vnet_hdr=off", "-device", link,
+                   "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:{AGENT_PORT}",
+                   "-device", "virtio-net-pci,netdev=control,mac=52:54:00:cc:00:01,romfile="]
+        with open(f"{self._folder}/qemu", "wb") as log:
+            # A runner that is killed leaves no machine behind.
+            self._process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *map(str, command)],
+                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            self._wait_for_boot(started + BOOT_SECONDS)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.boot_seconds = time.monotonic() - started
+        return self
+
+    def _wait_for_boot(self, deadline):
+        while "INTEROP_READY" not in self._text("console"):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise GuestFailed(f"the guest did not boot: {self._text('qemu')}{self._text('console')[-2000:]}")
+            time.sleep(0.1)
+        while True:
+            try:
+                self.run("true")
+                return
+            except (GuestFailed, OSError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def __exit__(self, *_):
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start(self, command):
+        return Command(self, command)
+
+    def run(self, command, seconds=60):
+        """What it printed. GuestFailed when it did not end well."""
+        running = self.start(command)
+        code = running.wait(seconds)
+        if code != 0:
+            raise GuestFailed(f"'{command}' in the guest: exit code {code}\n{running.output()}")
+        return running.output()
+
+    def push(self, path):
+        """Copies a program to the guest's /usr/local/bin."""
+        target = shlex.quote(f"/usr/local/bin/{os.path.basename(path)}")
+        with open(path, "rb") as file:
+            data = file.read()
+        sending = self.start(f"head -c {len(data)} > {target} && chmod 755 {target}")
+        sending._socket.settimeout(60)
+        sending._socket.sendall(data)
+        if sending.wait(60) != 0:
+            raise GuestFailed(f"{path} could not be copied: {sending.output()}")
