@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable
 
 import lab
+import veth
 
 BANDWIDTH_SIZES = [8, 64, 512, 4096, 16384, 65536, 262144, 1 << 20, 8 << 20]
 LATENCY_SIZES = [8, 64, 512, 4096, 16384, 65536]
@@ -123,6 +124,14 @@ def floor_measurements(build):
 UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
+def qperf_figures(text):
+    found = re.search(r"(bw|latency) += +([0-9.]+) (ns|us|ms|KB|MB|GB)", text)
+    if not found:
+        raise lab.MeasurementFailed(f"qperf printed: {text}")
+    value = float(found[2]) * UNITS[found[3]]
+    return {"gb_per_s": value / 1e9} if found[1] == "bw" else {"typical_us": value}
+
+
 def other_measurements():
     """What a user would have instead, over the loopback interface."""
 
@@ -130,11 +139,7 @@ def other_measurements():
         port = lab.choose_port()
         text = lab.server_and_client(["qperf", "-lp", port],
                                      ["qperf", "-lp", port, "-t", 1, "-m", size, "127.0.0.1", test], port)
-        found = re.search(r"(?:bw|latency) += +([0-9.]+) (ns|us|ms|KB|MB|GB)", text)
-        if not found:
-            raise lab.MeasurementFailed(f"qperf printed: {text}")
-        value = float(found[1]) * UNITS[found[2]]
-        return {"gb_per_s": value / 1e9} if test.endswith("bw") else {"typical_us": value}
+        return qperf_figures(text)
 
     def ucx(test, size, count):
         port = lab.choose_port()
@@ -169,6 +174,43 @@ def other_measurements():
         yield Measurement("libfabric-tcp/pingpong/8", lambda: libfabric(8, 20_000))
 
 
+def veth_measurements(build):
+    """Between two hosts: the NIC by interface and by UDP sockets, the frames alone, and TCP over the same veth."""
+    seconds = 2
+
+    def frames():
+        with veth.Hosts() as hosts:
+            pump = [build.bench / "frame_pump"]
+            text = hosts.pair([*pump, "receive", veth.INTERFACE, seconds + 1],
+                              [*pump, "send", veth.INTERFACE, veth.ADDRESSES[1], veth.ADDRESSES[0], hosts.mac(0),
+                               seconds], None, ready="ready")
+        return {"gb_per_s": float(text.split()[-1])}
+
+    def bandwidth(kind):
+        with veth.Hosts() as hosts, veth.Nics(build, hosts, kind) as nics:
+            row = nics.perftest("ib_write_bw", ["-s", MIB, "-n", iterations(MIB)])
+        return {"gb_per_s": row[3] * MIB / 1e9}
+
+    def latency(kind):
+        with veth.Hosts() as hosts, veth.Nics(build, hosts, kind) as nics:
+            row = nics.perftest("ib_send_lat", ["-s", 8, "-n", 5000])
+        return {"typical_us": row[4], "p99_us": row[7]}
+
+    def tcp(test, size):
+        port = lab.choose_port()
+        with veth.Hosts() as hosts:
+            return qperf_figures(hosts.pair(
+                ["qperf", "-lp", port], ["qperf", "-lp", port, "-t", seconds, "-m", size, veth.ADDRESSES[0], test], port))
+
+    yield Measurement("floor/veth-frames", frames)
+    for kind in ("interface", "udp"):
+        yield Measurement(f"veth-{kind}/ib_write_bw/{MIB}", lambda k=kind: bandwidth(k))
+        yield Measurement(f"veth-{kind}/ib_send_lat/8", lambda k=kind: latency(k))
+    if shutil.which("qperf"):
+        yield Measurement(f"veth-tcp/qperf-bw/{MIB}", lambda: tcp("tcp_bw", MIB))
+        yield Measurement("veth-tcp/qperf-lat/8", lambda: tcp("tcp_lat", 8))
+
+
 def kernel_devices():
     """Linux rxe or siw devices of this machine, if any; see docs/performance.md."""
     for path in sorted(Path("/sys/class/infiniband").glob("*")):
@@ -181,6 +223,7 @@ def all_measurements(nic):
     yield from nic_measurements(nic)
     yield from floor_measurements(nic.build)
     yield from other_measurements()
+    yield from veth_measurements(nic.build)
     for device in kernel_devices():
         yield from verbs_measurements(nic.build, f"kernel-{device}", (device, device), None)
 

@@ -47,6 +47,10 @@ def all_targets(results):
                   scaled(pingpong, 3), "us")
     yield at_least("8 B writes, 1 QP", scaled(median("rocemu/ib_write_bw-1qp/8", "messages_per_s"), 1e-6), 1.5, "M/s")
     yield at_least("8 B writes, 16 QPs", scaled(median("rocemu/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
+    frames = median("floor/veth-frames", "gb_per_s")
+    by_interface = median("veth-interface/ib_write_bw/1048576", "gb_per_s")
+    yield at_least("ib_write_bw over veth: 0.7 of what af_packet moves", by_interface, scaled(frames, 0.7), "GB/s")
+    yield at_least("ib_write_bw over veth: Linux rxe's", by_interface, 1.8, "GB/s")
     yield at_least("20,000 QPs, 64 of them active: 0.9 of one QP's bandwidth",
                    median("rocemu/qps/20000", "gb_per_s"), scaled(median("rocemu/qps/1", "gb_per_s"), 0.9), "GB/s")
     yield at_most("memory of an idle QP beyond its rings", median("rocemu/qps/20000", "bytes_per_qp"), 2048, "bytes")
