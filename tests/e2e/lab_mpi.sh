@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# MPI programs over the hosts of a lab: mpirun on the first starts the others as it would by ssh, they find each other by
+# name and TCP, and talk through UCX over the NICs. Then nothing may be left of the lab.
+#
+#   lab_mpi.sh [--user]     --user: as an ordinary user without any capability (started by root)
+#
+# ROCEMU names the rocemu command to use, MPI_PROGRAMS the folder of tests/e2e/mpi's. Exit code 77: skipped.
+set -euo pipefail
+
+self=$(readlink -f "$0")
+ROCEMU=${ROCEMU:-rocemu}
+export ROCEMU
+
+skip() {
+  echo "SKIP: $*"
+  exit 77
+}
+
+fail() {
+  echo "FAIL $*"
+  exit 1
+}
+
+if [[ ${1:-} == --user ]]; then
+  [[ $(id -u) == 0 ]] || skip "not root: everything runs as an ordinary user already"
+  exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+    --no-new-privs env -u XDG_RUNTIME_DIR HOME=/ "$self"
+fi
+
+command -v mpirun > /dev/null || skip "mpirun is missing (Debian package openmpi-bin)"
+[[ -n ${MPI_PROGRAMS:-} ]] || skip "the MPI programs were not built (Debian package libopenmpi-dev)"
+user=()
+[[ $(id -u) == 0 ]] || user=(--user --map-root-user)
+unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
+
+lab=mpi$$
+scratch=$(mktemp -d)
+trap '"$ROCEMU" lab down --name "$lab" > /dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+# mpirun: AGENT HOST COMMAND...
+cat > "$scratch/agent" << 'AGENT'
+#!/bin/sh
+host=$1
+shift
+exec "$ROCEMU" lab exec "$host" -- sh -c "$*"
+AGENT
+chmod 755 "$scratch/agent"
+
+started=$(date +%s%N)
+"$ROCEMU" lab up --name "$lab" --hosts 4
+echo "up in $((($(date +%s%N) - started) / 1000000)) ms"
+
+# run PROGRAM WORDS: the program prints these words
+run() {
+  local text
+  text=$(timeout 120 "$ROCEMU" lab exec --name "$lab" h1 -- mpirun --allow-run-as-root --host h1,h2,h3,h4 \
+    --mca plm_rsh_agent "$scratch/agent" --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include eth0 \
+    --mca orte_tmpdir_base "$scratch" --mca pml ucx --mca btl '^openib' --mca osc ucx \
+    -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=rocemu0:1 "$MPI_PROGRAMS/$1" 2>&1) ||
+    fail "$1: $text"
+  grep -qxF "$2" <<< "$text" || fail "$1 did not print '$2': $text"
+  echo "PASS $1 over four hosts"
+}
+run ring "40 hops, 40 counted"
+run alltoall "all words right"
+
+"$ROCEMU" lab exec --name "$lab" h2 -- "$ROCEMU" status --json > "$scratch/status"
+grep -q '"tx_payload_bytes": 0,' "$scratch/status" && fail "h2's NIC sent nothing"
+holders=$(cat "/tmp/rocemu-lab-$(id -u)/$lab/pids/"*)
+daemons=$(cat "/tmp/rocemu-lab-$(id -u)/$lab/run/rocemu/"*/pid)
+"$ROCEMU" lab down --name "$lab"
+[[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
+for pid in $holders $daemons; do
+  # A holder that was killed has a moment to go.
+  for ((tries = 0; tries < 50; ++tries)); do
+    [[ -e /proc/$pid ]] && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2> /dev/null || break
+    sleep 0.1
+  done
+  ((tries < 50)) || fail "lab down left process $pid: $(tr '\0' ' ' < "/proc/$pid/cmdline")"
+done
