@@ -53,6 +53,7 @@ void Attachment::open_interface(unsigned number, dpdk_io::FramePool& pool) {
   if (!interface->enabled)
     throw error(spec_, "it is down; bring it up first: ip link set " + spec_.name + " up");
   interface_index_ = interface->index;
+  memberships_.emplace(interface_index_);
   auto wire = std::make_unique<dpdk_io::InterfacePort>(spec_.name, wire::kRoceUdpPort, pool);
   window_packets_ = wire->ring_frames();
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(wire), number, pool);

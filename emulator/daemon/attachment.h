@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dpdk_io/frame_pool.h"
+#include "dpdk_io/group_memberships.h"
 #include "dpdk_io/kernel_network.h"
 #include "dpdk_io/port_spec.h"
 #include "dpdk_io/uplink_port.h"
@@ -25,6 +26,9 @@ class Attachment {
 
   dpdk_io::UplinkPort& port() { return *port_; }
   LearnedAddresses& learned() { return learned_; }
+
+  // Of an interface port; nullptr: groups are nothing to this port.
+  dpdk_io::GroupMemberships* memberships() { return memberships_ ? &*memberships_ : nullptr; }
 
   // How many frames of the largest size the receiving side holds for sure: what a peer of the same
   // kind may have under way without loss.
@@ -52,6 +56,7 @@ class Attachment {
   dpdk_io::PortSpec spec_;
   dpdk_io::KernelNetwork& network_;
   unsigned interface_index_ = 0;  // of an interface port
+  std::optional<dpdk_io::GroupMemberships> memberships_;
   unsigned window_packets_ = 0;
   std::unique_ptr<dpdk_io::UplinkPort> port_;
   LearnedAddresses learned_;

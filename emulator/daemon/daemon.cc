@@ -12,6 +12,7 @@
 #include "dpdk_io/interface_port.h"
 #include "emulator/daemon/address_text.h"
 #include "emulator/daemon/links.h"
+#include "emulator/daemon/port_description.h"
 #include "emulator/transport/environment.h"
 #include "verbs_shim/abi/control.h"
 
@@ -126,6 +127,7 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
 void Daemon::add_device(const device::HcaConfig& config, transport::TransportLimits limits) {
   Attachment* const attachment = attachments_[config.index].get();
   nic_.path_finders.push_back(path_finders_[config.index].get());
+  nic_.memberships.push_back(attachment == nullptr ? nullptr : attachment->memberships());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
     engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back());
@@ -174,10 +176,24 @@ void Daemon::refresh_counters() {
     engine_.post(Task([this] {
       boost::asio::post(io_, [this, snapshot = take_snapshot(nic_)] {
         write_counters(snapshot);
+        leave_groups(snapshot);
         refresh_counters();
       });
     }));
   });
+}
+
+// What a QP is attached to is joined before the program hears of it (session_services.cc); how QPs
+// go is many-fold, so groups are left when they are found to have no QP any more.
+void Daemon::leave_groups(const Snapshot& snapshot) {
+  for (size_t i = 0; i < snapshot.devices.size(); ++i) {
+    dpdk_io::GroupMemberships* const memberships = nic_.memberships_of(static_cast<uint32_t>(i));
+    if (memberships == nullptr || memberships->count() == 0) continue;
+    std::vector<dpdk_io::IpAddress> groups;
+    for (const wire::Gid& group : snapshot.devices[i].groups)
+      groups.push_back(to_ip_address(group));
+    memberships->keep(groups);
+  }
 }
 
 void Daemon::write_counters(const Snapshot& snapshot) {

@@ -44,6 +44,7 @@ class Daemon {
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
   void follow_network();
   void refresh_counters();
+  void leave_groups(const Snapshot& snapshot);
   void write_counters(const Snapshot& snapshot);
 
   // In the order they depend on each other: the engine goes before the io_context its answers are

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/group_memberships.h"
 #include "dpdk_io/linked_port.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/path_finder.h"
@@ -28,8 +29,14 @@ struct Nic {
   // By device; nullptr: on the in-process switch. Empty: all are.
   std::vector<PathFinder*> path_finders{};
 
+  // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
+  std::vector<dpdk_io::GroupMemberships*> memberships{};
+
   PathFinder* path_finder(uint32_t device) const {
     return path_finders.empty() ? nullptr : path_finders[device];
+  }
+  dpdk_io::GroupMemberships* memberships_of(uint32_t device) const {
+    return memberships.empty() ? nullptr : memberships[device];
   }
 };
 

@@ -97,6 +97,7 @@ class Session final : public Connection {
   void close_xrcd(uint32_t xrcd);
   void open_qp(const rocemu_open_qp& message);
   void change_mcast(const rocemu_mcast& message);
+  void join_group(const rocemu_mcast& message);
 
   // session_requests.cc
   void status();

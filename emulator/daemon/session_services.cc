@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "emulator/daemon/port_description.h"
 #include "emulator/daemon/queue_layout.h"
 #include "emulator/daemon/session.h"
 #include "emulator/daemon/shared_work_queues.h"
@@ -172,7 +173,25 @@ void Session::change_mcast(const rocemu_mcast& message) {
         return attach ? hca.attach_multicast(context.id(), qp, group)
                       : hca.detach_multicast(context.id(), qp, group);
       },
-      [this, qp = message.qp](int error) { answer_outcome(error, qp); });
+      [this, message](int error) {
+        if (error == 0 && message.header.op == ROCEMU_OP_ATTACH_MCAST)
+          join_group(message);
+        else
+          answer_outcome(error, message.qp);
+      });
+}
+
+// The machine's network has to send the group here, too.
+void Session::join_group(const rocemu_mcast& message) {
+  dpdk_io::GroupMemberships* const memberships = nic_.memberships_of(device_index_);
+  const int error =
+      memberships == nullptr ? 0 : memberships->join(to_ip_address(to_gid(message.gid)));
+  if (error == 0) return answer_outcome(0, message.qp);
+  on_context(
+      [qp = message.qp, group = to_gid(message.gid)](EngineContext& context) {
+        return context.hca().detach_multicast(context.id(), qp, group);
+      },
+      [this, error, qp = message.qp](int) { answer_outcome(error, qp); });
 }
 
 }  // namespace rocemu::daemon

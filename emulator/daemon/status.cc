@@ -104,8 +104,8 @@ Snapshot take_snapshot(const Nic& nic) {
   if (!nic.ports.empty()) links = report_links(nic.ports);
   for (uint32_t i = 0; i < engine.device_count(); ++i) {
     device::Hca& hca = engine.hca(i);
-    snapshot.devices.push_back(
-        {hca.counts(), hca.endpoint().counters(), engine.port(i).stats(), links[i]});
+    snapshot.devices.push_back({hca.counts(), hca.endpoint().counters(), engine.port(i).stats(),
+                                links[i], hca.endpoint().multicast_groups().groups()});
   }
   snapshot.engine = engine.stats();
   return snapshot;

@@ -17,6 +17,7 @@ struct DeviceSnapshot {
   transport::Counters counters;
   dpdk_io::PortStats port;
   LinkPair links;
+  std::vector<wire::Gid> groups;  // to which QPs are attached
 };
 
 struct Snapshot {

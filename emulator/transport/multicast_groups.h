@@ -37,6 +37,11 @@ class MulticastGroups {
       group = group->second.empty() ? groups_.erase(group) : std::next(group);
     }
   }
+  std::vector<wire::Gid> groups() const {
+    std::vector<wire::Gid> all;
+    for (const auto& [group, members] : groups_) all.push_back(group);
+    return all;
+  }
   size_t group_count() const { return groups_.size(); }
   size_t attachment_count(wire::Qpn qpn) const {
     size_t count = 0;

@@ -36,7 +36,7 @@ lab=test$$
 user=()
 [[ $(id -u) == 0 ]] || user=(--user --map-root-user)
 unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
-for program in ip:iproute2 ib_write_bw:perftest ibv_rc_pingpong:ibverbs-utils; do
+for program in ip:iproute2 ib_write_bw:perftest ibv_rc_pingpong:ibverbs-utils mckey:rdmacm-utils; do
   command -v "${program%%:*}" > /dev/null || skip "${program%%:*} is missing (Debian package ${program##*:})"
 done
 
@@ -66,6 +66,33 @@ pair() {
   rm -f "$log" "$log.client"
 }
 on_listens() { on h1 grep -qE ':4853 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; }
+
+# group ADDRESS GROUP: h1 is a member of a multicast group, h2 sends to it
+group() {
+  local log receiver tries
+  echo "== mckey $2"
+  log=$(mktemp)
+  on h1 mckey -m "$2" -b "$1" > "$log" 2>&1 &
+  receiver=$!
+  joined "$2" || { cat "$log"; fail "h1 has not joined $2"; }
+  on h2 mckey -m "$2" -b "${1%1}2" -s > "$log.client" 2>&1 || { cat "$log.client"; fail "sender to $2"; }
+  wait "$receiver" || { cat "$log"; fail "receiver from $2"; }
+  grep -q 'data transfers complete' "$log" || { cat "$log"; fail "receiver from $2"; }
+  rm -f "$log" "$log.client"
+  for ((tries = 0; tries < 100; ++tries)); do
+    on h1 ip maddress show dev eth0 | grep -qwF "$2" || return 0
+    sleep 0.1
+  done
+  fail "h1 has not left $2"
+}
+joined() {
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    on h1 ip maddress show dev eth0 | grep -qwF "$1" && return 0
+    sleep 0.1
+  done
+  return 1
+}
 
 check_counters() {
   local host text
@@ -117,6 +144,8 @@ hosts() {
   pair h1 ib_send_lat -F -n 100
   check_counters
   if [[ $link == interface ]]; then
+    group 10.99.0.1 239.77.0.1
+    group fd99::1 ff15::77
     check_follows
     pair h1 ib_send_bw -F -n 100
   fi

@@ -1,0 +1,33 @@
+// The multicast groups that this machine is to be sent on one of its interfaces: memberships of
+// kernel sockets, for which the kernel speaks IGMP and MLD and sets the interface's MAC filter. The
+// sockets themselves get nothing. One socket a group, since a socket's memberships are limited
+// (net.ipv4.igmp_max_memberships).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+
+#include "dpdk_io/ip_address.h"
+#include "dpdk_io/unique_fd.h"
+
+namespace rocemu::dpdk_io {
+
+class GroupMemberships {
+ public:
+  static constexpr size_t kMostGroups = 512;
+
+  explicit GroupMemberships(unsigned interface_index) : interface_index_(interface_index) {}
+
+  // 0, also for a group it is in already, or an errno value: ENOBUFS beyond kMostGroups.
+  int join(const IpAddress& group) noexcept;
+  // Leaves every group that is not among these.
+  void keep(std::span<const IpAddress> groups) noexcept;
+  size_t count() const noexcept { return sockets_.size(); }
+
+ private:
+  unsigned interface_index_;
+  std::map<IpAddress, UniqueFd> sockets_;
+};
+
+}  // namespace rocemu::dpdk_io
