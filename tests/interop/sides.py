@@ -71,9 +71,11 @@ class Rxe:
     def ready(self, row):
         if row.listens == "tcp":
             return listens_in(self.guest.run("cat /proc/net/tcp /proc/net/tcp6"), row.tcp_port)
-        if row.listens == "group":
-            return "224" in self.guest.run("rdma resource show qp link rxe0 type UD")
-        return "LISTEN" in self.guest.run("rdma resource show cm_id")
+        if row.listens != "cm":  # what it joins first; it attaches its QP a moment later
+            return row.listens in self.guest.run("ip maddress show dev eth0; sleep 1")
+        # Not the one of a program before, which is on its way out.
+        program = row.server.split()[0][:15]
+        return re.search(rf"state LISTEN .*comm {program}\b", self.guest.run("rdma resource show cm_id")) is not None
 
     def set_mtu(self, mtu):
         self.guest.run(f"ip link set eth0 mtu {mtu}")
@@ -128,8 +130,10 @@ class Rocemu:
                 with open(path, encoding="ascii") as file:
                     table += file.read()
             return listens_in(table, row.tcp_port)
-        management = self.status()["connection_management"]
-        return bool(management["groups" if row.listens == "group" else "listeners"])
+        if row.listens != "cm":
+            done = subprocess.run(["ip", "maddress", "show", "dev", self.tap], stdout=subprocess.PIPE, text=True, check=True)
+            return row.listens in done.stdout
+        return bool(self.status()["connection_management"]["listeners"])
 
     def set_mtu(self, mtu):
         subprocess.run(["ip", "link", "set", self.tap, "mtu", str(mtu)], check=True)
