@@ -70,7 +70,7 @@ def perftests():
         yield perftest(f"ib_{operation}_bw", "-s 65536 -n 100", short=operation == "write")
         yield perftest(f"ib_{operation}_lat", "-s 64 -n 100")
     for operation in ("send", "write", "read"):
-        yield perftest(f"ib_{operation}_bw", "-a -n 20", mtu=SMALL_MTU, ip=6)
+        yield perftest(f"ib_{operation}_bw", "-s 100001 -n 20", mtu=SMALL_MTU, ip=6)
     yield perftest("ib_write_bw", "-s 16384 -n 100 -q 4")
     yield perftest("ib_write_bw", "-s 65536 -n 50 -b")
     yield perftest("ib_send_bw", "-s 16384 -n 50 -b -e")
