@@ -32,6 +32,7 @@ struct Connection {
   ConnectionState state = ConnectionState::closed;
   bool owned = true;    // somebody wants its events
   bool active = false;  // sent the REQ
+  bool asking = false;  // and waits for the answer
   Route route;
   uint32_t remote_id = 0;
   uint64_t remote_guid = 0;  // 0: not known yet

@@ -66,13 +66,13 @@ void Connections::forget_peer(const Connection& connection) {
 }
 
 void Connections::erase(Connection& connection) {
-  set_deadline(connection, kNever);
+  answered(connection);
   forget_peer(connection);
   connections_.erase(connection.id);
 }
 
 void Connections::close(Connection& connection) {
-  set_deadline(connection, kNever);
+  answered(connection);
   forget_peer(connection);
   connection.state = State::closed;
   if (!connection.owned) connections_.erase(connection.id);
@@ -96,7 +96,9 @@ void Connections::start_waiting(TimeNs now, Connection& connection) {
   connection.sends_left = limits_.max_retries;
   connection.longest_wait_ns =
       2 * coded_time_ns(limits_.packet_lifetime) + coded_time_ns(limits_.response_timeout);
-  connection.wait_ns = std::min(limits_.first_wait_ns, connection.longest_wait_ns);
+  connection.wait_ns = limits_.first_wait_ns;
+  if (connection.asking) connection.wait_ns += requests_under_way_ * limits_.wait_per_request_ns;
+  connection.wait_ns = std::min(connection.wait_ns, connection.longest_wait_ns);
   set_deadline(connection, now + connection.wait_ns);
 }
 
@@ -122,7 +124,8 @@ std::optional<CommId> Connections::connect(TimeNs now, const Route& route, wire:
   const auto id = new_id();
   if (!id) return std::nullopt;
   Connection& connection = add(*id, route, State::req_sent);
-  connection.active = true;
+  connection.active = connection.asking = true;
+  ++requests_under_way_;
   connection.transaction_id = transaction_of(route, *id);
 
   req.local_comm_id = *id;
@@ -252,7 +255,8 @@ std::optional<CommId> Connections::ask_service(TimeNs now, const Route& route,
   const auto id = new_id();
   if (!id) return std::nullopt;
   Connection& connection = add(*id, route, State::sidr_req_sent);
-  connection.active = true;
+  connection.active = connection.asking = true;
+  ++requests_under_way_;
   connection.transaction_id = transaction_of(route, *id);
   connection.service_id = req.service_id;
   req.request_id = *id;

@@ -2,7 +2,8 @@
 // REQ, REP, RTU, their end by DREQ, DREP or REJ, datagram services by SIDR. Sans-IO: MADs and time
 // come in as parameters; MADs and events are taken out after each call.
 //
-// A message that wants an answer is repeated: first after `first_wait_ns`, then after twice that
+// A message that wants an answer is repeated: first after `first_wait_ns`, and later when many REQs
+// are under way, which a program answers one after the other; then after twice that
 // time and so on up to the time that the standard gives the peer, `max_retries` times in all. That
 // is sooner than the peer has to answer, so it may get it twice: a peer that has it already says so
 // by MRA. A message about a connection that nobody knows any more is answered so that its sender
@@ -30,6 +31,7 @@ namespace rocemu::cm {
 struct ConnectionLimits {
   size_t max_connections = 65536;  // and TIMEWAITs; beyond, REQs are refused
   TimeNs first_wait_ns = 50'000'000;
+  TimeNs wait_per_request_ns = 250'000;  // more, for each REQ that is not answered yet
   uint8_t max_retries = 15;
   // What is told the peer, and what is assumed of it.
   uint8_t response_timeout = 20;  // 4.3 s
@@ -131,7 +133,14 @@ class Connections {
     start_waiting(now, connection);
   }
   void start_waiting(TimeNs now, Connection& connection);
-  void answered(Connection& connection) { set_deadline(connection, kNever); }
+  void answered(Connection& connection) {
+    set_deadline(connection, kNever);
+    stop_asking(connection);
+  }
+  void stop_asking(Connection& connection) {
+    if (connection.asking) --requests_under_way_;
+    connection.asking = false;
+  }
   void set_deadline(Connection& connection, TimeNs at);
   void give_up(TimeNs now, Connection& connection);
   void send_dreq(TimeNs now, Connection& connection);
@@ -148,6 +157,7 @@ class Connections {
   std::map<RemoteKey, CommId> by_remote_qpn_;  // those that are not over
   std::map<std::pair<wire::Gid, uint32_t>, CommId> by_sidr_request_;
   std::set<std::pair<TimeNs, CommId>> deadlines_;
+  uint32_t requests_under_way_ = 0;  // REQs of ours without an answer
   std::deque<OutgoingMad> mads_;
   std::deque<ConnectionEvent> events_;
 };

@@ -1,5 +1,6 @@
 #include "emulator/daemon/cm_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <utility>
@@ -9,6 +10,9 @@
 
 namespace rocemu::daemon {
 namespace {
+
+// Deadlines of many connections that follow each other closely are met together.
+constexpr cm::TimeNs kShortestWaitNs = 1'000'000;
 
 std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& devices,
                                          const std::vector<PathFinder*>& path_finders) {
@@ -57,7 +61,8 @@ void CmService::wait_until(cm::TimeNs deadline) {
   if (deadline >= waiting_until_) return;
   waiting_until_ = deadline;
   const cm::TimeNs now = now_ns();
-  timer_.expires_after(std::chrono::nanoseconds(deadline > now ? deadline - now : 0));
+  const cm::TimeNs wait = std::max(deadline > now ? deadline - now : 0, kShortestWaitNs);
+  timer_.expires_after(std::chrono::nanoseconds(wait));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     waiting_until_ = cm::kNever;
