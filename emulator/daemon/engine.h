@@ -5,6 +5,10 @@
 // done from the data path's point of view. When there is nothing to do it sleeps as idle_policy.h
 // says.
 //
+// While it sleeps, a thread that has a command for it runs the turn itself (turn_token.h): that is
+// a function call where waking the engine, and being woken by it, takes two changes of threads. So
+// "the engine thread" here and elsewhere means: in a turn.
+//
 // Going to sleep (rings.h): it shows `sleeping` in the engine page and then looks once more at all
 // that could have come. A program does it the other way round: doorbell, full fence, look at
 // `sleeping`. So one of the two sees the other.
@@ -24,6 +28,7 @@
 #include "emulator/daemon/frame_port.h"
 #include "emulator/daemon/idle_policy.h"
 #include "emulator/daemon/shared_memory.h"
+#include "emulator/daemon/turn_token.h"
 #include "emulator/daemon/wake_set.h"
 #include "emulator/device/hca.h"
 #include "verbs_shim/abi/rings.h"
@@ -34,6 +39,7 @@ struct EngineStats {
   uint64_t turns = 0;
   uint64_t busy_turns = 0;
   uint64_t commands = 0;
+  uint64_t borrowed_turns = 0;  // by other threads, while the engine slept
   uint64_t yields = 0;
   uint64_t sleeps = 0;
   uint64_t block_modes = 0;  // how often somebody was found to hog the core
@@ -56,7 +62,7 @@ class Engine {
   // All commands posted so far are run, then every context is closed, then the thread ends.
   void stop();
 
-  // Any thread.
+  // Any thread. The task may run before this returns.
   void post(Task task);
   WakeSet& wake_set() { return wake_set_; }
   int engine_page_fd() const { return engine_page_fd_.get(); }
@@ -85,14 +91,16 @@ class Engine {
   };
 
   void run();
+  bool timed_turn();
   bool turn();
+  void borrow_turns();
   bool ring_doorbells();
   bool run_device(Device& device);
   void idle();
   void yield();
   void sleep();
   bool anything_to_do() const;
-  transport::TimeNs sleep_limit_ns() const;
+  transport::TimeNs wake_up_time() const;
   void flush_capture();
 
   dpdk_io::FramePool& pool_;
@@ -104,12 +112,14 @@ class Engine {
   UniqueFd engine_page_fd_;
   WakeSet wake_set_;
   WakeFd command_wake_;
+  TurnToken token_;  // guards all but the wake-ups, the commands and the page's `sleeping`
   CommandQueue commands_;
   EngineClock clock_;
   IdlePolicy idle_policy_;
   EngineStats stats_;
   uint64_t flushed_frames_ = 0;
   transport::TimeNs next_flush_ns_ = 0;
+  transport::TimeNs sleeps_until_ns_ = 0;
   bool stopping_ = false;
   std::thread thread_;
 };

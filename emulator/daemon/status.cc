@@ -74,9 +74,13 @@ ordered_json describe(const LinkPair& links) {
 }
 
 ordered_json describe(const EngineStats& engine) {
-  return {{"turns", engine.turns},       {"busy_turns", engine.busy_turns},
-          {"commands", engine.commands}, {"yields", engine.yields},
-          {"sleeps", engine.sleeps},     {"block_modes", engine.block_modes}};
+  return {{"turns", engine.turns},
+          {"busy_turns", engine.busy_turns},
+          {"commands", engine.commands},
+          {"yields", engine.yields},
+          {"sleeps", engine.sleeps},
+          {"block_modes", engine.block_modes},
+          {"borrowed_turns", engine.borrowed_turns}};
 }
 
 ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot) {
