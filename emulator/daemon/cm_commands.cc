@@ -15,7 +15,6 @@ namespace {
 // librdmacm sends connect and accept without `ece` when it is older than that.
 constexpr size_t kConnectMinBytes = offsetof(rdma_ucm_connect, ece);
 constexpr size_t kAcceptMinBytes = offsetof(rdma_ucm_accept, ece);
-constexpr size_t kEventMinBytes = offsetof(rdma_ucm_event_resp, reserved);
 
 // The same for all commands of one call.
 struct Call {
@@ -142,14 +141,6 @@ int init_qp_attr(const Call& call) {
   return call.write(describe_setup(*setup));
 }
 
-int get_event(const Call& call) {
-  // Before the event is gone.
-  if (call.command.out_bytes < kEventMinBytes) return ENOSPC;
-  const auto event = call.cm.next_event(call.owner, call.command.channel);
-  if (!event) return event.error();
-  return call.write(describe_event(*event), kEventMinBytes);
-}
-
 int set_option(const Call& call) {
   rdma_ucm_set_option in;
   if (!call.read(in)) return EINVAL;
@@ -220,8 +211,6 @@ int run_cm_command(cm::RdmaCm& cm, cm::TimeNs now, cm::OwnerId owner,
       return disconnect(call);
     case RDMA_USER_CM_CMD_INIT_QP_ATTR:
       return init_qp_attr(call);
-    case RDMA_USER_CM_CMD_GET_EVENT:
-      return get_event(call);
     case RDMA_USER_CM_CMD_SET_OPTION:
       return set_option(call);
     case RDMA_USER_CM_CMD_NOTIFY:

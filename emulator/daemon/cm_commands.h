@@ -1,4 +1,5 @@
-// The commands of the kernel's rdma_ucm (rdma/rdma_user_cm.h, ABI version 4), served by cm::RdmaCm.
+// The commands of the kernel's rdma_ucm (rdma/rdma_user_cm.h, ABI version 4), served by cm::RdmaCm:
+// all but GET_EVENT (cm_events.h).
 #pragma once
 
 #include "emulator/cm/rdma_cm.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "emulator/daemon/cm_commands.h"
+#include "emulator/daemon/cm_events.h"
 #include "emulator/daemon/event_pipe.h"
 
 namespace rocemu::daemon {
@@ -70,6 +71,8 @@ bool CmConversation::on_request(ReceivedMessage& message, const Reply& reply) {
       return close_channel(message, reply);
     case ROCEMU_OP_CM_COMMAND:
       return command(message, reply);
+    case ROCEMU_OP_CM_NEXT_EVENT:
+      return next_event(message, reply);
     default:
       return false;
   }
@@ -117,6 +120,18 @@ bool CmConversation::command(ReceivedMessage& message, const Reply& reply) {
     answer(reply, request->header, body, 0);
   }
   service_.settle();
+  return true;
+}
+
+bool CmConversation::next_event(ReceivedMessage& message, const Reply& reply) {
+  const auto request = read_as<rocemu_cm_channel>(message);
+  if (!request) return false;
+  rocemu_cm_event body{};
+  if (const int status = take_event(service_.cm(), owner_, request->channel, body)) {
+    refuse(reply, request->header, status);
+  } else {
+    answer(reply, request->header, body, 0);
+  }
   return true;
 }
 

@@ -28,6 +28,7 @@ class CmConversation {
   bool open_channel(ReceivedMessage& message, const Reply& reply);
   bool close_channel(ReceivedMessage& message, const Reply& reply);
   bool command(ReceivedMessage& message, const Reply& reply);
+  bool next_event(ReceivedMessage& message, const Reply& reply);
 
   CmService& service_;
   cm::OwnerId owner_;

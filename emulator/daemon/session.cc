@@ -32,7 +32,9 @@ void Session::dispatch(const Request& request, ReceivedMessage& message) {
   }
   if (request.error != 0) return refuse(request.error);
   const bool takes_fd = request_.op == ROCEMU_OP_CREATE_CHANNEL;
-  const bool may_take_fd = request_.op == ROCEMU_OP_OPEN_XRCD && message.fd_count <= 1;
+  const bool may_take_fd =
+      (request_.op == ROCEMU_OP_OPEN_XRCD || request_.op == ROCEMU_OP_CREATE_CQ) &&
+      message.fd_count <= 1;
   if (message.fd_count != (takes_fd ? 1 : 0) && !may_take_fd) return refuse(EINVAL);
   if (kind_ == Kind::control) return dispatch_control(request);
   dispatch_context(request, message);
@@ -111,7 +113,7 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
     case ROCEMU_OP_DESTROY_CHANNEL:
       return destroy_channel(handle);
     case ROCEMU_OP_CREATE_CQ:
-      return create_cq(std::get<rocemu_create_cq>(request.body));
+      return create_cq(std::get<rocemu_create_cq>(request.body), message);
     case ROCEMU_OP_DESTROY_CQ:
       return destroy_cq(handle);
     case ROCEMU_OP_CREATE_QP:

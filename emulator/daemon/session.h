@@ -6,7 +6,7 @@
 // under way is first let return, since it may be the one that makes the context.
 #pragma once
 
-#include <boost/asio/post.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <cerrno>
 #include <functional>
 #include <memory>
@@ -58,7 +58,7 @@ class Session final : public Connection {
   void dereg_mr(uint32_t mr);
   void create_channel(ReceivedMessage& received);
   void destroy_channel(uint32_t channel);
-  void create_cq(const rocemu_create_cq& message);
+  void create_cq(const rocemu_create_cq& message, ReceivedMessage& received);
   void destroy_cq(uint32_t cq);
   void create_qp(const rocemu_create_qp& message);
   void modify_qp(const rocemu_modify_qp& message);
@@ -125,7 +125,7 @@ class Session final : public Connection {
   template <class Next>
   void with_path(const device::AhAttr& ah, Next next);
 
-  // Runs work() on the engine thread, then done(result) here.
+  // Runs work() on the engine thread, then done(result) here; perhaps before it returns.
   template <class Work, class Done>
   void on_engine(Work work, Done done);
   // Runs work(EngineContext&) there, and done(result) here unless the connection ended meanwhile.
@@ -190,8 +190,8 @@ void Session::on_engine(Work work, Done done) {
   nic_.engine.post(Task([self, work = std::move(work), done = std::move(done)]() mutable {
     auto result = work();
     boost::asio::io_context& home = self->io();
-    boost::asio::post(home, [self = std::move(self), done = std::move(done),
-                             result = std::move(result)]() mutable {
+    boost::asio::dispatch(home, [self = std::move(self), done = std::move(done),
+                                 result = std::move(result)]() mutable {
       self->guarded([&] { done(std::move(result)); });
       self->call_under_way_ = false;
       if (self->ended()) self->finish();

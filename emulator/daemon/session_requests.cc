@@ -14,6 +14,31 @@
 #include "emulator/daemon/status.h"
 
 namespace rocemu::daemon {
+namespace {
+
+struct CqOnChannel {
+  device::Handle cq;
+  device::Handle channel;  // 0: none
+};
+
+// With a channel of its own when there is a pipe.
+device::Result<CqOnChannel> create_cq_on(EngineContext& context, device::CqSpec spec,
+                                         std::unique_ptr<EventPipe> pipe,
+                                         std::unique_ptr<SharedCompletionRing> ring) {
+  device::Hca& hca = context.hca();
+  const bool own_channel = pipe != nullptr;
+  if (own_channel) {
+    const auto channel = hca.create_channel(context.id(), std::move(pipe));
+    if (!channel) return tl::unexpected(channel.error());
+    spec.channel = *channel;
+  }
+  const auto cq = hca.create_cq(context.id(), spec, std::move(ring));
+  if (cq) return CqOnChannel{*cq, spec.channel};
+  if (own_channel) hca.destroy_channel(context.id(), spec.channel);
+  return tl::unexpected(cq.error());
+}
+
+}  // namespace
 
 void Session::query_device() { answer(describe_device(config())); }
 
@@ -63,9 +88,15 @@ void Session::destroy_channel(uint32_t channel) {
       [this, channel](int error) { answer_outcome(error, channel); });
 }
 
-void Session::create_cq(const rocemu_create_cq& message) {
+void Session::create_cq(const rocemu_create_cq& message, ReceivedMessage& received) {
   const device::CqSpec spec = to_cq_spec(message);
   if (const int error = device::check_cq(config().limits, spec)) return refuse(error);
+  std::unique_ptr<EventPipe> pipe;
+  if (received.fd_count == 1) {
+    auto opened = EventPipe::open(received.fds[0]);
+    if (!opened || spec.channel != 0) return refuse(opened ? EINVAL : opened.error());
+    pipe = std::move(*opened);
+  }
   const uint32_t entries = cq_entries(spec.cqe);
   SharedMemory memory("rocemu-cq", cq_memory_bytes(entries));
   rocemu_create_cq_reply body{};
@@ -75,12 +106,13 @@ void Session::create_cq(const rocemu_create_cq& message) {
   auto ring =
       std::make_unique<SharedCompletionRing>(std::move(memory), entries, nic_.engine.clock());
   on_context(
-      [spec, ring = std::move(ring)](EngineContext& context) mutable {
-        return context.hca().create_cq(context.id(), spec, std::move(ring));
+      [spec, pipe = std::move(pipe), ring = std::move(ring)](EngineContext& context) mutable {
+        return create_cq_on(context, spec, std::move(pipe), std::move(ring));
       },
-      [this, body, fd = std::move(fd)](device::Result<device::Handle> cq) mutable {
-        if (!cq) return refuse(cq.error());
-        body.cq = *cq;
+      [this, body, fd = std::move(fd)](device::Result<CqOnChannel> created) mutable {
+        if (!created) return refuse(created.error());
+        body.cq = created->cq;
+        body.channel = created->channel;
         answer(body, std::array{fd.get()});
       });
 }

@@ -8,8 +8,7 @@
  * A channel is one opened /dev/infiniband/rdma_cm. Its file is the read end of a pipe that the
  * program makes; rocemud writes one byte for each event that it queues, so that poll, epoll and
  * O_NONBLOCK work on it as they are. The program reads one byte for each event it gets by
- * RDMA_USER_CM_CMD_GET_EVENT, which never waits (EAGAIN), and as many as a reply says were
- * withdrawn.
+ * CM_NEXT_EVENT, which never waits (EAGAIN), and as many as a reply says were withdrawn.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_CM_H
 #define ROCEMU_VERBS_SHIM_ABI_CM_H
@@ -25,15 +24,20 @@ extern "C" {
 #define ROCEMU_CM_SERVICE 0xfffffffeu
 
 enum {
-  ROCEMU_CM_IN_MAX = 512,    /* bytes of a command behind its rdma_ucm_cmd_hdr */
-  ROCEMU_CM_OUT_MAX = 512,   /* bytes of an answer */
-  ROCEMU_CM_OPTION_MAX = 64, /* bytes of an option's value */
+  ROCEMU_CM_IN_MAX = 512,      /* bytes of a command behind its rdma_ucm_cmd_hdr */
+  ROCEMU_CM_OUT_MAX = 512,     /* bytes of an answer */
+  ROCEMU_CM_OPTION_MAX = 64,   /* bytes of an option's value */
+  ROCEMU_CM_EVENT_BYTES = 336, /* struct rdma_ucm_event_resp */
+  ROCEMU_CM_ROUTE_BYTES = 208, /* struct rdma_ucm_query_route_resp */
+  ROCEMU_CM_SETUP_BYTES = 144, /* struct ib_uverbs_qp_attr */
+  ROCEMU_CM_SETUPS = 3,        /* for INIT, RTR and RTS */
 };
 
 enum rocemu_cm_op {
   ROCEMU_OP_CM_OPEN_CHANNEL = 48,
   ROCEMU_OP_CM_CLOSE_CHANNEL = 49,
   ROCEMU_OP_CM_COMMAND = 50,
+  ROCEMU_OP_CM_NEXT_EVENT = 51,
 };
 
 /* ---- CM_OPEN_CHANNEL ---- request: a header and one descriptor, the pipe's write end; reply:
@@ -46,9 +50,29 @@ struct rocemu_cm_channel {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_channel, 32);
 
-/* ---- CM_COMMAND ---- pointers and descriptors in `in` are not followed: the value of SET_OPTION
- * is in `option`, the channel of MIGRATE_ID's descriptor in `other_channel`. The status is the
- * errno that write(2) is to fail with. */
+/* What librdmacm asks for behind most events, in advance: the answers to QUERY_ROUTE and
+ * INIT_QP_ATTR about an id. They hold until the program's next other command about the id, or event
+ * of it. Bit 0 of `given` is the route's, bit N that of the set-up for enum ibv_qp_state N. */
+struct rocemu_cm_answers {
+  uint32_t id;
+  uint32_t given;
+  uint8_t route[ROCEMU_CM_ROUTE_BYTES];
+  uint8_t setups[ROCEMU_CM_SETUPS][ROCEMU_CM_SETUP_BYTES];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_answers, 648);
+
+/* ---- CM_NEXT_EVENT ---- request: rocemu_cm_channel; reply: this. RDMA_USER_CM_CMD_GET_EVENT.
+ * EAGAIN there is none, EBADF no such channel. */
+struct rocemu_cm_event {
+  struct rocemu_header header;
+  uint8_t event[ROCEMU_CM_EVENT_BYTES];
+  struct rocemu_cm_answers answers;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_event, 1008);
+
+/* ---- CM_COMMAND ---- all but GET_EVENT. Pointers and descriptors in `in` are not followed: the
+ * value of SET_OPTION is in `option`, the channel of MIGRATE_ID's descriptor in `other_channel`.
+ * The status is the errno that write(2) is to fail with. */
 struct rocemu_cm_command {
   struct rocemu_header header;
   uint32_t channel;

@@ -224,8 +224,10 @@ struct rocemu_create_channel {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_channel, 24);
 
-/* ---- CREATE_CQ ---- reply: rocemu_create_cq_reply with one descriptor, the CQ's memfd (rings.h).
- * EINVAL cqe 0 or over max_cqe, unknown channel, comp_vector out of range. */
+/* ---- CREATE_CQ ---- with a descriptor as of CREATE_CHANNEL the CQ gets a channel of its own,
+ * which the reply names. reply: rocemu_create_cq_reply with one descriptor, the CQ's memfd
+ * (rings.h). EINVAL cqe 0 or over max_cqe, unknown channel, comp_vector out of range, both a
+ * channel and a descriptor; ENOMEM. */
 struct rocemu_create_cq {
   struct rocemu_header header;
   uint32_t cqe;     /* completions it must hold */
@@ -241,8 +243,10 @@ struct rocemu_create_cq_reply {
   uint32_t cq;
   uint32_t entries;      /* of the ring: a power of two, at least cqe */
   uint64_t memory_bytes; /* of the memfd */
+  uint32_t channel;      /* the CQ's, or 0 */
+  uint32_t reserved;
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq_reply, 40);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq_reply, 48);
 
 /* ---- DESTROY_CQ ---- request: rocemu_handle_message; EBUSY while a QP uses it. The reply says how
  * many events about this CQ were ever written to its channel and to the async pipe, so that the

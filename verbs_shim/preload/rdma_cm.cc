@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "verbs_shim/preload/fd_table.h"
 #include "verbs_shim/preload/nic_connection.h"
+#include "verbs_shim/preload/rdma_cm_answers.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
@@ -42,6 +42,7 @@ void before_fork() { pthread_mutex_lock(&mutex); }
 void after_fork() { pthread_mutex_unlock(&mutex); }
 void in_child() {
   forget_nic_connection();
+  forget_all_answers();
   pthread_mutex_unlock(&mutex);
 }
 
@@ -83,17 +84,6 @@ CmChannel* find_channel(int fd) {
   FdEntry* entry = find_entry(fd);
   if (entry == nullptr || entry->watch.load(std::memory_order_acquire) != &kWatch) return nullptr;
   return static_cast<CmChannel*>(entry->context);
-}
-
-// There can be fewer when the program has made the pipe smaller than its events need.
-void take_tokens(const CmChannel& channel, uint32_t count) {
-  char bytes[64];
-  pollfd readable = {channel.fd, POLLIN, 0};
-  while (count > 0 && poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0) {
-    const ssize_t got = read(channel.fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
-    if (got <= 0) return;
-    count -= static_cast<uint32_t>(got);
-  }
 }
 
 int open_rdma_cm(int flags, dev_t cdev) {

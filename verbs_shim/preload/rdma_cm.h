@@ -26,6 +26,10 @@ struct CmChannel {
 // rdma_cm_commands.cc: write(2) on a channel.
 ssize_t run_command(CmChannel& channel, const void* data, size_t bytes);
 
+// rdma_cm_events.cc: RDMA_USER_CM_CMD_GET_EVENT, which waits unless the channel is O_NONBLOCK. 0 or
+// an errno.
+int next_event(CmChannel& channel, rocemu_cm_event& event);
+
 // The channel of a descriptor, or null.
 CmChannel* find_channel(int fd);
 

@@ -1,45 +1,78 @@
 // The commands of rdma/rdma_user_cm.h, handed on to rocemud. What stands in this process alone is
 // brought to it or from it here: where the answer goes, an option's value, another channel's
-// descriptor, and waiting for events.
+// descriptor, and what rocemud has answered before it is asked.
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <rdma/rdma_user_cm.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm.h"
+#include "verbs_shim/preload/rdma_cm_answers.h"
 
 namespace rocemu::preload {
 namespace {
 
-// Where in the command (behind its header) the address of the answer stands; -1 for those without.
-int response_offset(uint32_t command) {
+// Where in a command, behind its header, the address of the answer stands, and the id it is about;
+// -1 for those without.
+struct Layout {
+  int response;
+  int id;
+};
+
+#define WITH_BOTH(type) \
+  { offsetof(type, response), offsetof(type, id) }
+#define WITH_ID(type) \
+  { -1, offsetof(type, id) }
+
+Layout layout_of(uint32_t command) {
   switch (command) {
     case RDMA_USER_CM_CMD_CREATE_ID:
-      return offsetof(rdma_ucm_create_id, response);
-    case RDMA_USER_CM_CMD_DESTROY_ID:
+      return {offsetof(rdma_ucm_create_id, response), -1};
     case RDMA_USER_CM_CMD_LEAVE_MCAST:
-      return offsetof(rdma_ucm_destroy_id, response);
+      return {offsetof(rdma_ucm_destroy_id, response), -1};
+    case RDMA_USER_CM_CMD_GET_EVENT:
+      return {offsetof(rdma_ucm_get_event, response), -1};
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+      return WITH_BOTH(rdma_ucm_destroy_id);
     case RDMA_USER_CM_CMD_QUERY_ROUTE:
     case RDMA_USER_CM_CMD_QUERY:
-      return offsetof(rdma_ucm_query, response);
+      return WITH_BOTH(rdma_ucm_query);
     case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-      return offsetof(rdma_ucm_init_qp_attr, response);
-    case RDMA_USER_CM_CMD_GET_EVENT:
-      return offsetof(rdma_ucm_get_event, response);
+      return WITH_BOTH(rdma_ucm_init_qp_attr);
     case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-      return offsetof(rdma_ucm_join_ip_mcast, response);
+      return WITH_BOTH(rdma_ucm_join_ip_mcast);
     case RDMA_USER_CM_CMD_JOIN_MCAST:
-      return offsetof(rdma_ucm_join_mcast, response);
+      return WITH_BOTH(rdma_ucm_join_mcast);
     case RDMA_USER_CM_CMD_MIGRATE_ID:
-      return offsetof(rdma_ucm_migrate_id, response);
+      return WITH_BOTH(rdma_ucm_migrate_id);
+    case RDMA_USER_CM_CMD_BIND_IP:
+      return WITH_ID(rdma_ucm_bind_ip);
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+      return WITH_ID(rdma_ucm_resolve_ip);
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+      return WITH_ID(rdma_ucm_resolve_route);
+    case RDMA_USER_CM_CMD_CONNECT:
+      return WITH_ID(rdma_ucm_connect);
+    case RDMA_USER_CM_CMD_LISTEN:
+      return WITH_ID(rdma_ucm_listen);
+    case RDMA_USER_CM_CMD_ACCEPT:
+      return WITH_ID(rdma_ucm_accept);
+    case RDMA_USER_CM_CMD_REJECT:
+      return WITH_ID(rdma_ucm_reject);
+    case RDMA_USER_CM_CMD_DISCONNECT:
+      return WITH_ID(rdma_ucm_disconnect);
+    case RDMA_USER_CM_CMD_SET_OPTION:
+      return WITH_ID(rdma_ucm_set_option);
+    case RDMA_USER_CM_CMD_NOTIFY:
+      return WITH_ID(rdma_ucm_notify);
     default:
-      return -1;
+      return {-1, -1};
   }
 }
+
+#undef WITH_BOTH
+#undef WITH_ID
 
 // The value of SET_OPTION; 0 or an errno.
 int take_option(rocemu_cm_command& request) {
@@ -63,89 +96,116 @@ CmChannel* take_channel(rocemu_cm_command& request) {
   return from;
 }
 
-bool nonblocking(const CmChannel& channel) {
-  const int flags = fcntl(channel.fd, F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+// From what is known already: false when it has to be asked for.
+bool answer_from_memory(const rocemu_cm_command& request, uint32_t id, rocemu_cm_reply& reply) {
+  const rocemu_cm_answers* known = find_answers(id);
+  if (known == nullptr) return false;
+  if (request.command == RDMA_USER_CM_CMD_QUERY_ROUTE) {
+    if (request.out_bytes < sizeof(known->route) || (known->given & 1) == 0) return false;
+    reply.out_bytes = sizeof(known->route);
+    memcpy(reply.out, known->route, sizeof(known->route));
+    return true;
+  }
+  rdma_ucm_init_qp_attr wanted;
+  if (request.in_bytes < sizeof(wanted)) return false;
+  memcpy(&wanted, request.in, sizeof(wanted));
+  const uint32_t state = wanted.qp_state;
+  if (state < 1 || state > ROCEMU_CM_SETUPS || (known->given & 1u << state) == 0) return false;
+  if (request.out_bytes < sizeof(known->setups[0])) return false;
+  reply.out_bytes = sizeof(known->setups[0]);
+  memcpy(reply.out, known->setups[state - 1], sizeof(known->setups[0]));
+  return true;
 }
 
-// Waits until the channel has an event, as its O_NONBLOCK says: 0 or an errno.
-int wait_for_event(const CmChannel& channel) {
-  pollfd readable = {channel.fd, POLLIN, 0};
-  const int ready = poll(&readable, 1, nonblocking(channel) ? 0 : -1);
-  if (ready < 0) return errno;
-  if (ready == 0) return EAGAIN;
-  return (readable.revents & POLLIN) != 0 ? 0 : EIO;
-}
-
-int call(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
-  const bool is_event = request.command == RDMA_USER_CM_CMD_GET_EVENT;
-  const bool migrates = request.command == RDMA_USER_CM_CMD_MIGRATE_ID;
+int ask(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
+  CmChannel* from = &channel;
   CmLock lock;
-  CmChannel* from = migrates ? take_channel(request) : &channel;
+  if (const int offset = layout_of(request.command).id; offset >= 0) {
+    uint32_t id;
+    if (request.in_bytes < static_cast<size_t>(offset) + sizeof(id)) return EINVAL;
+    memcpy(&id, request.in + offset, sizeof(id));
+    if (request.command == RDMA_USER_CM_CMD_QUERY_ROUTE ||
+        request.command == RDMA_USER_CM_CMD_INIT_QP_ATTR) {
+      if (answer_from_memory(request, id, reply)) return 0;
+    } else {
+      forget_answers(id);
+    }
+  }
+  if (request.command == RDMA_USER_CM_CMD_MIGRATE_ID) from = take_channel(request);
   if (from == nullptr) return EINVAL;
   const int error = call_nic(&request.header, &reply.header, sizeof(reply));
-  if (error == 0) take_tokens(*from, is_event ? 1 : reply.withdrawn);
+  if (error == 0) take_tokens(*from, reply.withdrawn);
   return error;
 }
 
-// Another thread may be quicker than this one: then it waits for the next event. When one closes
-// the channel meanwhile, this one waits on, as it does in the kernel, whose file lives while it is
-// used.
-int get_event(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
-  const uint32_t closed = channel.closed;
-  for (;;) {
-    int error = wait_for_event(channel);
-    if (channel.closed != closed) {
-      pause();
-      return EINTR;
-    }
-    if (error == 0) error = call(channel, request, reply);
-    if (error != EAGAIN || nonblocking(channel)) return error;
-  }
+ssize_t fail(int error) {
+  errno = error;
+  return -1;
 }
 
-int run(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
-  if (request.command == RDMA_USER_CM_CMD_GET_EVENT) return get_event(channel, request, reply);
-  if (request.command == RDMA_USER_CM_CMD_SET_OPTION) {
+// What a write(2) carries: its header, and the bytes behind that.
+struct Command {
+  rdma_ucm_cmd_hdr header;
+  const uint8_t* in;
+
+  // Where the answer goes: 0 for commands without one. False when it is too short to say.
+  bool response(uint64_t& address) const {
+    const int offset = layout_of(header.cmd).response;
+    address = 0;
+    if (offset < 0) return true;
+    if (header.in < static_cast<size_t>(offset) + sizeof(address)) return false;
+    memcpy(&address, in + offset, sizeof(address));
+    return true;
+  }
+};
+
+int get_event(CmChannel& channel, const Command& command, uint64_t response) {
+  // Before the event is gone.
+  if (command.header.out < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
+  rocemu_cm_event reply;
+  static_assert(sizeof(reply.event) == sizeof(rdma_ucm_event_resp));
+  if (const int error = next_event(channel, reply)) return error;
+  const size_t bytes =
+      command.header.out < sizeof(reply.event) ? command.header.out : sizeof(reply.event);
+  memcpy(reinterpret_cast<void*>(response), reply.event, bytes);
+  return 0;
+}
+
+int run(CmChannel& channel, const Command& command, uint64_t response) {
+  rocemu_cm_command request = {};
+  request.header.op = ROCEMU_OP_CM_COMMAND;
+  request.header.length = sizeof(request);
+  request.channel = channel.number;
+  request.command = command.header.cmd;
+  request.in_bytes = command.header.in;
+  request.out_bytes = command.header.out;
+  memcpy(request.in, command.in, command.header.in);
+  if (command.header.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
     if (const int error = take_option(request)) return error;
   }
-  return call(channel, request, reply);
+  rocemu_cm_reply reply;
+  if (const int error = ask(channel, request, reply)) return error;
+  if (reply.out_bytes <= command.header.out && reply.out_bytes <= sizeof(reply.out)) {
+    memcpy(reinterpret_cast<void*>(response), reply.out, reply.out_bytes);
+  }
+  return 0;
 }
 
 }  // namespace
 
 ssize_t run_command(CmChannel& channel, const void* data, size_t bytes) {
-  rdma_ucm_cmd_hdr header;
-  rocemu_cm_command request;
-  const auto fail = [](int error) {
-    errno = error;
-    return -1;
-  };
-  if (bytes < sizeof(header)) return fail(EINVAL);
-  memcpy(&header, data, sizeof(header));
-  if (header.in > bytes - sizeof(header)) return fail(EINVAL);
-  if (header.in > sizeof(request.in)) return fail(EINVAL);
-  memset(&request, 0, sizeof(request));
-  request.header.op = ROCEMU_OP_CM_COMMAND;
-  request.header.length = sizeof(request);
-  request.channel = channel.number;
-  request.command = header.cmd;
-  request.in_bytes = header.in;
-  request.out_bytes = header.out;
-  memcpy(request.in, static_cast<const char*>(data) + sizeof(header), header.in);
-
-  uint64_t response = 0;
-  const int offset = response_offset(header.cmd);
-  if (offset >= 0) {
-    if (header.in < static_cast<size_t>(offset) + sizeof(response)) return fail(EINVAL);
-    memcpy(&response, request.in + offset, sizeof(response));
-  }
-  rocemu_cm_reply reply;
-  if (const int error = run(channel, request, reply)) return fail(error);
-  if (response != 0 && reply.out_bytes <= header.out && reply.out_bytes <= sizeof(reply.out)) {
-    memcpy(reinterpret_cast<void*>(response), reply.out, reply.out_bytes);
-  }
-  return static_cast<ssize_t>(bytes);
+  Command command;
+  if (bytes < sizeof(command.header)) return fail(EINVAL);
+  memcpy(&command.header, data, sizeof(command.header));
+  command.in = static_cast<const uint8_t*>(data) + sizeof(command.header);
+  if (command.header.in > bytes - sizeof(command.header)) return fail(EINVAL);
+  if (command.header.in > ROCEMU_CM_IN_MAX) return fail(EINVAL);
+  uint64_t response;
+  if (!command.response(response)) return fail(EINVAL);
+  const int error = command.header.cmd == RDMA_USER_CM_CMD_GET_EVENT
+                        ? get_event(channel, command, response)
+                        : run(channel, command, response);
+  return error == 0 ? static_cast<ssize_t>(bytes) : fail(error);
 }
 
 }  // namespace rocemu::preload

@@ -64,8 +64,7 @@ void ChannelList::close() {
     Channel* channel = first_;
     first_ = channel->next;
     if (!channel->closed) preload.unwatch_fd(channel->events.read_end());
-    channel->events.close_write_end();
-    delete_object(channel);
+    free(channel);
   }
 }
 
@@ -102,27 +101,14 @@ int ChannelList::on_ioctl(void* list, unsigned long request, void* argument) {
 int ChannelList::create() {
   static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr};
   auto* channel = new_object<Channel>();
-  int write_end = -1;
-  int error = channel == nullptr ? ENOMEM : channel->events.open(write_end);
+  int error = channel == nullptr ? ENOMEM : channel->events.open(channel->write_end);
   if (error != 0) {
     if (channel != nullptr) delete_object(channel);
     errno = error;
     return -1;
   }
-  rocemu_create_channel request = {};
-  rocemu_handle_message reply;
-  error = context_->call(ROCEMU_OP_CREATE_CHANNEL, request, reply, nullptr, {&write_end, 1});
-  ::close(write_end);
   const int fd = channel->events.read_end();
-  if (error != 0) {
-    ::close(fd);
-    channel->events.close_write_end();
-    delete_object(channel);
-    errno = error;
-    return -1;
-  }
   channel->context = context_;
-  channel->handle = reply.handle;
   {
     Lock lock(mutex_);
     channel->next = first_;
@@ -144,6 +130,27 @@ Channel* ChannelList::acquire(int fd) {
     return channel;
   }
   return nullptr;
+}
+
+int ChannelList::create_cq(Channel& channel, rocemu_create_cq& request,
+                           rocemu_create_cq_reply& reply, ReceivedFds& received) {
+  mutex_.lock();
+  const bool is_first = channel.write_end >= 0;
+  if (!is_first) mutex_.unlock();
+  SentFds pipe;
+  if (is_first) pipe = {&channel.write_end, 1};
+  request.channel = is_first ? 0 : channel.handle;
+  const int error = context_->call(ROCEMU_OP_CREATE_CQ, request, reply, &received, pipe);
+  if (!is_first) return error;
+  int told = -1;
+  if (error == 0) {
+    channel.handle = reply.channel;
+    told = channel.write_end;
+    channel.write_end = -1;
+  }
+  mutex_.unlock();
+  if (told >= 0) ::close(told);
+  return error;
 }
 
 void ChannelList::release(Channel* channel) {
@@ -170,10 +177,17 @@ void ChannelList::remove(Channel* channel) {
     while (*link != channel) link = &(*link)->next;
     *link = channel->next;
   }
-  rocemu_handle_message request = {};
-  request.handle = channel->handle;
-  rocemu_handle_message reply;
-  context_->call(ROCEMU_OP_DESTROY_CHANNEL, request, reply);
+  if (channel->write_end < 0) {
+    rocemu_handle_message request = {};
+    request.handle = channel->handle;
+    rocemu_handle_message reply;
+    context_->call(ROCEMU_OP_DESTROY_CHANNEL, request, reply);
+  }
+  free(channel);
+}
+
+void ChannelList::free(Channel* channel) {
+  if (channel->write_end >= 0) ::close(channel->write_end);
   channel->events.close_write_end();
   delete_object(channel);
 }

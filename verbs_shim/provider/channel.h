@@ -1,22 +1,26 @@
 // Completion channels. libibverbs makes one by writing a command to the device's descriptor and
-// gives it up by closing its own; the preload library shows both to the provider.
+// gives it up by closing its own; the preload library shows both to the provider. The NIC hears of
+// a channel with its first CQ.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 
+#include "verbs_shim/abi/control.h"
 #include "verbs_shim/provider/event_pipe.h"
 #include "verbs_shim/provider/mutex.h"
 
 namespace rocemu::provider {
 
 struct Context;
+class ReceivedFds;
 
 struct Channel {
   Context* context;
   EventPipe events;
   uint32_t handle;  // the NIC's
+  int write_end;    // until the NIC has it; then -1
   uint32_t users;   // CQs that report to it
   bool closed;      // by the program; goes when the last user does
   Channel* next;
@@ -36,6 +40,10 @@ class ChannelList {
   // The channel behind libibverbs' descriptor, which gets one more user; null for none. release()
   // ends the use.
   Channel* acquire(int fd);
+  // Makes a CQ that reports to it, and the NIC's side of the channel if that is not there yet: 0 or
+  // an errno.
+  int create_cq(Channel& channel, rocemu_create_cq& request, rocemu_create_cq_reply& reply,
+                ReceivedFds& received);
   void release(Channel* channel);
 
  private:
@@ -43,6 +51,7 @@ class ChannelList {
   static void on_close(void* channel);
   static int on_ioctl(void* list, unsigned long request, void* argument);
   void remove(Channel* channel);
+  static void free(Channel* channel);
 
   Context* context_ = nullptr;
   Channel* first_ = nullptr;

@@ -26,12 +26,13 @@ bool is_ring(const rocemu_create_cq_reply& reply, uint32_t asked) {
 int create_in_nic(Context& context, CompletionQueue& queue, uint32_t cqe, int comp_vector) {
   rocemu_create_cq request = {};
   request.cqe = cqe;
-  request.channel = queue.channel == nullptr ? 0 : queue.channel->handle;
   request.comp_vector = static_cast<uint32_t>(comp_vector);
   request.user_pointer = reinterpret_cast<uintptr_t>(&queue.verbs.cq);
   rocemu_create_cq_reply reply;
   ReceivedFds received;
-  int error = context.call(ROCEMU_OP_CREATE_CQ, request, reply, &received);
+  int error = queue.channel == nullptr
+                  ? context.call(ROCEMU_OP_CREATE_CQ, request, reply, &received)
+                  : context.state.channels.create_cq(*queue.channel, request, reply, received);
   if (error != 0) return error;
   error = is_ring(reply, cqe)
               ? queue.memory.map(queue.parent_domain, QueueResource::kCompletionQueue,

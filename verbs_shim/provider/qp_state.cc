@@ -85,15 +85,33 @@ void from_wire(const rocemu_qp_attr& from, ibv_qp_attr& to) {
   to.rate_limit = from.rate_limit;
 }
 
+bool moves_to_init(const ibv_qp_attr& attr, int mask) {
+  return (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_INIT;
+}
+
+// librdmacm moves each QP to INIT twice. The second time changes nothing when it says the same: no
+// QP leaves INIT by itself, and none but the receivers of XRC belong to several programs.
+bool is_there_already(const QueuePair& queue, const rocemu_modify_qp& request) {
+  const ibv_qp& qp = queue.verbs.qp;
+  return qp.state == IBV_QPS_INIT && qp.qp_type != IBV_QPT_XRC_RECV &&
+         request.attr_mask == static_cast<uint32_t>(queue.init_mask) &&
+         memcmp(&request.attr, &queue.init_attr, sizeof(request.attr)) == 0;
+}
+
 int modify_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
+  QueuePair& queue = to_queue_pair(qp);
   rocemu_modify_qp request = {};
   request.qp = qp->handle;
   request.attr_mask = static_cast<uint32_t>(mask);
   request.attr = to_wire(attr, mask);
+  if (mask != 0 && is_there_already(queue, request)) return 0;
   rocemu_handle_message reply;
   const int error = to_context(qp->context).call(ROCEMU_OP_MODIFY_QP, request, reply);
-  if (error == 0) qp->state = static_cast<ibv_qp_state>(reply.handle);
-  return error;
+  if (error != 0) return error;
+  qp->state = static_cast<ibv_qp_state>(reply.handle);
+  queue.init_mask = moves_to_init(attr, mask) ? mask : 0;
+  queue.init_attr = request.attr;
+  return 0;
 }
 
 }  // namespace

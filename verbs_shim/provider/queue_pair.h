@@ -28,6 +28,10 @@ struct QueuePair {
   uint32_t doorbell = 0;
   bool signal_all = false;
 
+  // What the QP was last moved to INIT with; no mask when something else was done to it since.
+  rocemu_qp_attr init_attr = {};
+  int init_mask = 0;
+
   // Between wr_start and wr_complete: the request being built, or null before the first one and
   // after an error; and the first error.
   uint8_t* building = nullptr;

@@ -10,6 +10,7 @@
 
 #include "emulator/cm/rdma_cm.h"
 #include "emulator/daemon/cm_commands.h"
+#include "emulator/daemon/cm_events.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/cm/command.h"
 #include "tests/fuzz/expect.h"
@@ -71,13 +72,23 @@ class Host {
   }
 
   void command(cm::TimeNs now, cm::OwnerId owner, const rocemu_cm_command& command) {
+    if (command.command == kGetEvent) return take_event(owner, command.channel);
     rocemu_cm_reply reply{};
     const int error = daemon::run_cm_command(cm_, now, owner, command, reply);
     expect(error >= 0, "a command succeeds or fails with an errno");
     expect(error == 0 || reply.out_bytes == 0, "what fails has no answer");
     expect(reply.out_bytes <= command.out_bytes, "an answer fits where the program wants it");
     waiting_ -= static_cast<int>(reply.withdrawn);
-    if (error == 0 && command.command == kGetEvent) --waiting_;
+    expect(waiting_ >= 0, "there is a ring for each event");
+  }
+
+  // It has a message of its own.
+  void take_event(cm::OwnerId owner, cm::ChannelId channel) {
+    rocemu_cm_event event{};
+    const int error = daemon::take_event(cm_, owner, channel, event);
+    expect(error >= 0, "an event is taken, or an errno says why not");
+    expect(error == 0 || event.answers.given == 0, "without an event there are no answers");
+    if (error == 0) --waiting_;
     expect(waiting_ >= 0, "there is a ring for each event");
   }
 

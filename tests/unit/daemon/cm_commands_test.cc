@@ -10,6 +10,8 @@
 #include <memory>
 #include <random>
 
+#include "emulator/daemon/cm_events.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -72,16 +74,41 @@ TEST_CASE_METHOD(Program,
   CHECK(run(RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)) == 0);
 }
 
-TEST_CASE_METHOD(Program, "An event stays when its answer has no room") {
+TEST_CASE_METHOD(Program, "An event is taken once, and by its owner") {
   rdma_ucm_resolve_ip resolve{};
   resolve.id = create();
   const uint8_t own[] = {2, 0, 0, 1, 10, 77, 0, 1};  // a sockaddr_in
   std::memcpy(&resolve.dst_addr, own, sizeof(own));
   REQUIRE(run(RDMA_USER_CM_CMD_RESOLVE_IP, resolve, 0) == 0);
-  const rdma_ucm_get_event get{};
-  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, 8) == ENOSPC);
-  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, sizeof(rdma_ucm_event_resp)) == 0);
-  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, get, sizeof(rdma_ucm_event_resp)) == EAGAIN);
+  CHECK(run(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, sizeof(rdma_ucm_event_resp)) ==
+        EINVAL);  // it has a message of its own
+  rocemu_cm_event event{};
+  CHECK(take_event(*cm, 2, channel, event) == EBADF);
+  REQUIRE(take_event(*cm, 1, channel, event) == 0);
+  CHECK(take_event(*cm, 1, channel, event) == EAGAIN);
+}
+
+// What librdmacm asks for behind the event is the same as what it would be told.
+TEST_CASE_METHOD(Program, "An event comes with the answers to the questions that follow it") {
+  rdma_ucm_resolve_ip resolve{};
+  resolve.id = create();
+  const uint8_t own[] = {2, 0, 0, 1, 10, 77, 0, 1};  // a sockaddr_in
+  std::memcpy(&resolve.dst_addr, own, sizeof(own));
+  REQUIRE(run(RDMA_USER_CM_CMD_RESOLVE_IP, resolve, 0) == 0);
+  rocemu_cm_event event{};
+  REQUIRE(take_event(*cm, 1, channel, event) == 0);
+  CHECK(event.answers.id == resolve.id);
+  CHECK(event.answers.given == 0b0011);  // the route, and INIT; there is no peer yet
+
+  rdma_ucm_query query{};
+  query.id = resolve.id;
+  REQUIRE(run(RDMA_USER_CM_CMD_QUERY_ROUTE, query, sizeof(rdma_ucm_query_route_resp)) == 0);
+  CHECK(std::memcmp(event.answers.route, reply.out, sizeof(event.answers.route)) == 0);
+  rdma_ucm_init_qp_attr init{};
+  init.id = resolve.id;
+  init.qp_state = 1;
+  REQUIRE(run(RDMA_USER_CM_CMD_INIT_QP_ATTR, init, sizeof(ib_uverbs_qp_attr)) == 0);
+  CHECK(std::memcmp(event.answers.setups[0], reply.out, sizeof(event.answers.setups[0])) == 0);
 }
 
 TEST_CASE_METHOD(Program, "AF_IB is refused, and so are commands that do not exist") {

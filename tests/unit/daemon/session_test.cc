@@ -305,6 +305,37 @@ TEST_CASE("descriptors nobody asked for are closed") {
   CHECK(open_descriptors() == descriptors);
 }
 
+TEST_CASE("a CQ may come with a channel of its own") {
+  NicFixture nic;
+  Program program(nic);
+  program.hello();
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  rocemu_create_cq wish{};
+  wish.cqe = 8;
+  const auto create = [&](std::vector<int> fds) {
+    return program.client.call(ROCEMU_OP_CREATE_CQ, wish, fds);
+  };
+  const auto reply = create({pipe[1]});
+  REQUIRE(reply.header.status == 0);
+  const uint32_t channel = reply.as<rocemu_create_cq_reply>().channel;
+  CHECK(channel != 0);
+
+  wish.channel = channel;
+  CHECK(create({}).header.status == 0);
+  CHECK(create({pipe[1]}).header.status == EINVAL);  // a channel it has, and another one
+  wish.channel = 0;
+  CHECK(create({pipe[0]}).header.status == EINVAL);  // a read end
+  wish.comp_vector = 1'000'000;
+  CHECK(create({pipe[1]}).header.status == EINVAL);
+
+  rocemu_handle_message message{};
+  message.handle = channel;
+  CHECK(program.client.call(ROCEMU_OP_DESTROY_CHANNEL, message).header.status == EBUSY);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
 TEST_CASE("limits are kept before memory is made") {
   device::DeviceLimits limits;
   limits.max_cqe = 1000;

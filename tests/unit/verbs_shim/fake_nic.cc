@@ -216,6 +216,10 @@ bool FakeNic::answer(int fd) {
       Queue& cq = cqs_[answer.cq];
       cq.entries = answer.entries = std::bit_ceil(wish.cqe);
       cq.channel = wish.channel;
+      if (!fds.empty()) {
+        cq.channel = answer.channel = next_handle_++;
+        channels_[answer.channel] = fds.at(0);
+      }
       cq.user_pointer = wish.user_pointer;
       cq.memory.make(ROCEMU_CQ_RING_OFFSET + cq.entries * sizeof(rocemu_cqe));
       answer.memory_bytes = cq.memory.bytes;

@@ -1,0 +1,71 @@
+// Waiting for events and taking them: one byte of the channel's pipe for each.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "verbs_shim/preload/nic_connection.h"
+#include "verbs_shim/preload/rdma_cm.h"
+#include "verbs_shim/preload/rdma_cm_answers.h"
+
+namespace rocemu::preload {
+namespace {
+
+bool nonblocking(const CmChannel& channel) {
+  const int flags = fcntl(channel.fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
+
+// Waits until the channel has an event, as its O_NONBLOCK says: 0 or an errno.
+int wait_for_event(const CmChannel& channel) {
+  pollfd readable = {channel.fd, POLLIN, 0};
+  int ready = poll(&readable, 1, 0);
+  if (ready == 0 && !nonblocking(channel)) ready = poll(&readable, 1, -1);
+  if (ready < 0) return errno;
+  if (ready == 0) return EAGAIN;
+  return (readable.revents & POLLIN) != 0 ? 0 : EIO;
+}
+
+int take_event(const CmChannel& channel, rocemu_cm_event& event) {
+  rocemu_cm_channel request = {};
+  request.header.op = ROCEMU_OP_CM_NEXT_EVENT;
+  request.header.length = sizeof(request);
+  request.channel = channel.number;
+  CmLock lock;
+  const int error = call_nic(&request.header, &event.header, sizeof(event));
+  if (error != 0) return error;
+  keep_answers(event.answers);
+  take_tokens(channel, 1);
+  return 0;
+}
+
+}  // namespace
+
+// Another thread may be quicker than this one: then it waits for the next event. When one closes
+// the channel meanwhile, this one waits on, as it does in the kernel, whose file lives while it is
+// used.
+int next_event(CmChannel& channel, rocemu_cm_event& event) {
+  const uint32_t closed = channel.closed;
+  for (;;) {
+    int error = wait_for_event(channel);
+    if (channel.closed != closed) {
+      pause();
+      return EINTR;
+    }
+    if (error == 0) error = take_event(channel, event);
+    if (error != EAGAIN || nonblocking(channel)) return error;
+  }
+}
+
+// There can be fewer when the program has made the pipe smaller than its events need.
+void take_tokens(const CmChannel& channel, uint32_t count) {
+  char bytes[64];
+  pollfd readable = {channel.fd, POLLIN, 0};
+  while (count > 0 && poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0) {
+    const ssize_t got = read(channel.fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
+    if (got <= 0) return;
+    count -= static_cast<uint32_t>(got);
+  }
+}
+
+}  // namespace rocemu::preload
