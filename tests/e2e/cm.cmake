@@ -2,11 +2,15 @@
 add_executable(echo-over-sockets echo.cc)
 target_link_libraries(echo-over-sockets PRIVATE rocemu_options)
 set_target_properties(echo-over-sockets PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-set(cm_cases rping-ipv4 rping-ipv6 rping-to-itself rping-sizes rping-persistent
-    ucmatose ucmatose-many ucmatose-migrate rdma_client cmtime rstream riostream rcopy
+set(cm_cases rping-ipv4 rping-ipv6 rping-to-itself rping-sizes rping-thousand
+    rping-persistent rping-persistent-ipv6
+    ucmatose ucmatose-many ucmatose-migrate ucmatose-sizes ucmatose-bytes udaddy udaddy-many mckey
+    rdma_client rdma_xclient:rc rdma_xclient:xrc cmtime rstream riostream rcopy
     qperf qperf:send qperf:rdma qperf:poll qperf:atomics
-    perftest:ib_send_bw perftest:ib_write_bw perftest:ib_read_bw
-    perftest:ib_send_lat perftest:ib_write_lat perftest:ib_read_lat perftest:qps
+    perftest:ib_send_bw perftest:ib_write_bw perftest:ib_read_bw perftest:ib_atomic_bw
+    perftest:ib_send_lat perftest:ib_write_lat perftest:ib_read_lat perftest:ib_atomic_lat
+    perftest:ib_atomic_bw:swap perftest:ib_atomic_lat:swap
+    perftest:ib_send_bw:ud perftest:ib_send_lat:ud perftest:qps
     fi_pingpong:msg fi_pingpong:rxm fio:write fio:read rsockets
     no-listener nobody-there)
 function(rocemu_cm_test name)
@@ -18,8 +22,8 @@ foreach(case ${cm_cases})
 endforeach()
 
 # Some of them once more without root and without any capability.
-foreach(case rping-ipv4 rping-persistent ucmatose-many rdma_client cmtime rstream rcopy qperf qperf:rdma
-        perftest:ib_write_bw fi_pingpong:msg fio:write rsockets)
+foreach(case rping-ipv4 rping-persistent ucmatose-many udaddy mckey rdma_client rdma_xclient:xrc cmtime
+        rstream rcopy qperf qperf:rdma perftest:ib_write_bw perftest:ib_send_bw:ud fi_pingpong:msg fio:write rsockets)
   rocemu_cm_test(user/cm/${case} --user ${case})
 endforeach()
 

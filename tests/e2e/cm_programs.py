@@ -6,9 +6,10 @@
 --user    as an ordinary user without any capability (to be started by root)
 --impair  a bad network, as in rocemu run --impair SPEC
 
-ROCEMU names the rocemu command to use (default: the one in PATH), ECHO the program of echo.cc. Each case gets its own NIC; its server
-is waited for until it listens, and in the end nothing may be left of either side: no id, channel,
-connection, QP. Exit code 77: a program is missing.
+ROCEMU names the rocemu command to use (default: the one in PATH), ECHO the program of echo.cc. Each
+case gets its own NIC; its server is waited for until it listens (or has joined its group), and in the
+end nothing may be left of either side: no id, channel, connection, QP. Exit code 77: a program is
+missing.
 """
 import json
 import os
@@ -23,6 +24,7 @@ SKIPPED = 77
 ROCEMU = os.environ.get("ROCEMU", "rocemu")
 SELF = os.path.realpath(__file__)
 A, B, B6 = "10.77.0.1", "10.77.0.2", "fd52:4f43:4500::2"
+GROUP = "239.1.2.3"
 COPIED = "/bin/ls"
 ECHO = os.environ.get("ECHO", "echo-over-sockets")  # tests/e2e/echo.cc
 RSOCKETS = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
@@ -32,16 +34,18 @@ FIO = "fio --name=job --ioengine=rdma --port=8888 --bs=65536 --size=32m --iodept
 class Case:
     """server and client are command lines; `clients` of the latter run at once. A server that `stays`
     is ended by SIGTERM. With `host_addresses` the NIC's addresses are also the host's, in a network
-    namespace of its own: for programs that talk over TCP as well, or look for interfaces. With
-    `rsockets` both are ordinary sockets programs."""
+    namespace of its own: for programs that talk over TCP as well, or look for interfaces; the
+    clients come when one of their sockets listens, and otherwise when the NIC has a listener (or
+    what `waits_for` says). With `rsockets` both are ordinary sockets programs."""
 
     def __init__(self, server, client, clients=1, stays=False, host_addresses=False, timeout=60,
-                 client_code=0, says=None, stagger=0.0, may_say=None, attempts=1,
-                 rsockets=False):
+                 client_code=0, says=None, one_by_one=False, may_say=None, attempts=1,
+                 rsockets=False, waits_for="listeners"):
         self.server, self.client, self.clients = server, client, clients
         self.stays, self.host_addresses, self.timeout = stays, host_addresses, timeout
-        self.client_code, self.says, self.stagger = client_code, says, stagger
+        self.client_code, self.says, self.one_by_one = client_code, says, one_by_one
         self.may_say, self.attempts, self.rsockets = may_say, attempts, rsockets
+        self.waits_for = waits_for
 
 
 def rping(address, *options):
@@ -50,8 +54,21 @@ def rping(address, *options):
 
 
 def perftest(program, *options):
-    words = " ".join([program, "-R", "-F", "-s", "4096", "-n", "200", *options])
+    words = " ".join([program, "-R", "-F", "-n", "200", *options])
     return Case(words, f"{words} {B}")
+
+
+def ucmatose(*options):
+    words = " ".join(["ucmatose", *options])
+    return Case(words, f"{words} -s {B}")
+
+
+def persistent(address):
+    """Fifty clients that come one after the other and then ping at once. rping's server keeps one new
+    connection in mind, and forgets it when another one comes before its main thread has run; kernels
+    report both, too."""
+    return Case(f"rping -s -P -a {address}", f"rping -c -a {address} -C 200 -V", clients=50, stays=True,
+                one_by_one=True)
 
 
 CASES = {
@@ -59,12 +76,18 @@ CASES = {
     "rping-ipv6": rping(B6, "-C 100", "-V"),
     "rping-to-itself": rping(A, "-C 100", "-V"),
     "rping-sizes": rping(B, "-C 20", "-V", "-S 65535"),
-    # Not all in one moment: rping's server keeps one new connection in mind and forgets one when two
-    # come before its main thread has run.
-    "rping-persistent": Case("rping -s -P", f"rping -c -a {B} -C 20 -V", clients=20, stays=True,
-                             stagger=0.1),
+    "rping-thousand": rping(B, "-C 1000", "-V"),
+    "rping-persistent": persistent(B),
+    "rping-persistent-ipv6": persistent(B6),
     "ucmatose": Case("ucmatose", f"ucmatose -s {B}"),
     "ucmatose-many": Case("ucmatose -c 100", f"ucmatose -s {B} -c 100"),
+    "ucmatose-sizes": ucmatose("-c 5", "-C 20", "-S 65536"),
+    "ucmatose-bytes": ucmatose("-c 5", "-C 20", "-S 1"),
+    "udaddy": Case("udaddy", f"udaddy -s {B}"),
+    "udaddy-many": Case("udaddy -c 20 -C 50 -S 1000", f"udaddy -s {B} -c 20 -C 50 -S 1000"),
+    "mckey": Case(f"mckey -m {GROUP} -b {A}", f"mckey -m {GROUP} -b {B} -s", waits_for="groups"),
+    "rdma_xclient:rc": Case("rdma_xserver -c r", f"rdma_xclient -s {B} -c r"),
+    "rdma_xclient:xrc": Case("rdma_xserver -c x", f"rdma_xclient -s {B} -c x"),
     "ucmatose-migrate": Case("ucmatose -c 10 -m", f"ucmatose -s {B} -c 10 -m"),
     "rdma_client": Case("rdma_server", f"rdma_client -s {B}"),
     "cmtime": Case("cmtime", f"cmtime -s {B} -c 1000", stays=True),
@@ -92,9 +115,15 @@ CASES = {
     "nobody-there": Case("rping -s -a " + B, "rping -c -a 10.77.9.9 -C 1", stays=True, client_code=None,
                          says="RDMA_CM_EVENT_ADDR_ERROR"),
 }
+# It does neither XRC nor UC over librdmacm.
 for name in ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat", "ib_write_lat", "ib_read_lat"):
+    CASES["perftest:" + name] = perftest(name, "-s", "4096")
+for name in ("ib_atomic_bw", "ib_atomic_lat"):
     CASES["perftest:" + name] = perftest(name)
-CASES["perftest:qps"] = perftest("ib_send_bw", "-q", "4")
+    CASES[f"perftest:{name}:swap"] = perftest(name, "-A", "CMP_AND_SWAP")
+for name in ("ib_send_bw", "ib_send_lat"):
+    CASES[f"perftest:{name}:ud"] = perftest(name, "-c", "UD", "-s", "4096")
+CASES["perftest:qps"] = perftest("ib_send_bw", "-q", "4", "-s", "4096")
 
 
 def fail(text):
@@ -117,6 +146,24 @@ def wait_for(what, condition, seconds):
         if time.monotonic() > end:
             fail(f"{what}: {json.dumps(status()['connection_management'])}")
         time.sleep(0.05)
+
+
+def kernel_listens():
+    """Whether a TCP socket of this namespace listens."""
+    for protocol in ("tcp", "tcp6"):
+        with open("/proc/net/" + protocol) as table:
+            if any(line.split()[3] == "0A" for line in table.readlines()[1:]):
+                return True
+    return False
+
+
+def has_new_connection(seen):
+    """Whether a client's connection is established that is not among those `seen`; now it is."""
+    now = {connection["local_qpn"] for connection in status()["connection_management"]["connections"]
+           if connection["active"] and connection["state"] == "established"}
+    is_new = not now <= seen
+    seen |= now
+    return is_new
 
 
 def left_over():
@@ -147,14 +194,25 @@ def run_inside(name):
                                     stdout=log, stderr=subprocess.STDOUT, env=env)
 
         server = start(case.server, server_log)
-        if not case.host_addresses:
-            wait_for("the server does not listen", lambda: status()["connection_management"]["listeners"], 20)
-        else:
-            time.sleep(0.5)
+        def listens():
+            if server.poll() is not None:
+                return True
+            if case.host_addresses:
+                return kernel_listens()
+            return status()["connection_management"][case.waits_for]
+
+        wait_for("the server does not listen", listens, 60)
         clients = []
+        seen = set()
         for _ in range(case.clients):
-            clients.append(start(case.client, client_log))
-            time.sleep(case.stagger)
+            client = start(case.client, client_log)
+            clients.append(client)
+            if case.one_by_one:
+                wait_for("a client is not connected",
+                         lambda: client.poll() is not None or has_new_connection(seen), 60)
+                client.send_signal(signal.SIGSTOP)
+        for client in clients:
+            client.send_signal(signal.SIGCONT)
         try:
             for client in clients:
                 code = client.wait(case.timeout)
