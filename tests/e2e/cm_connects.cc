@@ -8,6 +8,7 @@
 //   "ready" in
 //                               that state (connecting, connected) and sleeps, to be killed
 #include <arpa/inet.h>
+#include <infiniband/ib.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <unistd.h>
@@ -275,11 +276,87 @@ void bad_calls() {
   rdma_destroy_id(id);
 }
 
+rdma_cm_id* bound(Channel& channel, uint16_t port, bool reuse) {
+  rdma_cm_id* id = channel.new_id();
+  int value = reuse ? 1 : 0;
+  must(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &value, sizeof(value)),
+       "rdma_set_option");
+  sockaddr_in own = address(kServer, port);
+  if (rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&own)) == 0) return id;
+  rdma_destroy_id(id);
+  return nullptr;
+}
+
+// A port may be bound twice when both ids say so, and as long as no one listens
+// (rdma_set_option(3)).
+void reused_port() {
+  Channel channel;
+  rdma_cm_id* first = bound(channel, 7484, true);
+  rdma_cm_id* second = bound(channel, 7484, true);
+  if (first == nullptr || second == nullptr) fail("a port could not be shared");
+  if (bound(channel, 7484, false) != nullptr) fail("a port was shared with one that does not");
+  rdma_destroy_id(second);
+  must(rdma_listen(first, 1), "rdma_listen");
+  if (bound(channel, 7484, true) != nullptr) fail("the port of a listener was shared");
+  rdma_destroy_id(first);
+}
+
+void any_port() {
+  Channel channel;
+  rdma_cm_id* first = bound(channel, 0, false);
+  rdma_cm_id* second = bound(channel, 0, false);
+  if (first == nullptr || second == nullptr) fail("no port was found");
+  if (rdma_get_src_port(first) == 0) fail("port 0");
+  if (rdma_get_src_port(first) == rdma_get_src_port(second)) fail("the same port twice");
+  rdma_destroy_id(first);
+  rdma_destroy_id(second);
+}
+
+// librdmacm asks the device once whether it takes AF_IB, and refuses it from then on by itself.
+void native_addresses() {
+  Channel channel;
+  rdma_cm_id* id = channel.new_id();
+  sockaddr_ib native{};
+  native.sib_family = AF_IB;
+  expect_errno(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&native)), EINVAL,
+               "an AF_IB address could be bound");
+  expect_errno(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&native), kTimeoutMs),
+               EINVAL, "an AF_IB address could be resolved");
+  rdma_destroy_id(id);
+}
+
+// Both sides hear of the end of a connection, and of the end of its TIMEWAIT.
+void timewait() {
+  Channel server;
+  Channel client;
+  rdma_cm_id* listener = listen_at(server, 7485, 1);
+  rdma_cm_id* id = resolved(client, 7485);
+  connect(id);
+  rdma_cm_id* child = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id;
+  rdma_conn_param param = parameters(++last_qp_num);
+  must(rdma_accept(child, &param), "rdma_accept");
+  client.expect(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  must(rdma_establish(id), "rdma_establish");
+  server.expect(RDMA_CM_EVENT_ESTABLISHED);
+  must(rdma_disconnect(id), "rdma_disconnect");
+  for (Channel* side : {&client, &server}) {
+    side->expect(RDMA_CM_EVENT_DISCONNECTED);
+    if (side->next().type != RDMA_CM_EVENT_TIMEWAIT_EXIT) fail("TIMEWAIT does not end");
+  }
+  for (rdma_cm_id* each : {id, child, listener}) rdma_destroy_id(each);
+}
+
 void errors() {
-  const std::map<std::string, void (*)()> rows = {
-      {"no listener", no_listener},           {"wrong port space", wrong_port_space},
-      {"rejected", rejected_with_data},       {"backlog full", backlog_full},
-      {"address nobody has", address_errors}, {"bad calls", bad_calls}};
+  const std::map<std::string, void (*)()> rows = {{"no listener", no_listener},
+                                                  {"wrong port space", wrong_port_space},
+                                                  {"rejected", rejected_with_data},
+                                                  {"backlog full", backlog_full},
+                                                  {"address nobody has", address_errors},
+                                                  {"bad calls", bad_calls},
+                                                  {"port shared", reused_port},
+                                                  {"any port", any_port},
+                                                  {"AF_IB", native_addresses},
+                                                  {"TIMEWAIT", timewait}};
   for (const auto& [name, row] : rows) {
     row();
     std::printf("PASS %s\n", name.c_str());
