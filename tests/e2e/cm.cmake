@@ -12,7 +12,7 @@ set(cm_cases rping-ipv4 rping-ipv6 rping-to-itself rping-sizes rping-thousand
     perftest:ib_atomic_bw:swap perftest:ib_atomic_lat:swap
     perftest:ib_send_bw:ud perftest:ib_send_lat:ud perftest:qps
     fi_pingpong:msg fi_pingpong:rxm fio:write fio:read rsockets
-    no-listener nobody-there)
+    ucx-sockaddr no-listener nobody-there)
 function(rocemu_cm_test name)
   rocemu_e2e_test(${name} 120 ${here}/cm_programs.py ${ARGN})
   set_property(TEST e2e/${name} APPEND PROPERTY ENVIRONMENT "ECHO=$<TARGET_FILE:echo-over-sockets>")
@@ -23,7 +23,8 @@ endforeach()
 
 # Some of them once more without root and without any capability.
 foreach(case rping-ipv4 rping-persistent ucmatose-many udaddy mckey rdma_client rdma_xclient:xrc cmtime
-        rstream rcopy qperf qperf:rdma perftest:ib_write_bw perftest:ib_send_bw:ud fi_pingpong:msg fio:write rsockets)
+        rstream rcopy qperf qperf:rdma perftest:ib_write_bw perftest:ib_send_bw:ud fi_pingpong:msg fio:write rsockets
+        ucx-sockaddr)
   rocemu_cm_test(user/cm/${case} --user ${case})
 endforeach()
 

@@ -43,12 +43,12 @@ class Case:
 
     def __init__(self, server, client, clients=1, stays=False, host_addresses=False, timeout=60,
                  client_code=0, says=None, one_by_one=False, may_say=None, attempts=1,
-                 rsockets=False, waits_for="listeners"):
+                 rsockets=False, waits_for="listeners", env=None):
         self.server, self.client, self.clients = server, client, clients
         self.stays, self.host_addresses, self.timeout = stays, host_addresses, timeout
         self.client_code, self.says, self.one_by_one = client_code, says, one_by_one
         self.may_say, self.attempts, self.rsockets = may_say, attempts, rsockets
-        self.waits_for = waits_for
+        self.waits_for, self.env = waits_for, env or {}
 
 
 def rping(address, *options):
@@ -115,6 +115,9 @@ CASES = {
     "fio:write": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=write --rw=write"),
     "fio:read": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=read --rw=write"),
     "rsockets": Case(f"{ECHO} {A}", f"{ECHO} {A} client", rsockets=True),
+    # UCX connects by socket addresses, which the transport rdmacm does by librdmacm; -q checks the data.
+    "ucx-sockaddr": Case("io_demo -p 12345", f"io_demo -i 100 -q -p 12345 {A}", stays=True,
+                         env={"UCX_TLS": "rc_verbs,self", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm"}),
     "no-listener": Case("rping -s -a " + B, f"rping -c -a {B} -p 9 -C 1", stays=True, client_code=None,
                         says="RDMA_CM_EVENT_REJECTED"),
     "nobody-there": Case("rping -s -a " + B, "rping -c -a 10.77.9.9 -C 1", stays=True, client_code=None,
@@ -199,7 +202,7 @@ def run_inside(name):
 def run_once(name, may_be_too_soon):
     case = CASES[name]
     folder = os.environ["CM_PROGRAMS_FOLDER"]
-    env = dict(os.environ)
+    env = {**os.environ, **case.env}
     if case.rsockets:
         env["LD_PRELOAD"] += ":" + RSOCKETS
     with open(f"{folder}/server", "w+b") as server_log, open(f"{folder}/client", "w+b") as client_log:
