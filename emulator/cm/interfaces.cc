@@ -1,6 +1,7 @@
 #include "emulator/cm/interfaces.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rocemu::cm {
 namespace {
@@ -25,7 +26,13 @@ bool SocketAddress::is_any() const {
   return ip.bytes[15] <= 1 && zero(ip.bytes.begin(), ip.bytes.end() - 1);
 }
 
+void Interfaces::update(uint32_t device, Interface interface) {
+  interface.gids.resize(std::max(interface.gids.size(), devices_[device].gids.size()));
+  devices_[device] = std::move(interface);
+}
+
 std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
+  if (ip == wire::Gid{}) return std::nullopt;
   for (uint32_t device = 0; device < devices_.size(); ++device) {
     const auto& gids = devices_[device].gids;
     const auto found = std::find(gids.begin(), gids.end(), ip);

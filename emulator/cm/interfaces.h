@@ -40,11 +40,15 @@ class Interfaces {
   explicit Interfaces(std::vector<Interface> devices, std::vector<wire::Gid> neighbours = {})
       : devices_(std::move(devices)), neighbours_(std::move(neighbours)) {}
 
+  // The device is as it says from now on. An index that was a GID's stays one of an entry, if of an
+  // empty one: ids may have it.
+  void update(uint32_t device, Interface interface);
+
   const Interface& device(uint32_t index) const { return devices_[index]; }
   size_t count() const { return devices_.size(); }
   const wire::Gid& gid(Place place) const { return devices_[place.device].gids[place.gid_index]; }
 
-  // Who has `ip`.
+  // Who has `ip`; an empty GID is nobody's.
   std::optional<Place> find(const wire::Gid& ip) const;
   // Whether anybody has `ip`: one of ours, a neighbour, or perhaps somebody on an open network.
   bool known(const wire::Gid& ip) const;

@@ -17,6 +17,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "emulator/cm/connections.h"
@@ -96,6 +97,10 @@ class RdmaCm {
   bool next_mad(OutgoingMad& mad) { return connections_.next_mad(mad); }
 
   const Interfaces& interfaces() const { return interfaces_; }
+  // A device has other addresses or another MTU. Connections keep what they have.
+  void set_interface(uint32_t device, Interface interface) {
+    interfaces_.update(device, std::move(interface));
+  }
   const Connections& connections() const { return connections_; }
   const std::map<IdHandle, RdmaId>& ids() const { return ids_; }
   size_t channel_count() const { return channels_.size(); }

@@ -14,17 +14,20 @@ namespace {
 // Deadlines of many connections that follow each other closely are met together.
 constexpr cm::TimeNs kShortestWaitNs = 1'000'000;
 
+cm::Interface interface_of(const device::HcaConfig& device, bool open) {
+  cm::Interface interface;
+  interface.node_guid = device.node_guid;
+  interface.active_mtu = static_cast<uint8_t>(ibv_mtu(device.port.mtu_bytes));
+  for (const device::GidEntry& entry : device.port.gids) interface.gids.push_back(entry.gid);
+  interface.open = open;
+  return interface;
+}
+
 std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& devices,
                                          const std::vector<PathFinder*>& path_finders) {
   std::vector<cm::Interface> interfaces;
-  for (const device::HcaConfig& device : devices) {
-    cm::Interface interface;
-    interface.node_guid = device.node_guid;
-    interface.active_mtu = static_cast<uint8_t>(ibv_mtu(device.port.mtu_bytes));
-    for (const device::GidEntry& entry : device.port.gids) interface.gids.push_back(entry.gid);
-    interface.open = path_finders[device.index] != nullptr;
-    interfaces.push_back(std::move(interface));
-  }
+  for (const device::HcaConfig& device : devices)
+    interfaces.push_back(interface_of(device, path_finders[device.index] != nullptr));
   return interfaces;
 }
 
@@ -46,6 +49,10 @@ CmService::CmService(boost::asio::io_context& io, Engine& engine,
              settle();
            }),
       timer_(io) {}
+
+void CmService::follow(const device::HcaConfig& device) {
+  cm_.set_interface(device.index, interface_of(device, cm_.interfaces().device(device.index).open));
+}
 
 cm::TimeNs CmService::now_ns() { return monotonic_now_ns(); }
 

@@ -23,6 +23,8 @@ class CmService {
   cm::OwnerId new_owner() { return ++last_owner_; }
   static cm::TimeNs now_ns();
 
+  // The device's addresses or MTU have changed.
+  void follow(const device::HcaConfig& device);
   // To be called after calls of cm(): sends what they have to say and waits for the next deadline.
   void settle();
 

@@ -151,6 +151,7 @@ void Daemon::follow_network() {
       spdlog::info("{}: {}", device.name, describe_port_state(port));
       // First the files: whoever gets the event finds the news there.
       sysfs_->write_port(device);
+      cm_->follow(device);
       engine_.post(Task([this, index = device.index, attachment, port] {
         attachment->port().set_mac(port.mac);
         attachment->port().set_running(port.active);

@@ -77,6 +77,24 @@ TEST_CASE("A connection: REQ, REP, RTU, and what both sides set their QPs to") {
   CHECK(hosts.mads == 3);
 }
 
+TEST_CASE("A connection has the MTU and the addresses that the device has now") {
+  Hosts hosts;
+  Interface changed = hosts.a.cm.interfaces().device(0);
+  changed.active_mtu = 3;
+  const wire::Gid gone = changed.gids.back();
+  changed.gids.pop_back();
+  hosts.a.cm.set_interface(0, changed);
+  CHECK_FALSE(hosts.a.cm.interfaces().find(gone));
+  CHECK_FALSE(hosts.a.cm.interfaces().find(wire::Gid{}));
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  wire::CmMessage req;
+  REQUIRE(wire::parse_cm(hosts.sent.at(0), req) == wire::CmParseError::none);
+  CHECK(std::get<wire::CmReq>(req.body).path_mtu == 3);
+}
+
 TEST_CASE("Either side ends a connection, and both hear of it") {
   const bool by_client = GENERATE(true, false);
   Hosts hosts;
