@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dpdk_io/switch.h"
+#include "emulator/daemon/limit_profiles.h"
 #include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {
@@ -32,8 +33,9 @@ void add_limit(CLI::App* section, const char* name, Value& value, Value least, V
   section->add_option(std::string("--") + name, value)->check(CLI::Range(least, most));
 }
 
-void add_device_limits(CLI::App& app, device::DeviceLimits& limits) {
+void add_device_limits(CLI::App& app, std::string& profile, device::DeviceLimits& limits) {
   CLI::App* section = add_section(app, "limits");
+  section->add_option("--profile", profile)->check(CLI::IsMember(limit_profile_names()));
   const auto add = [section](const char* name, uint32_t& value, uint32_t least, uint32_t most) {
     add_limit(section, name, value, least, most);
   };
@@ -150,11 +152,17 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.add_option("--dma", dma, "How to reach programs' memory")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
       ->capture_default_str();
-  add_device_limits(app, options.limits);
+  std::string profile;
+  add_device_limits(app, profile, options.limits);
   add_transport_limits(app, options.transport);
 
   try {
     app.parse(argc, argv);
+    if (const auto limits = limit_profile(profile)) {
+      // Once more, so that limits which are given themselves change the profile's.
+      options.limits = *limits;
+      app.parse(argc, argv);
+    }
   } catch (const CLI::Success& success) {
     return {std::nullopt, app.exit(success)};
   } catch (const CLI::ConfigError& error) {

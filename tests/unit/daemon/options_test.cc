@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/daemon/limit_profiles.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -133,6 +135,45 @@ TEST_CASE("bad usage and bad configuration end with 2") {
                                  "[limits]\nbogus = 1\n", "[bogus]\nmax_qp = 1\n",
                                  "[transport]\nwindow_packets = -1\n", "devices = many\n"));
   CHECK(refused({"--dir", "/tmp/x", "--config", file.path.c_str()}));
+}
+
+TEST_CASE("a profile sets the limits, and a limit of its own goes before it") {
+  const ConfigFile file("[limits]\nmax_inline_data = 128\nprofile = \"rxe-like\"\nmax_srq = 7\n");
+  const ParsedOptions parsed = parse({"--dir", "/tmp/x", "--config", file.path.c_str(), "--port",
+                                      "rocemu0=switch", "--impair", "loss=1%"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->limits.max_ah == 100);
+  CHECK(parsed.options->limits.max_cqe == 32767);
+  CHECK(parsed.options->limits.max_inline_data == 128);
+  CHECK(parsed.options->limits.max_srq == 7);
+  CHECK(parsed.options->ports.size() == 1);
+  CHECK(parsed.options->impair.size() == 1);
+
+  const ConfigFile unknown("[limits]\nprofile = \"mlx4-like\"\n");
+  CHECK(parse({"--dir", "/tmp/x", "--config", unknown.path.c_str()}).exit_code == kExitUsage);
+}
+
+// What a profile says can also be said value by value.
+TEST_CASE("profiles stay within what the options allow") {
+  for (const std::string& name : limit_profile_names()) {
+    const auto limits = limit_profile(name);
+    REQUIRE(limits);
+    const auto line = [](const char* key, uint64_t value) {
+      return std::string(key) + " = " + std::to_string(value) + "\n";
+    };
+    const ConfigFile file(
+        "[limits]\n" + line("max_qp", limits->max_qp) + line("max_qp_wr", limits->max_qp_wr) +
+        line("max_sge", limits->max_sge) + line("max_cq", limits->max_cq) +
+        line("max_cqe", limits->max_cqe) + line("max_mr", limits->max_mr) +
+        line("max_mw", limits->max_mw) + line("max_pd", limits->max_pd) +
+        line("max_ah", limits->max_ah) + line("max_srq", limits->max_srq) +
+        line("max_srq_wr", limits->max_srq_wr) + line("max_srq_sge", limits->max_srq_sge) +
+        line("max_mcast_grp", limits->max_mcast_grp) +
+        line("max_total_mcast_qp_attach", limits->max_total_mcast_qp_attach) +
+        line("max_mr_size", limits->max_mr_size) + line("max_msg_size", limits->max_msg_size));
+    CHECK(parse({"--dir", "/tmp/x", "--config", file.path.c_str()}).options);
+  }
+  CHECK_FALSE(limit_profile("mlx4-like"));
 }
 
 }  // namespace rocemu::daemon

@@ -1,0 +1,110 @@
+#include "emulator/daemon/limit_profiles.h"
+
+namespace rocemu::daemon {
+namespace {
+
+using device::DeviceLimits;
+
+constexpr uint32_t kMost24Bits = (1u << 24) - 1;  // what the NIC can have of any kind
+constexpr uint32_t kMostKeys = 1u << 23;
+
+struct Profile {
+  const char* name;
+  DeviceLimits limits;
+};
+
+// As ibv_devinfo -v shows them of a ConnectX-6, where the NIC goes so far: of QPs it has half as
+// many, of regions and windows, CQs and address handles the most it can.
+constexpr DeviceLimits mlx5_like() {
+  DeviceLimits limits;
+  limits.max_qp = 65536;
+  limits.max_qp_wr = 32768;
+  limits.max_sge = 30;
+  limits.max_cq = kMost24Bits;
+  limits.max_cqe = 4194303;
+  limits.max_mr = limits.max_mw = kMostKeys;
+  limits.max_pd = 8388608;
+  limits.max_ah = kMost24Bits;
+  limits.max_srq = 8388608;
+  limits.max_srq_wr = 32767;
+  limits.max_srq_sge = 31;
+  limits.max_mcast_grp = 2097152;
+  limits.max_mcast_qp_attach = 240;
+  limits.max_total_mcast_qp_attach = kMost24Bits;
+  limits.max_qp_rd_atom = 16;
+  limits.max_msg_size = 1u << 30;
+  return limits;
+}
+
+// As rxe_param.h of Linux has them.
+constexpr DeviceLimits rxe_like() {
+  DeviceLimits limits;
+  limits.max_qp = 0x10000;
+  limits.max_qp_wr = 0x4000;
+  limits.max_sge = 32;
+  limits.max_cq = 16384;
+  limits.max_cqe = (1u << 15) - 1;
+  limits.max_mr = 256 * 1024;
+  limits.max_pd = 0x7ffc;
+  limits.max_contexts = 512;
+  limits.max_ah = 100;
+  limits.max_srq = 960;
+  limits.max_srq_wr = 0x4000;
+  limits.max_srq_sge = 27;
+  limits.max_mcast_grp = 8192;
+  limits.max_mcast_qp_attach = 56;
+  limits.max_total_mcast_qp_attach = 0x70000;
+  limits.max_qp_rd_atom = 128;
+  limits.max_inline_data = 400;
+  limits.max_msg_size = 0x800000;
+  return limits;
+}
+
+// Little of everything, so that a program's own limits show.
+constexpr DeviceLimits small() {
+  DeviceLimits limits;
+  limits.max_qp = 64;
+  limits.max_qp_wr = 128;
+  limits.max_sge = 4;
+  limits.max_cq = 64;
+  limits.max_cqe = 1024;
+  limits.max_mr = 64;
+  limits.max_mw = 16;
+  limits.max_pd = 16;
+  limits.max_contexts = 16;
+  limits.max_channels = 32;
+  limits.max_ah = 32;
+  limits.max_srq = 8;
+  limits.max_srq_wr = 128;
+  limits.max_srq_sge = 2;
+  limits.max_xrcd = 4;
+  limits.max_mcast_grp = 8;
+  limits.max_mcast_qp_attach = 8;
+  limits.max_total_mcast_qp_attach = 32;
+  limits.max_qp_rd_atom = 4;
+  limits.max_inline_data = 64;
+  limits.max_mr_size = 1u << 30;
+  limits.max_dm_size = 65536;
+  limits.max_msg_size = 1u << 24;
+  limits.num_comp_vectors = 1;
+  return limits;
+}
+
+constexpr Profile kProfiles[] = {
+    {"default", {}}, {"mlx5-like", mlx5_like()}, {"rxe-like", rxe_like()}, {"small", small()}};
+
+}  // namespace
+
+std::vector<std::string> limit_profile_names() {
+  std::vector<std::string> names;
+  for (const Profile& profile : kProfiles) names.emplace_back(profile.name);
+  return names;
+}
+
+std::optional<DeviceLimits> limit_profile(const std::string& name) {
+  for (const Profile& profile : kProfiles)
+    if (name == profile.name) return profile.limits;
+  return std::nullopt;
+}
+
+}  // namespace rocemu::daemon

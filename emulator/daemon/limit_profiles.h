@@ -1,0 +1,16 @@
+// Sets of device limits that users know from devices they have, by name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/device/attributes.h"
+
+namespace rocemu::daemon {
+
+std::vector<std::string> limit_profile_names();
+// Nothing when there is no profile of that name.
+std::optional<device::DeviceLimits> limit_profile(const std::string& name);
+
+}  // namespace rocemu::daemon
