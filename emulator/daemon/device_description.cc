@@ -14,10 +14,12 @@ namespace {
 constexpr uint64_t kUdAvPortEnforce = 1u << 7;
 constexpr uint64_t kSysImageGuid = 1u << 11;
 constexpr uint64_t kRcRnrNakGen = 1u << 12;
+constexpr uint64_t kSrqResize = 1u << 13;
 constexpr uint64_t kMemoryWindows = 1u << 17;
 constexpr uint64_t kXrc = 1u << 20;
 constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
 constexpr uint64_t kMemoryWindowType2b = 1u << 24;
+constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;  // IB_UVERBS_DEVICE_ATOMIC_WRITE
 
 constexpr uint32_t kAtomicHca = 1;                   // IBV_ATOMIC_HCA
 constexpr uint64_t kPageSizeCap = ~uint64_t{0xfff};  // any page size from 4 KiB
@@ -50,8 +52,9 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.sys_image_guid = htobe64(config.node_guid);
   attr.max_mr_size = limits.max_mr_size;
   attr.page_size_cap = kPageSizeCap;
-  attr.device_cap_flags = kUdAvPortEnforce | kSysImageGuid | kRcRnrNakGen | kMemoryWindows | kXrc |
-                          kMemoryManagement | kMemoryWindowType2b;
+  attr.device_cap_flags = kUdAvPortEnforce | kSysImageGuid | kRcRnrNakGen | kSrqResize |
+                          kMemoryWindows | kXrc | kMemoryManagement | kMemoryWindowType2b |
+                          kAtomicWrite;
   attr.hca_core_clock_khz = kTimestampClockKhz;
   attr.completion_timestamp_mask = std::numeric_limits<uint64_t>::max();
   attr.vendor_id = device::kVendorId;
@@ -102,6 +105,7 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   attr.uc_odp_caps = kSend | kReceive | kWrite | kSharedReceive;
   attr.ud_odp_caps = kSend | kReceive | kSharedReceive;
   attr.xrc_odp_caps = attr.rc_odp_caps;
+  attr.max_cq_count = attr.max_cq_period_us = std::numeric_limits<uint16_t>::max();
   return attr;
 }
 

@@ -172,9 +172,9 @@ bool Engine::run_device(Device& device) {
     busy = true;
   }
   busy |= device.frames.transmit(now, endpoint) != 0;
-  if (busy || device.touched || device.events_wait) {
+  if (busy || device.touched || device.events_wait || device.hca->next_held_event() <= now) {
     device.touched = false;
-    device.events_wait = device.hca->publish_completions();
+    device.events_wait = device.hca->publish_completions(now);
   }
   return busy;
 }
@@ -237,6 +237,7 @@ TimeNs Engine::wake_up_time() const {
     until = std::max(until, clock_.now_ns() + kCoarseSleepNs);
   for (const auto& device : devices_) {
     until = std::min(until, device->frames.port().next_arrival_ns());
+    until = std::min(until, device->hca->next_held_event());
     if (device->events_wait) until = std::min(until, clock_.now_ns() + kEventRetryNs);
   }
   if (capture_ != nullptr && capture_->frames_written() != flushed_frames_)

@@ -24,6 +24,8 @@ bool reserved_set(const rocemu_alloc_dm& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_reg_dm_mr& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_check_prefetch& m) { return m.reserved != 0 || m.for_writing > 1; }
 bool reserved_set(const rocemu_resize_cq&) { return false; }
+bool reserved_set(const rocemu_moderate_cq&) { return false; }
+bool reserved_set(const rocemu_resize_srq& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_join_context&) { return false; }
 bool reserved_set(const rocemu_import_mr&) { return false; }
 bool reserved_set(const rocemu_create_cq& m) { return m.reserved != 0; }
@@ -128,6 +130,10 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_check_prefetch>(header, bytes);
     case ROCEMU_OP_RESIZE_CQ:
       return decode_as<rocemu_resize_cq>(header, bytes);
+    case ROCEMU_OP_MODERATE_CQ:
+      return decode_as<rocemu_moderate_cq>(header, bytes);
+    case ROCEMU_OP_RESIZE_SRQ:
+      return decode_as<rocemu_resize_srq>(header, bytes);
     case ROCEMU_OP_JOIN_CONTEXT:
       return decode_as<rocemu_join_context>(header, bytes);
     case ROCEMU_OP_IMPORT_MR:

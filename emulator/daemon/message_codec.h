@@ -33,7 +33,7 @@ struct Request {
                rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm, rocemu_reg_dm_mr,
                rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context, rocemu_import_mr,
                rocemu_create_ah, rocemu_create_srq, rocemu_srq_limit, rocemu_open_xrcd,
-               rocemu_open_qp, rocemu_mcast>
+               rocemu_open_qp, rocemu_mcast, rocemu_resize_srq, rocemu_moderate_cq>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).

@@ -98,6 +98,8 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
       return check_prefetch(std::get<rocemu_check_prefetch>(request.body));
     case ROCEMU_OP_RESIZE_CQ:
       return resize_cq(std::get<rocemu_resize_cq>(request.body));
+    case ROCEMU_OP_MODERATE_CQ:
+      return moderate_cq(std::get<rocemu_moderate_cq>(request.body));
     case ROCEMU_OP_CONTEXT_TICKET:
       return context_ticket();
     case ROCEMU_OP_JOIN_CONTEXT:

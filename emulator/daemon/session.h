@@ -77,6 +77,7 @@ class Session final : public Connection {
   void reg_dm_mr(const rocemu_reg_dm_mr& message);
   void check_prefetch(const rocemu_check_prefetch& message);
   void resize_cq(const rocemu_resize_cq& message);
+  void moderate_cq(const rocemu_moderate_cq& message);
 
   // session_import.cc
   void context_ticket();
@@ -91,6 +92,7 @@ class Session final : public Connection {
   void destroy_ah(uint32_t ah);
   void create_srq(const rocemu_create_srq& message);
   void modify_srq(const rocemu_srq_limit& message);
+  void resize_srq(const rocemu_resize_srq& message);
   void query_srq(uint32_t srq);
   void destroy_srq(uint32_t srq);
   void open_xrcd(const rocemu_open_xrcd& message, ReceivedMessage& received);

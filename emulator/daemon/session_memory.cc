@@ -128,13 +128,23 @@ void Session::resize_cq(const rocemu_resize_cq& message) {
   auto ring =
       std::make_unique<SharedCompletionRing>(std::move(memory), entries, nic_.engine.clock());
   on_context(
-      [cq = message.cq, ring = std::move(ring)](EngineContext& context) mutable {
-        return context.hca().resize_cq(context.id(), cq, std::move(ring));
+      [cq = message.cq, ring = std::move(ring),
+       &clock = nic_.engine.clock()](EngineContext& context) mutable {
+        return context.hca().resize_cq(context.id(), cq, clock.now_ns(), std::move(ring));
       },
       [this, body, fd = std::move(fd)](int error) mutable {
         if (error != 0) return refuse(error);
         answer(body, std::array{fd.get()});
       });
+}
+
+void Session::moderate_cq(const rocemu_moderate_cq& message) {
+  const device::CqModeration moderation{message.count, transport::TimeNs{message.period_us} * 1000};
+  on_context(
+      [cq = message.cq, moderation](EngineContext& context) {
+        return context.hca().moderate_cq(context.id(), cq, moderation);
+      },
+      [this, cq = message.cq](int error) { answer_outcome(error, cq); });
 }
 
 }  // namespace rocemu::daemon

@@ -38,6 +38,9 @@ bool Session::dispatch_service(const Request& request, ReceivedMessage& message)
     case ROCEMU_OP_MODIFY_SRQ:
       modify_srq(std::get<rocemu_srq_limit>(request.body));
       return true;
+    case ROCEMU_OP_RESIZE_SRQ:
+      resize_srq(std::get<rocemu_resize_srq>(request.body));
+      return true;
     case ROCEMU_OP_QUERY_SRQ:
       query_srq(std::get<rocemu_srq_limit>(request.body).srq);
       return true;
@@ -81,17 +84,26 @@ void Session::destroy_ah(uint32_t ah) {
              [this, ah](int error) { answer_outcome(error, ah); });
 }
 
-void Session::create_srq(const rocemu_create_srq& message) {
-  const device::SrqSpec spec = to_srq_spec(message);
-  if (const int error = device::check_srq(config().limits, spec)) return refuse(error);
-  const SrqLayout layout = lay_out_srq(config().limits, spec);
-  SharedMemory memory("rocemu-srq", layout.memory_bytes);
+namespace {
+
+rocemu_create_srq_reply describe_srq(const SrqLayout& layout, const SharedMemory& memory) {
   rocemu_create_srq_reply body{};
   body.entries = layout.ring.entries;
   body.stride_bytes = layout.ring.stride_bytes;
   body.max_sge = layout.ring.max_sge;
   body.offset_bytes = layout.ring.offset_bytes;
   body.memory_bytes = memory.size_bytes();
+  return body;
+}
+
+}  // namespace
+
+void Session::create_srq(const rocemu_create_srq& message) {
+  const device::SrqSpec spec = to_srq_spec(message);
+  if (const int error = device::check_srq(config().limits, spec)) return refuse(error);
+  const SrqLayout layout = lay_out_srq(config().limits, spec);
+  SharedMemory memory("rocemu-srq", layout.memory_bytes);
+  rocemu_create_srq_reply body = describe_srq(layout, memory);
   UniqueFd fd = memory.take_fd();
   auto ring = std::make_unique<SharedReceiveRing>(std::move(memory), layout.ring);
   on_context(
@@ -112,6 +124,28 @@ void Session::modify_srq(const rocemu_srq_limit& message) {
         return context.hca().set_srq_limit(context.id(), srq, limit);
       },
       [this, srq = message.srq](int error) { answer_outcome(error, srq); });
+}
+
+void Session::resize_srq(const rocemu_resize_srq& message) {
+  device::SrqSpec spec;
+  spec.max_wr = message.max_wr;
+  spec.max_sge = message.max_sge;
+  if (const int error = device::check_srq(config().limits, spec)) return refuse(error);
+  const SrqLayout layout = lay_out_srq(config().limits, spec);
+  SharedMemory memory("rocemu-srq", layout.memory_bytes);
+  rocemu_create_srq_reply body = describe_srq(layout, memory);
+  body.srq = message.srq;
+  UniqueFd fd = memory.take_fd();
+  auto ring = std::make_unique<SharedReceiveRing>(std::move(memory), layout.ring);
+  on_context(
+      [srq = message.srq, max_wr = spec.max_wr,
+       ring = std::move(ring)](EngineContext& context) mutable {
+        return context.hca().resize_srq(context.id(), srq, max_wr, std::move(ring));
+      },
+      [this, body, fd = std::move(fd)](int error) mutable {
+        if (error != 0) return refuse(error);
+        answer(body, std::array{fd.get()});
+      });
 }
 
 void Session::query_srq(uint32_t srq) {

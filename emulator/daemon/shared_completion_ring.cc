@@ -58,7 +58,7 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   return true;
 }
 
-bool SharedCompletionRing::publish() noexcept {
+bool SharedCompletionRing::show() noexcept {
   if (producer_ == published_) return false;
   published_ = producer_;
   const bool wakes_solicited = std::exchange(wakes_solicited_, false);
@@ -66,11 +66,12 @@ bool SharedCompletionRing::publish() noexcept {
   // The program arms, and then looks at `producer` once more.
   store_seq_cst(header_.producer, producer_);
   const uint32_t arm = load_seq_cst(header_.arm);
-  const bool wanted =
-      arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
-  if (!wanted) return false;
-  __atomic_exchange_n(&header_.arm, uint32_t{ROCEMU_CQ_UNARMED}, __ATOMIC_SEQ_CST);
-  return true;
+  return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
+}
+
+bool SharedCompletionRing::take_arm() noexcept {
+  return __atomic_exchange_n(&header_.arm, uint32_t{ROCEMU_CQ_UNARMED}, __ATOMIC_SEQ_CST) !=
+         ROCEMU_CQ_UNARMED;
 }
 
 bool SharedCompletionRing::take_over(device::CompletionRing& old_ring) noexcept {

@@ -19,7 +19,8 @@ class SharedCompletionRing final : public device::CompletionRing {
   SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock);
 
   bool push(const transport::Completion& completion) noexcept override;
-  bool publish() noexcept override;
+  bool show() noexcept override;
+  bool take_arm() noexcept override;
   bool take_over(device::CompletionRing& old_ring) noexcept override;
 
  private:
@@ -33,7 +34,7 @@ class SharedCompletionRing final : public device::CompletionRing {
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;
-  bool wakes_solicited_ = false;  // among what is not published yet
+  bool wakes_solicited_ = false;  // among what is not shown yet
 };
 
 }  // namespace rocemu::daemon

@@ -1,6 +1,7 @@
 #include "emulator/daemon/shared_work_queues.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -12,8 +13,6 @@ namespace {
 using transport::Sge;
 using transport::WcStatus;
 using transport::WorkOpcode;
-
-constexpr uint32_t kAtomicBytes = 8;
 
 rocemu_queue_header& header_at(std::byte* memory) {
   return *reinterpret_cast<rocemu_queue_header*>(memory);
@@ -42,6 +41,8 @@ std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
       return WorkOpcode::bind_window;
     case 9:
       return WorkOpcode::send_invalidate;
+    case 15:
+      return WorkOpcode::atomic_write;
     default:
       return std::nullopt;
   }
@@ -147,9 +148,11 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
 
   const bool is_inline = (wqe.flags & ROCEMU_SEND_INLINE) != 0;
   const bool is_local = transport::is_local(work.opcode);
-  const bool takes_inline = !is_local && !transport::is_read_or_atomic(work.opcode);
+  const bool is_atomic_write = work.opcode == WorkOpcode::atomic_write;
+  const bool takes_inline = !is_local && !transport::brings_data(work.opcode);
   if (!opcode || (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
-      (is_inline && wqe.inline_bytes > max_inline_data_)) {
+      (is_inline &&
+       wqe.inline_bytes > (is_atomic_write ? transport::kAtomicBytes : max_inline_data_))) {
     work.fault = WcStatus::local_qp_operation_error;
     return;
   }
@@ -157,19 +160,19 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
     if (work.opcode == WorkOpcode::bind_window) work.binding = binding_of(wqe);
     return;
   }
+  const bool has_atomic_length = transport::is_atomic(work.opcode) || is_atomic_write;
   const std::byte* payload = slot + sizeof(rocemu_send_wqe);
-  if (is_inline) {
-    work.inline_payload = payload;
-    work.length_bytes = wqe.inline_bytes;
-    return;
-  }
-  const uint64_t total = copy_sges(payload, wqe.num_sge, sges_);
-  if (total > max_message_bytes_ || (transport::is_atomic(work.opcode) && total != kAtomicBytes)) {
+  const uint64_t total = is_inline ? wqe.inline_bytes : copy_sges(payload, wqe.num_sge, sges_);
+  if (total > max_message_bytes_ || (has_atomic_length && total != transport::kAtomicBytes)) {
     work.fault = WcStatus::local_length_error;
     return;
   }
   work.length_bytes = static_cast<uint32_t>(total);
-  work.sges.assign(sges_);
+  if (is_inline) {
+    work.inline_payload = is_atomic_write ? slot + offsetof(rocemu_send_wqe, compare_add) : payload;
+  } else {
+    work.sges.assign(sges_);
+  }
 }
 
 void SharedSendQueue::release(uint32_t count) noexcept {
@@ -222,6 +225,19 @@ bool SharedReceiveQueue::pop(transport::ReceiveWork& work) noexcept {
 void SharedReceiveQueue::reset() noexcept {
   cursor_.skip_all();
   store_release(header_.rq_consumer, cursor_.released());
+}
+
+bool SharedReceiveQueue::take_over(const SharedReceiveQueue& old) noexcept {
+  const uint32_t count = old.waiting();
+  if (count > layout_.entries || old.layout_.max_sge > layout_.max_sge ||
+      old.layout_.stride_bytes > layout_.stride_bytes)
+    return false;
+  for (uint32_t i = 0; i < count; ++i)
+    std::memcpy(ring_ + size_t{i} * layout_.stride_bytes,
+                old.ring_ + size_t{old.cursor_.slot(i)} * old.layout_.stride_bytes,
+                old.layout_.stride_bytes);
+  store_release(header_.rq_producer, count);
+  return true;
 }
 
 SharedReceiveRing::SharedReceiveRing(SharedMemory memory, const RingLayout& ring)

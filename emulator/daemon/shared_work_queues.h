@@ -26,7 +26,9 @@ class RingCursor {
 
   enum class Next { none, entry, nonsense };
   Next next() noexcept;
-  uint32_t slot() const noexcept { return popped_ & (entries_ - 1); }
+  uint32_t slot() const noexcept { return slot(0); }
+  // Of the entry that is `ahead` behind the next one.
+  uint32_t slot(uint32_t ahead) const noexcept { return (popped_ + ahead) & (entries_ - 1); }
   void advance() noexcept { ++popped_; }
   void release(uint32_t count) noexcept { released_ += count; }
   uint32_t popped() const noexcept { return popped_; }
@@ -71,10 +73,12 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   bool pop(transport::ReceiveWork& work) noexcept override;
   void reset() noexcept;
   uint32_t waiting() const noexcept { return cursor_.waiting(); }
+  // See device::ReceiveRing. Precondition: this queue is new.
+  bool take_over(const SharedReceiveQueue& old) noexcept;
 
  private:
   rocemu_queue_header& header_;
-  const std::byte* ring_;
+  std::byte* ring_;
   RingLayout layout_;
   RingCursor cursor_;
   std::vector<transport::Sge> sges_;  // scratch
@@ -101,6 +105,9 @@ class SharedReceiveRing final : public device::ReceiveRing {
   SharedReceiveRing(SharedMemory memory, const RingLayout& ring);
   bool pop(transport::ReceiveWork& work) noexcept override { return queue_.pop(work); }
   uint32_t waiting() const noexcept override { return queue_.waiting(); }
+  bool take_over(device::ReceiveRing& old) noexcept override {
+    return queue_.take_over(static_cast<SharedReceiveRing&>(old).queue_);
+  }
 
  private:
   SharedMemory memory_;

@@ -30,14 +30,27 @@ class Cq final : public transport::CompletionQueue {
 
   void push(const transport::Completion& completion) noexcept override {
     if (!ring_->push(completion)) overrun_ = true;
+    ++unannounced_;
     touch();
   }
 
   // Shows the new completions to the program and sends the event it waits for. False when the event
   // could not be written yet.
-  bool publish() {
-    if (ring_->publish()) event_due_ = true;
+  bool publish(transport::TimeNs now) {
+    const bool wanted = ring_->show();
+    if (moderation_.on() || held_until_ != transport::kNever) {
+      hold_back(wanted, now);
+    } else if (wanted && ring_->take_arm()) {
+      event_due_ = true;
+    }
     return send_event();
+  }
+  // When the event that is held back is to be sent; kNever when there is none.
+  transport::TimeNs held_until() const { return held_until_; }
+  void moderate(const CqModeration& moderation) {
+    moderation_ = moderation;
+    if (held_until_ != transport::kNever) held_until_ = 0;  // what was held back is sent
+    touch();
   }
   // The ring is another one from now on; false when that does not hold what is unread.
   // Precondition: publish() has been called since the last push.
@@ -69,6 +82,21 @@ class Cq final : public transport::CompletionQueue {
   uint32_t async_events_written = 0;
 
  private:
+  void hold_back(bool wanted, transport::TimeNs now) {
+    if (held_until_ == transport::kNever) {
+      if (wanted) {
+        held_until_ = now + moderation_.period_ns;
+      } else {
+        unannounced_ = 0;
+      }
+    }
+    if (held_until_ == transport::kNever || (unannounced_ < moderation_.count && now < held_until_))
+      return;
+    held_until_ = transport::kNever;
+    unannounced_ = 0;
+    if (ring_->take_arm()) event_due_ = true;
+  }
+
   bool send_event() {
     if (!event_due_ || channel_ == nullptr) return true;
     if (!channel_->events->completion_event(user_pointer_)) return false;
@@ -87,6 +115,9 @@ class Cq final : public transport::CompletionQueue {
   bool overrun_ = false;
   bool overrun_told_ = false;
   uint32_t completion_events_written_ = 0;
+  CqModeration moderation_;
+  uint32_t unannounced_ = 0;  // moderated: completions since the program asked for an event
+  transport::TimeNs held_until_ = transport::kNever;
 };
 
 }  // namespace rocemu::device

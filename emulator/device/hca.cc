@@ -1,5 +1,6 @@
 #include "emulator/device/hca.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "emulator/device/hca_impl.h"
@@ -136,16 +137,27 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
                                                   std::move(ring), impl_->touched_cqs));
 }
 
-int Hca::resize_cq(ContextId id, Handle handle, std::unique_ptr<CompletionRing> ring) {
+int Hca::resize_cq(ContextId id, Handle handle, transport::TimeNs now,
+                   std::unique_ptr<CompletionRing> ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
   if (cq == nullptr) return EINVAL;
-  cq->publish();
+  cq->publish(now);
+  cq->touch();  // that may have held an event back
   return cq->replace_ring(std::move(ring)) ? 0 : EINVAL;
+}
+
+int Hca::moderate_cq(ContextId id, Handle handle, const CqModeration& moderation) {
+  Context* context = impl_->find_context(id);
+  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  if (cq == nullptr) return EINVAL;
+  cq->moderate(moderation);
+  return 0;
 }
 
 void Hca::Impl::destroy_cq(Cq& cq) {
   if (cq.touched()) std::erase(touched_cqs, &cq);
+  std::erase(held, &cq);
   if (cq.channel() != nullptr) --cq.channel()->users;
   --totals.cqs;
 }
@@ -219,23 +231,40 @@ void Hca::Impl::handle_overrun(Cq& cq) {
   });
 }
 
-bool Hca::publish_completions() {
+void Hca::Impl::forget_sent_events() {
+  if (held.empty()) return;
+  std::erase_if(held, [](const Cq* cq) { return cq->held_until() == transport::kNever; });
+  next_held = transport::kNever;
+  for (const Cq* cq : held) next_held = std::min(next_held, cq->held_until());
+}
+
+transport::TimeNs Hca::next_held_event() const { return impl_->next_held; }
+
+bool Hca::publish_completions(transport::TimeNs now) {
   Impl& impl = *impl_;
   for (size_t i = 0; i < impl.qps_in_error.size(); ++i)
     impl.endpoint.flush_posted(impl.qps_in_error[i]);
   impl.qps_in_error.clear();
 
+  if (impl.next_held <= now)
+    for (Cq* cq : impl.held)
+      if (cq->held_until() <= now) cq->touch();
+
   bool again = false;
   impl.publishing.swap(impl.touched_cqs);
   for (Cq* cq : impl.publishing) cq->untouch();
   for (Cq* cq : impl.publishing) {
-    if (!cq->publish()) {
+    if (!cq->publish(now)) {
       cq->touch();
       again = true;
     }
     if (cq->take_overrun()) impl.handle_overrun(*cq);
+    if (cq->held_until() != transport::kNever &&
+        std::find(impl.held.begin(), impl.held.end(), cq) == impl.held.end())
+      impl.held.push_back(cq);
   }
   impl.publishing.clear();
+  impl.forget_sent_events();
   impl.send_due_events();
   return again || !impl.touched_cqs.empty();
 }

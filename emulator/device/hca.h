@@ -219,7 +219,9 @@ class Hca {
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
   // What the program has not taken goes over to `ring`. EINVAL when that does not hold it.
-  int resize_cq(ContextId context, Handle cq, std::unique_ptr<CompletionRing> ring);
+  int resize_cq(ContextId context, Handle cq, transport::TimeNs now,
+                std::unique_ptr<CompletionRing> ring);
+  int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
                               std::unique_ptr<WorkQueues> queues);
@@ -238,6 +240,9 @@ class Hca {
   // hca_srq.cc
   Result<CreatedSrq> create_srq(ContextId context, const SrqSpec& spec,
                                 std::unique_ptr<ReceiveRing> ring);
+  // What waits goes over to `ring`, which holds `max_wr`. EINVAL that is over the device's limit or
+  // under the SRQ's, or fewer than wait.
+  int resize_srq(ContextId context, Handle srq, uint32_t max_wr, std::unique_ptr<ReceiveRing> ring);
   int set_srq_limit(ContextId context, Handle srq, uint32_t limit);
   Result<uint32_t> srq_limit(ContextId context, Handle srq) const;
   Result<EventCounts> destroy_srq(ContextId context, Handle srq);
@@ -253,7 +258,10 @@ class Hca {
   // To be called after every call into endpoint() and before the engine sleeps: makes completions
   // visible and sends the events that programs wait for. True when an event could not be written
   // and the call has to be repeated soon.
-  bool publish_completions();
+  bool publish_completions(transport::TimeNs now);
+  // When it is to be called again because events of moderated CQs are held back; kNever: they are
+  // not.
+  transport::TimeNs next_held_event() const;
 
   ObjectCounts counts() const;
 

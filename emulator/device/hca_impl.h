@@ -28,6 +28,7 @@ struct Hca::Impl final : transport::EventSink {
   void destroy_cq(Cq& cq);
   void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
   void handle_overrun(Cq& cq);
+  void forget_sent_events();
 
   void tell_holders(wire::Qpn qpn, transport::QpEvent event);
   void send_due_events();
@@ -70,6 +71,8 @@ struct Hca::Impl final : transport::EventSink {
   uint32_t multicast_attachments = 0;
   std::vector<Cq*> touched_cqs;
   std::vector<Cq*> publishing;
+  std::vector<Cq*> held;  // whose events are held back
+  transport::TimeNs next_held = transport::kNever;
   std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
   // Events that tell of completions and so come after them.
   std::vector<wire::Qpn> qps_at_last_wqe;

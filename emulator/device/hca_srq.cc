@@ -67,6 +67,16 @@ Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
   return counts;
 }
 
+int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
+                    std::unique_ptr<ReceiveRing> ring) {
+  Context* context = impl_->find_context(id);
+  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  if (srq == nullptr || max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr ||
+      max_wr < srq->limit())
+    return EINVAL;
+  return srq->replace_ring(std::move(ring), max_wr) ? 0 : EINVAL;
+}
+
 int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {
   Context* context = impl_->find_context(id);
   Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);

@@ -26,6 +26,17 @@ class ReceiveRing : public transport::ReceiveQueue {
  public:
   // How many receives are posted and not taken.
   virtual uint32_t waiting() const noexcept = 0;
+  // Takes over what waits in `old`, another ring of the same maker. False when there is not room
+  // for it, and then nothing has changed.
+  virtual bool take_over(ReceiveRing& old) noexcept = 0;
+};
+
+// Events are held back until `count` completions are there or `period_ns` has passed since the
+// first of them (ibv_modify_cq(3)). As on ConnectX, either of them being 0 turns it off.
+struct CqModeration {
+  uint32_t count = 0;
+  transport::TimeNs period_ns = 0;
+  bool on() const { return count > 1 && period_ns > 0; }
 };
 
 // The ring of one CQ.
@@ -34,11 +45,15 @@ class CompletionRing {
   virtual ~CompletionRing() = default;
   // False when the ring is full: the completion is lost and the CQ is in error.
   virtual bool push(const transport::Completion& completion) noexcept = 0;
-  // Makes what was pushed visible to the program. True when the program had asked for an event
-  // about it; it then has to ask again.
-  virtual bool publish() noexcept = 0;
+  // Makes what was pushed visible to the program. True when the program waits for an event about
+  // it.
+  virtual bool show() noexcept = 0;
+  // The event is sent: the program has to ask again. False when it does not wait for one.
+  virtual bool take_arm() noexcept = 0;
+  // Both at once: true when an event is to be sent now.
+  bool publish() noexcept { return show() && take_arm(); }
   // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False
-  // when there is not room for it, and then nothing has changed. Precondition: `old` is published.
+  // when there is not room for it, and then nothing has changed. Precondition: `old` is all shown.
   virtual bool take_over(CompletionRing& old) noexcept = 0;
 };
 

@@ -38,6 +38,14 @@ class Srq final : public transport::ReceiveQueue {
   }
   uint32_t limit() const { return limit_; }
 
+  // False when `ring`, for `max_wr`, does not hold what waits.
+  bool replace_ring(std::unique_ptr<ReceiveRing> ring, uint32_t max_wr) {
+    if (!ring->take_over(*ring_)) return false;
+    ring_ = std::move(ring);
+    spec_.max_wr = max_wr;
+    return true;
+  }
+
   Context& context() const { return context_; }
   Pd& pd() const { return pd_; }
   const SrqSpec& spec() const { return spec_; }

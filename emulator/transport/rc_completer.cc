@@ -120,10 +120,10 @@ bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bo
   }
   if (requests_.empty()) return false;
   const Request& oldest = requests_.front();
-  const bool expected =
-      oldest.work.fault == WcStatus::success && oldest.started &&
-      psn == oldest.first_psn + oldest.responses &&
-      (atomic ? is_atomic(oldest.work.opcode) : oldest.work.opcode == WorkOpcode::read);
+  const bool expected = oldest.work.fault == WcStatus::success && oldest.started &&
+                        psn == oldest.first_psn + oldest.responses &&
+                        is_read_or_atomic(oldest.work.opcode) &&
+                        atomic == is_atomic(oldest.work.opcode);
   if (!expected) ++context_.counters.stale_acks;
   return expected;
 }
@@ -132,8 +132,8 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
   if (!accept_response_psn(now, packet, false)) return;
   Request& request = requests_.front();
   const uint32_t offset = request.responses * context_.attributes.path_mtu_bytes;
-  const uint32_t expected =
-      std::min(context_.attributes.path_mtu_bytes, request.work.length_bytes - offset);
+  const uint32_t length = brings_data(request.work.opcode) ? request.work.length_bytes : 0;
+  const uint32_t expected = std::min(context_.attributes.path_mtu_bytes, length - offset);
   // The last packet must say so. A replay may begin with MIDDLE (Linux does so), and a request for
   // the rest is answered from FIRST again: any of them may stand before the end.
   const bool final_packet = request.responses + 1 == request.packets;

@@ -54,7 +54,9 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
   if (work.fault != WcStatus::success) return work.fault;
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;
-  const uint32_t access = is_read_or_atomic(work.opcode) ? kLocalWrite : kLocalRead;
+  if (work.opcode == WorkOpcode::atomic_write && context_.transport != wire::Transport::rc)
+    return WcStatus::local_qp_operation_error;
+  const uint32_t access = brings_data(work.opcode) ? kLocalWrite : kLocalRead;
   return may_use(context_, work, access) ? WcStatus::success : WcStatus::local_protection_error;
 }
 
@@ -161,6 +163,10 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
     bth = make_bth(request, swap ? Operation::compare_swap : Operation::fetch_add, psn);
     ext.atomic = {work.remote_address, work.rkey, swap ? work.swap : work.compare_add,
                   swap ? work.compare_add : 0};
+  } else if (work.opcode == WorkOpcode::atomic_write) {
+    payload_bytes = kAtomicBytes;
+    bth = make_bth(request, Operation::atomic_write, psn);
+    ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
   } else {
     const bool first = send_packet_ == 0;
     const bool last = send_packet_ + 1 == request.packets;

@@ -108,7 +108,10 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
         (reth.length_bytes == 0 ||
          context_.memory.check_remote(target.pd, context_.qpn, reth.rkey, reth.virtual_address,
                                       reth.length_bytes, kRemoteRead, range));
-    if (readable && make_room_for_replay(psn)) queue_read(packet, target.pd, true);
+    if (readable && make_room_for_replay(psn)) queue_read(psn, reth, target.pd, true);
+  } else if (op == Operation::atomic_write) {
+    // It has been executed, and what it wrote may have been overwritten since.
+    if (make_room_for_replay(psn)) queue_read(psn, {}, context_.resources.pd, true);
   } else if (is_atomic_op(op)) {
     for (size_t i = 0; i < atomic_results_.size(); ++i) {
       const AtomicResult result = atomic_results_[i];
@@ -130,7 +133,8 @@ bool RcResponder::well_formed(const wire::Packet& packet) const {
     if (!is_first_or_middle(op) && !is_only(op) && bytes == 0) return false;
   }
   if (message_ == Message::none)
-    return starts_message(op) || op == Operation::read_request || is_atomic_op(op);
+    return starts_message(op) || op == Operation::read_request || is_atomic_op(op) ||
+           op == Operation::atomic_write;
   if (starts_message(op)) return false;
   return message_ == Message::send ? is_send_op(op) : is_write_op(op);
 }
@@ -145,6 +149,8 @@ void RcResponder::execute(const wire::Packet& packet) {
     execute_write(packet);
   } else if (op == Operation::read_request) {
     execute_read(packet);
+  } else if (op == Operation::atomic_write) {
+    execute_atomic_write(packet);
   } else {
     execute_atomic(packet);
   }
@@ -298,7 +304,30 @@ void RcResponder::execute_read(const wire::Packet& packet) {
     return;
   }
   accept(packet, packets, true);
-  queue_read(packet, context_.resources.pd, false);
+  queue_read(packet.bth.psn, reth, context_.resources.pd, false);
+}
+
+// The rights of a WRITE, the alignment and the answer of an atomic (annex A19).
+void RcResponder::execute_atomic_write(const wire::Packet& packet) {
+  const wire::Reth& reth = packet.ext.reth;
+  const wire::Psn psn = packet.bth.psn;
+  if ((context_.attributes.access & kRemoteWrite) == 0 || reth.length_bytes != kAtomicBytes ||
+      packet.payload.size() != kAtomicBytes || reth.virtual_address % kAtomicBytes != 0 ||
+      !make_room_for_request()) {
+    fail(responder_fault::kInvalidRequest, psn);
+    return;
+  }
+  MemoryRange range;
+  if (!context_.memory.check_remote(context_.resources.pd, context_.qpn, reth.rkey,
+                                    reth.virtual_address, kAtomicBytes, kRemoteWrite, range)) {
+    fail(responder_fault::kRemoteAccess, psn);
+    return;
+  }
+  const uint32_t tag =
+      context_.settlement.note_scatter(context_.qp, ScatterKind::remote_write, psn);
+  context_.memory.scatter(range, packet.payload.data(), kAtomicBytes, tag);
+  accept(packet, 1, true);
+  queue_read(psn, {}, context_.resources.pd, false);
 }
 
 void RcResponder::execute_atomic(const wire::Packet& packet) {

@@ -79,6 +79,7 @@ class RcResponder {
   void execute_write(const wire::Packet& packet);
   void execute_read(const wire::Packet& packet);
   void execute_atomic(const wire::Packet& packet);
+  void execute_atomic_write(const wire::Packet& packet);
   bool find_target(const wire::Packet& packet, SharedReceiver& target) const;
   bool choose_target(const wire::Packet& packet);
   CompletionQueue* receive_cq() const;
@@ -91,7 +92,7 @@ class RcResponder {
 
   // rc_responses.cc
   void queue_acknowledge(uint8_t syndrome, wire::Psn psn);
-  void queue_read(const wire::Packet& packet, PdHandle pd, bool replay);
+  void queue_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay);
   void queue_atomic(wire::Psn psn, uint64_t original, bool replay);
   template <class Unwanted>
   void drop_responses_if(Unwanted unwanted);

@@ -32,18 +32,18 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
   response.msn = msn_;
 }
 
-void RcResponder::queue_read(const wire::Packet& packet, PdHandle pd, bool replay) {
+void RcResponder::queue_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay) {
   Response& response = responses_.push_back();
   response = Response{};
   response.kind = Response::Kind::read;
   response.syndrome = wire::syndrome::kAck;
-  response.psn = packet.bth.psn;
+  response.psn = psn;
   response.msn = msn_;
   response.replay = replay;
   response.pd = pd;
-  response.value = packet.ext.reth.virtual_address;
-  response.rkey = packet.ext.reth.rkey;
-  response.length_bytes = packet.ext.reth.length_bytes;
+  response.value = reth.virtual_address;
+  response.rkey = reth.rkey;
+  response.length_bytes = reth.length_bytes;
   response.packets = packets_of(response.length_bytes, context_.attributes.path_mtu_bytes);
   ++rd_atomics_queued_;
 }

@@ -84,6 +84,8 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
       return WcOpcode::bind_window;
     case WorkOpcode::local_invalidate:
       return WcOpcode::local_invalidate;
+    case WorkOpcode::atomic_write:
+      return WcOpcode::atomic_write;
   }
   return WcOpcode::send;
 }

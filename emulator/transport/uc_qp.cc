@@ -69,6 +69,7 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
   }
   // A new message ends one whose end was lost.
   if (starts) message_ = Message::none;
+  if (message_ == Message::none) give_up_receive();
   if (!starts && message_ == Message::none) {
     ++context_.counters.rx_dropped;
     if (ahead == 0) ++expected_psn_;
@@ -83,7 +84,9 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
     return;
   }
   message_ = Message::none;
-  if (outcome == Outcome::dropped) ++context_.counters.rx_dropped;
+  if (outcome != Outcome::dropped) return;
+  ++context_.counters.rx_dropped;
+  give_up_receive();
 }
 
 // Whether the payload length fits the opcode, and the opcode what is under way (IBTA 9.8.2.2.5).

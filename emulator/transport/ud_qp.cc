@@ -61,6 +61,7 @@ void UdQp::on_packet(TimeNs, const wire::Packet& packet) {
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
   if (kGrhBytes + bytes > receive().length_bytes) {
     ++context_.counters.rx_dropped;
+    give_up_receive();
     return;
   }
   context_.counters.rx_payload_bytes += bytes;

@@ -87,6 +87,13 @@ void UnreliableQp::complete_receive(Completion completion) {
   context_.settlement.complete(*this, Side::responder, *context_.resources.receive_cq, completion);
 }
 
+void UnreliableQp::give_up_receive() {
+  if (!receive_taken_ || !context_.resources.receives_are_shared) return;
+  Completion completion;
+  completion.status = WcStatus::remote_invalid_request_error;
+  complete_receive(completion);
+}
+
 void UnreliableQp::fail_receive(WcStatus status, QpEvent event) {
   ++context_.counters.responder_errors;
   if (receive_taken_) {

@@ -45,6 +45,9 @@ class UnreliableQp : public Qp {
   const ReceiveWork& receive() const { return receive_; }
   // Announces the receive at hand, when the program can see its data.
   void complete_receive(Completion completion);
+  // A message is dropped. The QP keeps the receive for the next one, but one that others could have
+  // had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with rxe's status).
+  void give_up_receive();
   // To ERROR, with this status for the receive at hand.
   void fail_receive(WcStatus status, QpEvent event);
 

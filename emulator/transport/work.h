@@ -43,6 +43,9 @@ class SgeList {
   uint32_t heap_capacity_ = 0;
 };
 
+// What an atomic operation is about.
+inline constexpr uint32_t kAtomicBytes = 8;
+
 enum class WorkOpcode : uint8_t {
   send,
   send_imm,
@@ -54,6 +57,7 @@ enum class WorkOpcode : uint8_t {
   send_invalidate,
   bind_window,
   local_invalidate,
+  atomic_write,
 };
 
 constexpr bool is_send(WorkOpcode op) {
@@ -69,8 +73,13 @@ constexpr bool is_write(WorkOpcode op) {
 constexpr bool is_atomic(WorkOpcode op) {
   return op == WorkOpcode::compare_swap || op == WorkOpcode::fetch_add;
 }
-// Requests that are answered by data: they count against max_rd_atomic, and a fence waits for them.
-constexpr bool is_read_or_atomic(WorkOpcode op) { return op == WorkOpcode::read || is_atomic(op); }
+// Requests whose answer is data for this side.
+constexpr bool brings_data(WorkOpcode op) { return op == WorkOpcode::read || is_atomic(op); }
+// Requests that are answered each by itself: they count against max_rd_atomic; a fence waits for
+// them. An ATOMIC WRITE is answered by a READ response without data.
+constexpr bool is_read_or_atomic(WorkOpcode op) {
+  return brings_data(op) || op == WorkOpcode::atomic_write;
+}
 
 enum class WcStatus : uint8_t {
   success = 0,
@@ -97,6 +106,7 @@ enum class WcOpcode : uint8_t {
   fetch_add = 4,
   bind_window = 5,
   local_invalidate = 6,
+  atomic_write = 9,
   receive = 128,
   receive_rdma_with_imm = 129,
 };

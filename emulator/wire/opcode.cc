@@ -11,8 +11,9 @@ namespace {
 constexpr bool carried_by(Transport transport, Operation operation) {
   switch (transport) {
     case Transport::rc:
-    case Transport::xrc:
       return true;
+    case Transport::xrc:
+      return operation != Operation::atomic_write;
     case Transport::uc:
       return operation <= Operation::write_only_imm;
     case Transport::ud:
@@ -44,6 +45,7 @@ constexpr OpcodeTraits traits_of_operation(Operation operation) {
       return {.known = true, .ieth = true, .payload = true};
     case Operation::write_first:
     case Operation::write_only:
+    case Operation::atomic_write:
       return {.known = true, .reth = true, .payload = true};
     case Operation::write_only_imm:
       return {.known = true, .reth = true, .imm = true, .payload = true};

@@ -1,5 +1,6 @@
 // BTH opcodes and what each of them carries (IBTA vol 1, table 35 and 9.2.1; XRC: annex A14; CNP:
-// annex A17.9). The headers follow the BTH in this order: XRCETH, DETH, RETH, AtomicETH, AETH,
+// annex A17.9; ATOMIC WRITE: annex
+// A19). The headers follow the BTH in this order: XRCETH, DETH, RETH, AtomicETH, AETH,
 // AtomicAckETH, ImmDt, IETH. Reliable datagrams (RD) do not exist in RoCE: their opcodes are
 // unknown.
 #pragma once
@@ -43,6 +44,7 @@ enum class Operation : uint8_t {
   fetch_add = 0x14,
   send_last_invalidate = 0x16,
   send_only_invalidate = 0x17,
+  atomic_write = 0x1d,  // annex A19, of 64 bits; as Linux, over RC alone
 };
 
 inline constexpr uint8_t kCnpOpcode = 0x81;

@@ -36,8 +36,8 @@ ArenaModel::ArenaModel(const Direction& direction)
     const Op& op = direction.ops[i];
     const auto at = image.begin() + op.arena_offset;
     if (!touches_arena(op.opcode) || op.shared_counter || op.mishap != Mishap::none) continue;
-    if (transport::is_read_or_atomic(op.opcode)) results_[i].assign(at, at + op.length_bytes);
-    if (transport::is_write(op.opcode)) {
+    if (transport::brings_data(op.opcode)) results_[i].assign(at, at + op.length_bytes);
+    if (transport::is_write(op.opcode) || op.opcode == WorkOpcode::atomic_write) {
       payloads_[i] = payload_of(op);
     } else if (transport::is_atomic(op.opcode)) {
       uint64_t word;

@@ -134,7 +134,7 @@ void Flow::prepare(size_t index) {
     local_.emplace_back();
     return;
   }
-  const bool answered = transport::is_read_or_atomic(op.opcode);
+  const bool answered = transport::brings_data(op.opcode);
   // A source needs no right to be written, and is not given any.
   local_.push_back(place(requester_.node, op.sge_bytes,
                          answered ? transport::kLocalWrite : transport::kLocalRead));
@@ -275,12 +275,13 @@ void Flow::on_sent(const Completion& completion) {
     return;
   }
   if (!direction_.ops[op].signaled) fail("unsignalled, but completed", op);
-  if (completion.opcode != (transport::is_send(direction_.ops[op].opcode)    ? WcOpcode::send
-                            : transport::is_write(direction_.ops[op].opcode) ? WcOpcode::rdma_write
-                            : direction_.ops[op].opcode == WorkOpcode::read  ? WcOpcode::rdma_read
-                            : direction_.ops[op].opcode == WorkOpcode::compare_swap
-                                ? WcOpcode::compare_swap
-                                : WcOpcode::fetch_add))
+  if (completion.opcode !=
+      (transport::is_send(direction_.ops[op].opcode)           ? WcOpcode::send
+       : transport::is_write(direction_.ops[op].opcode)        ? WcOpcode::rdma_write
+       : direction_.ops[op].opcode == WorkOpcode::read         ? WcOpcode::rdma_read
+       : direction_.ops[op].opcode == WorkOpcode::compare_swap ? WcOpcode::compare_swap
+       : direction_.ops[op].opcode == WorkOpcode::atomic_write ? WcOpcode::atomic_write
+                                                               : WcOpcode::fetch_add))
     fail("completed with the wrong opcode", op);
   on_success(op);
 }
@@ -291,9 +292,9 @@ void Flow::on_success(size_t index) {
   executed_ = std::max(executed_, index + 1);
   if (consumes_receive(op.opcode) && received_ <= consumer_index_[index])
     fail("completed before the peer has received it", index);
-  if (transport::is_write(op.opcode))
+  if (transport::is_write(op.opcode) || op.opcode == WorkOpcode::atomic_write)
     check_arena(index + 1, op.arena_offset, op.length_bytes, "WRITE completed, data not there");
-  if (transport::is_read_or_atomic(op.opcode)) {
+  if (transport::brings_data(op.opcode)) {
     const std::vector<std::byte> got = gather(requester_.node, local_[index]);
     if (op.shared_counter) {
       uint64_t value;

@@ -93,6 +93,9 @@ Op draw_op(Random& random, Mishap mishap, bool may_read, bool long_messages) {
       op.opcode == WorkOpcode::fetch_add && mishap == Mishap::none && percent(random, 30);
   if (op.shared_counter) op.compare_add = 1;
   op.payload_seed = random.fork();
+  // Drawn from what is drawn already, so that seeds keep their meaning for all else.
+  if (op.opcode == WorkOpcode::compare_swap && op.payload_seed % 2 == 0)
+    op.opcode = WorkOpcode::atomic_write;
   return op;
 }
 
@@ -132,7 +135,7 @@ Direction draw_direction(Random& random, bool may_read, bool with_mishap, uint64
     if (touches_arena(op.opcode)) largest = std::max(largest, op.length_bytes);
   direction.arena_bytes = kCellBytes + largest + static_cast<uint32_t>(random.below(largest));
   for (Op& op : direction.ops) {
-    if (transport::is_atomic(op.opcode)) {
+    if (transport::is_atomic(op.opcode) || op.opcode == WorkOpcode::atomic_write) {
       op.arena_offset = static_cast<uint32_t>(random.below(kCells)) * 8;
     } else {
       const uint32_t from = transport::is_write(op.opcode) ? kCellBytes : 0;

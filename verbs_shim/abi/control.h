@@ -72,6 +72,7 @@ enum rocemu_op {
   ROCEMU_OP_OPEN_QP = 24,
   ROCEMU_OP_ATTACH_MCAST = 25,
   ROCEMU_OP_DETACH_MCAST = 26,
+  ROCEMU_OP_RESIZE_SRQ = 27,
   ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */

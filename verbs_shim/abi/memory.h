@@ -22,6 +22,7 @@ enum rocemu_memory_op {
   ROCEMU_OP_CHECK_PREFETCH = 39,
   ROCEMU_OP_RESIZE_CQ = 40,
   ROCEMU_OP_QUERY_DEVICE_EX = 41, /* request: header alone */
+  ROCEMU_OP_MODERATE_CQ = 47,     /* 42 to 46: import.h */
 };
 
 /* ---- REREG_MR ---- reply: rocemu_reg_mr_reply, with the keys it has always had. EINVAL as for
@@ -112,6 +113,16 @@ struct rocemu_resize_cq {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_resize_cq, 32);
 
+/* ---- MODERATE_CQ ---- events are held back until `count` completions are there or `period_us` has
+ * passed since the first; either being 0 turns that off. Reply: rocemu_handle_message. */
+struct rocemu_moderate_cq {
+  struct rocemu_header header;
+  uint32_t cq;
+  uint16_t count;
+  uint16_t period_us;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_moderate_cq, 32);
+
 /* ---- QUERY_DEVICE_EX ---- what struct ibv_device_attr_ex has beyond QUERY_DEVICE. */
 struct rocemu_device_attr_ex {
   struct rocemu_header header;
@@ -121,8 +132,11 @@ struct rocemu_device_attr_ex {
   uint32_t uc_odp_caps;
   uint32_t ud_odp_caps;
   uint32_t xrc_odp_caps;
+  uint16_t max_cq_count; /* of MODERATE_CQ */
+  uint16_t max_cq_period_us;
+  uint32_t reserved;
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_device_attr_ex, 56);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_device_attr_ex, 64);
 
 #ifdef __cplusplus
 }

@@ -85,7 +85,8 @@ struct rocemu_send_wqe {
   uint64_t compare_add;
   uint64_t swap;
   /* IBV_WR_BIND_MW: imm_or_rkey is the region's lkey, remote_address and compare_add are where the
-   * window begins and its length, rkey is the window's new key, swap its access flags. */
+   * window begins and its length, rkey is the window's new key, swap its access flags.
+   * IBV_WR_ATOMIC_WRITE inline: its 8 bytes are compare_add, and not behind the WQE. */
   uint32_t ah;          /* UD: handle; else 0 */
   uint32_t remote_qpn;  /* UD: QPN; XRC: number of the remote SRQ; else 0 */
   uint32_t remote_qkey; /* UD */

@@ -62,6 +62,19 @@ struct rocemu_srq_limit {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_srq_limit, 32);
 
+/* ---- RESIZE_SRQ ---- reply: rocemu_create_srq_reply with one descriptor, the new memfd. It holds
+ * the receives that were not taken, and the consumer index 0; the NIC uses the old one no more. The
+ * program posts none meanwhile. EINVAL max_wr 0, over max_srq_wr, under the armed limit, or fewer
+ * than there are receives. */
+struct rocemu_resize_srq {
+  struct rocemu_header header;
+  uint32_t srq;
+  uint32_t max_wr;
+  uint32_t max_sge; /* as granted */
+  uint32_t reserved;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_resize_srq, 40);
+
 /* ---- OPEN_XRCD ---- with the descriptor of the file that stands for the domain, or with none for
  * one of the context's own. Reply: rocemu_handle_message. Without a file EINVAL unless CREATE; with
  * one EAGAIN when the domain is not there and not to be made, EINVAL when it is there and

@@ -132,6 +132,16 @@ int resize_cq(ibv_cq* cq, int cqe) {
   return 0;
 }
 
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) {
+  if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
+  rocemu_moderate_cq request = {};
+  request.cq = cq->handle;
+  request.count = attr->moderate.cq_count;
+  request.period_us = attr->moderate.cq_period;
+  rocemu_handle_message reply;
+  return to_context(cq->context).call(ROCEMU_OP_MODERATE_CQ, request, reply);
+}
+
 int destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = to_queue(cq);
   Context& context = to_context(cq->context);

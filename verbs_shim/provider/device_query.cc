@@ -63,6 +63,8 @@ int query_extended(Context& context, ibv_device_attr_ex& to) {
   to.odp_caps.per_transport_caps.uc_odp_caps = reply.uc_odp_caps;
   to.odp_caps.per_transport_caps.ud_odp_caps = reply.ud_odp_caps;
   to.xrc_odp_caps = reply.xrc_odp_caps;
+  to.cq_mod_caps.max_cq_count = reply.max_cq_count;
+  to.cq_mod_caps.max_cq_period = reply.max_cq_period_us;
   return 0;
 }
 

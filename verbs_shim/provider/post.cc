@@ -30,6 +30,7 @@ bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
       [[fallthrough]];
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
       to.remote_address = from.wr.rdma.remote_addr;
       to.rkey = from.wr.rdma.rkey;
       return true;
@@ -69,7 +70,7 @@ bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to)
 bool takes_inline(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
          opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
-         opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+         opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_ATOMIC_WRITE;
 }
 
 // Copies what the scatter list names behind the WQE; false when it is longer than was granted.
@@ -103,7 +104,10 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
   uint8_t* payload = slot + sizeof(wqe);
   if (is_inline) {
-    if (!copy_inline(request, queue.cap.max_inline_data, wqe, payload)) {
+    const bool is_atomic_write = request.opcode == IBV_WR_ATOMIC_WRITE;
+    auto* const into = is_atomic_write ? reinterpret_cast<uint8_t*>(&wqe.compare_add) : payload;
+    const uint32_t room = is_atomic_write ? sizeof(wqe.compare_add) : queue.cap.max_inline_data;
+    if (!copy_inline(request, room, wqe, into)) {
       queue.send_ring.unclaim_last();
       return EINVAL;
     }

@@ -28,6 +28,15 @@ bool is_ring(const rocemu_create_srq_reply& reply) {
          uint64_t{reply.entries} * reply.stride_bytes <= reply.memory_bytes - reply.offset_bytes;
 }
 
+void attach(SharedReceiveQueue& queue, const rocemu_create_srq_reply& reply) {
+  auto* base = static_cast<uint8_t*>(queue.memory.address());
+  auto* header = reinterpret_cast<rocemu_queue_header*>(base);
+  queue.ring.attach(&header->rq_producer, &header->rq_consumer, base + reply.offset_bytes,
+                    reply.entries, reply.stride_bytes);
+  queue.max_wr = reply.entries;
+  queue.max_sge = reply.max_sge;
+}
+
 int create_in_nic(Context& context, SharedReceiveQueue& queue, const ibv_srq_init_attr_ex& attr) {
   rocemu_create_srq request = {};
   request.pd = attr.pd->handle;
@@ -51,14 +60,9 @@ int create_in_nic(Context& context, SharedReceiveQueue& queue, const ibv_srq_ini
     destroy_in_nic(context, reply.srq, ignored);
     return error;
   }
-  auto* base = static_cast<uint8_t*>(queue.memory.address());
-  auto* header = reinterpret_cast<rocemu_queue_header*>(base);
-  queue.ring.attach(&header->rq_producer, &header->rq_consumer, base + reply.offset_bytes,
-                    reply.entries, reply.stride_bytes);
+  attach(queue, reply);
   queue.srq.handle = reply.srq;
   queue.number = reply.srq_num;
-  queue.max_wr = reply.entries;
-  queue.max_sge = reply.max_sge;
   return 0;
 }
 
@@ -115,9 +119,40 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   return srq;
 }
 
+namespace {
+
+int resize_srq(ibv_srq* srq, uint32_t max_wr) {
+  SharedReceiveQueue& queue = to_shared_queue(srq);
+  rocemu_resize_srq request = {};
+  request.srq = srq->handle;
+  request.max_wr = max_wr;
+  Lock lock(queue.lock);
+  request.max_sge = queue.max_sge;
+  rocemu_create_srq_reply reply;
+  ReceivedFds received;
+  int error = to_context(srq->context).call(ROCEMU_OP_RESIZE_SRQ, request, reply, &received);
+  if (error != 0) return error;
+  QueueMemory memory;
+  error =
+      is_ring(reply) && reply.max_sge >= queue.max_sge
+          ? memory.map(srq->pd, QueueResource::kSharedReceive, received.get(0), reply.memory_bytes)
+          : EPROTO;
+  // The NIC has gone over already: without the new ring the SRQ is of no more use.
+  if (error != 0) return error;
+  queue.memory.unmap();
+  queue.memory = memory;
+  attach(queue, reply);
+  return 0;
+}
+
+}  // namespace
+
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
-  if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;  // no IBV_DEVICE_SRQ_RESIZE
+  if ((mask & IBV_SRQ_MAX_WR) != 0) {
+    if ((mask & IBV_SRQ_LIMIT) != 0 && attr->srq_limit > attr->max_wr) return EINVAL;
+    if (const int error = resize_srq(srq, attr->max_wr); error != 0) return error;
+  }
   if ((mask & IBV_SRQ_LIMIT) == 0) return 0;
   rocemu_srq_limit request = {};
   request.srq = srq->handle;

@@ -94,6 +94,15 @@ void wr_atomic_fetch_add(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, uint64_
   if (wqe != nullptr) wqe->compare_add = add;
 }
 
+// Its data comes with the request: none is set behind.
+void wr_atomic_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, const void* data) {
+  rocemu_send_wqe* wqe = begin_remote(qp, IBV_WR_ATOMIC_WRITE, rkey, address);
+  if (wqe == nullptr) return;
+  memcpy(&wqe->compare_add, data, sizeof(wqe->compare_add));
+  wqe->flags |= ROCEMU_SEND_INLINE;
+  wqe->inline_bytes = sizeof(wqe->compare_add);
+}
+
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
   QueuePair& queue = to_queue_pair(qp);
   if (queue.building == nullptr) return;
@@ -169,6 +178,9 @@ void wr_abort(ibv_qp_ex* qp) {
 
 }  // namespace
 
+// IB_UVERBS_DEVICE_ATOMIC_WRITE of <rdma/ib_user_verbs.h>, which libibverbs hands on as it is.
+constexpr uint64_t kAtomicWriteCap = uint64_t{1} << 40;
+
 uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits) {
   const ibv_qp_type type = queue.verbs.qp.qp_type;
   if (type == IBV_QPT_XRC_RECV) return 0;
@@ -179,6 +191,9 @@ uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limi
     ops |= IBV_QP_EX_WITH_RDMA_READ;
     if ((limits.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0) {
       ops |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
+    }
+    if (type == IBV_QPT_RC && (limits.device_cap_flags & kAtomicWriteCap) != 0) {
+      ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
     }
     if (limits.max_mw > 0) ops |= IBV_QP_EX_WITH_BIND_MW;
     if (limits.atomic_cap != IBV_ATOMIC_NONE) {
@@ -202,6 +217,8 @@ void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   qp.wr_rdma_read = wanted(IBV_QP_EX_WITH_RDMA_READ, &wr_rdma_read);
   qp.wr_atomic_cmp_swp = wanted(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, &wr_atomic_cmp_swp);
   qp.wr_atomic_fetch_add = wanted(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &wr_atomic_fetch_add);
+  // Libraries before rdma-core 44 have something else in its place.
+  if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) qp.wr_atomic_write = wr_atomic_write;
   qp.wr_set_ud_addr = wr_set_ud_addr;
   qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
   qp.wr_set_sge = wr_set_sge;

@@ -21,6 +21,7 @@ class WorkRing {
     entries_ = entries;
     stride_bytes_ = stride_bytes;
     published_ = claimed_ = load_relaxed(producer);
+    consumer_seen_ = load_relaxed(consumer);
   }
 
   // The next free entry, or null when the ring is full.

@@ -65,6 +65,7 @@ class Client {
   void create_ah(const rocemu_create_ah& message);
   void destroy_ah(uint32_t handle);
   void create_srq(const rocemu_create_srq& message);
+  void resize_srq(const rocemu_resize_srq& message);
   void limit_srq(const rocemu_srq_limit& message);
   void destroy_srq(uint32_t handle);
   void open_xrcd(const rocemu_open_xrcd& message);

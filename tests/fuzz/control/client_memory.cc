@@ -66,6 +66,13 @@ bool Client::dispatch_memory(const daemon::Request& request, uint32_t handle) {
     case ROCEMU_OP_RESIZE_CQ:
       resize_cq(std::get<rocemu_resize_cq>(request.body));
       return true;
+    case ROCEMU_OP_MODERATE_CQ: {
+      const auto& m = std::get<rocemu_moderate_cq>(request.body);
+      const int outcome =
+          hca_.moderate_cq(context_->id(), m.cq, {m.count, uint64_t{m.period_us} * 1000});
+      expect(outcome == (model_.cqs.contains(m.cq) ? 0 : EINVAL), "a CQ that exists is moderated");
+      return true;
+    }
     case ROCEMU_OP_JOIN_CONTEXT:
       join_context(std::get<rocemu_join_context>(request.body));
       return true;
@@ -166,7 +173,7 @@ void Client::resize_cq(const rocemu_resize_cq& message) {
   if (message.cqe == 0 || message.cqe > hca_.config().limits.max_cqe) return;
   const uint32_t entries = daemon::cq_entries(message.cqe);
   const int outcome = hca_.resize_cq(
-      context_->id(), message.cq,
+      context_->id(), message.cq, clock_.now_ns(),
       std::make_unique<daemon::SharedCompletionRing>(
           daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries, clock_));
   expect(outcome == 0 ? model_.cqs.contains(message.cq) : outcome == EINVAL,

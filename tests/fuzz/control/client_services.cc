@@ -25,6 +25,9 @@ bool Client::dispatch_service(const daemon::Request& request, uint32_t handle) {
     case ROCEMU_OP_MODIFY_SRQ:
       limit_srq(std::get<rocemu_srq_limit>(request.body));
       return true;
+    case ROCEMU_OP_RESIZE_SRQ:
+      resize_srq(std::get<rocemu_resize_srq>(request.body));
+      return true;
     case ROCEMU_OP_QUERY_SRQ: {
       const uint32_t srq = std::get<rocemu_srq_limit>(request.body).srq;
       expect(hca_.srq_limit(context_->id(), srq).has_value() == model_.srqs.contains(srq),
@@ -103,6 +106,20 @@ void Client::limit_srq(const rocemu_srq_limit& message) {
   const int outcome = hca_.set_srq_limit(context_->id(), message.srq, message.limit);
   expect(outcome == 0 ? model_.srqs.contains(message.srq) : outcome == EINVAL,
          "an SRQ that exists takes a limit that it can reach");
+}
+
+void Client::resize_srq(const rocemu_resize_srq& message) {
+  const device::SrqSpec spec{.max_wr = message.max_wr, .max_sge = message.max_sge};
+  if (device::check_srq(hca_.config().limits, spec) != 0) return;
+  const daemon::SrqLayout layout = daemon::lay_out_srq(hca_.config().limits, spec);
+  daemon::SharedMemory memory("fuzz-srq", layout.memory_bytes);
+  std::byte* const data = memory.data();
+  const int outcome =
+      hca_.resize_srq(context_->id(), message.srq, spec.max_wr,
+                      std::make_unique<daemon::SharedReceiveRing>(std::move(memory), layout.ring));
+  expect(outcome == 0 ? model_.srqs.contains(message.srq) : outcome == EINVAL,
+         "an SRQ that exists is resized, if what waits in it fits");
+  if (outcome == 0) model_.srqs.at(message.srq).memory = data;
 }
 
 void Client::destroy_srq(uint32_t handle) {

@@ -120,6 +120,20 @@ std::vector<std::byte> draw_object_request(ByteSource& input, uint32_t op,
     case ROCEMU_OP_RESIZE_CQ:
       return about(draw_handle(input), &rocemu_resize_cq::cq, &rocemu_resize_cq::cqe,
                    input.pick<uint32_t>({8, 1, 128, 129, 0}));
+    case ROCEMU_OP_MODERATE_CQ: {
+      rocemu_moderate_cq m{};
+      m.cq = draw_handle(input);
+      m.count = input.pick<uint16_t>({2, 0, 0xffff});
+      m.period_us = input.pick<uint16_t>({1, 0, 0xffff});
+      return as_bytes(m);
+    }
+    case ROCEMU_OP_RESIZE_SRQ: {
+      rocemu_resize_srq m{};
+      m.srq = draw_handle(input);
+      m.max_wr = input.pick<uint32_t>({8, 1, 64, 0, 0xffffffff});
+      m.max_sge = input.pick<uint32_t>({1, 2, 0, 0xffffffff});
+      return as_bytes(m);
+    }
     case ROCEMU_OP_IMPORT_MR:
       return about(draw_handle(input), &rocemu_import_mr::pd, &rocemu_import_mr::mr,
                    draw_handle(input));

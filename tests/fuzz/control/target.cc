@@ -34,7 +34,7 @@ class Control {
     expect(hca_.endpoint().qp_count() == 0, "no QP is left");
     expect(!hca_.endpoint().wants_transmit(), "without QPs there is nothing to send");
     expect(hca_.endpoint().next_deadline() == transport::kNever, "without QPs no timers");
-    hca_.publish_completions();
+    hca_.publish_completions(0);
   }
 
  private:

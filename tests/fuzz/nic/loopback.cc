@@ -40,7 +40,7 @@ void Loopback::turn(device::Hca& hca, transport::TimeNs now_ns) {
   endpoint.on_frames(now_ns, frames);
   if (endpoint.next_deadline() <= now_ns) endpoint.on_timeout(now_ns);
   endpoint.transmit(now_ns, *this, kBurst);
-  hca.publish_completions();
+  hca.publish_completions(now_ns);
 }
 
 device::HcaConfig small_device() {

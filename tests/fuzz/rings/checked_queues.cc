@@ -39,7 +39,9 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
   expect(++sends_held_ <= layout_.send.entries + 1, "no more is taken than the ring holds");
   if (work.fault != WcStatus::success) return true;
   expect(work.length_bytes <= max_message_bytes_, "a message is no longer than the device says");
-  expect(!is_atomic(work.opcode) || work.length_bytes == 8, "an atomic is 8 bytes long");
+  expect((!is_atomic(work.opcode) && work.opcode != transport::WorkOpcode::atomic_write) ||
+             work.length_bytes == 8,
+         "an atomic is 8 bytes long");
   if (work.inline_payload != nullptr) {
     check_inline(work);
   } else {
@@ -50,8 +52,10 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
 }
 
 void CheckedQueues::check_inline(const transport::SendWork& work) const {
-  expect(!is_read_or_atomic(work.opcode), "only sends and writes have inline payload");
-  expect(work.length_bytes <= layout_.max_inline_data, "no more inline data than granted");
+  expect(!brings_data(work.opcode), "only sends and writes have inline payload");
+  expect(work.opcode == transport::WorkOpcode::atomic_write ||
+             work.length_bytes <= layout_.max_inline_data,
+         "no more inline data than granted");
   if (work.length_bytes == 0) return;
   const std::byte* const ring = memory_ + layout_.send.offset_bytes;
   const auto offset = static_cast<size_t>(work.inline_payload - ring);

@@ -88,6 +88,8 @@ void World::post_send(QueuePair& qp) {
   request.signaled = (flags & 1) == 0;
   request.solicited = (flags & 2) != 0;
   request.fence = (flags & 4) != 0;
+  if (request.opcode == WorkOpcode::compare_swap && (flags & 0x30) == 0x10)
+    request.opcode = WorkOpcode::atomic_write;
   const bool is_inline = (flags & 8) != 0 && !is_read_or_atomic(request.opcode);
   if ((flags & 0x30) == 0x30) request.fault = transport::WcStatus::local_length_error;
   const transport::Sge remote = draw_sge(8);
@@ -108,7 +110,9 @@ void World::post_send(QueuePair& qp) {
     if (oddity < 0x20) request.remote_qpn = wire::kMulticastQpn;
   }
 
-  uint32_t length = is_atomic(request.opcode) ? 8 : draw_length(qp);
+  const bool has_atomic_length =
+      is_atomic(request.opcode) || request.opcode == WorkOpcode::atomic_write;
+  uint32_t length = has_atomic_length ? transport::kAtomicBytes : draw_length(qp);
   if (is_inline) {
     request.inline_payload.emplace(std::min<uint32_t>(length, 1024), std::byte{0x31});
   } else {

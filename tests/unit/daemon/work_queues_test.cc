@@ -16,7 +16,7 @@ using transport::WorkOpcode;
 
 constexpr uint32_t kMaxMessage = 1u << 30;
 constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrLocalInv = 7,
-                  kWrBindMw = 8, kWrSendInv = 9, kWrTso = 10;
+                  kWrBindMw = 8, kWrSendInv = 9, kWrTso = 10, kWrAtomicWrite = 15;
 
 // Both sides of one QP's memory.
 struct Program {
@@ -205,6 +205,91 @@ TEST_CASE("malformed requests complete with the status that names the mistake") 
   CHECK(program.fault_of(wqe_of(kWrFetchAdd, 1), {{0, 4, 1}}) == WcStatus::local_length_error);
   CHECK(program.fault_of(wqe_of(kWrFetchAdd, 1), {{0, 8, 1}}) == WcStatus::success);
   CHECK(program.fault_of(wqe_of(kWrSend, 1), {{0, kMaxMessage, 1}}) == WcStatus::success);
+
+  CHECK(program.fault_of(wqe_of(kWrAtomicWrite, 1), {{0, 4, 1}}) == WcStatus::local_length_error);
+  CHECK(program.fault_of(wqe_of(kWrAtomicWrite, 1), {{0, 8, 1}}) == WcStatus::success);
+  rocemu_send_wqe inline_write = wqe_of(kWrAtomicWrite, 0);
+  inline_write.flags = ROCEMU_SEND_INLINE;
+  inline_write.inline_bytes = 4;
+  CHECK(program.fault_of(inline_write) == WcStatus::local_length_error);
+  inline_write.inline_bytes = 9;
+  CHECK(program.fault_of(inline_write) == WcStatus::local_qp_operation_error);
+}
+
+TEST_CASE(
+    "an inline atomic write has its data in the entry itself, also where there is no inline") {
+  Program program(4, 0, 0);
+  rocemu_send_wqe wqe = wqe_of(kWrAtomicWrite, 0);
+  wqe.flags = ROCEMU_SEND_INLINE;
+  wqe.inline_bytes = 8;
+  wqe.compare_add = 0x1122334455667788;
+  program.post(wqe);
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.opcode == WorkOpcode::atomic_write);
+  CHECK(work.length_bytes == 8);
+  REQUIRE(work.inline_payload != nullptr);
+  CHECK(std::memcmp(work.inline_payload, &wqe.compare_add, 8) == 0);
+}
+
+namespace {
+
+// Both sides of one SRQ's memory.
+struct SharedReceives {
+  explicit SharedReceives(uint32_t max_wr, uint32_t max_sge = 1)
+      : layout(lay_out_srq({}, {.max_wr = max_wr, .max_sge = max_sge})) {
+    SharedMemory shared("test", layout.memory_bytes);
+    memory = shared.data();
+    ring = std::make_unique<SharedReceiveRing>(std::move(shared), layout.ring);
+  }
+  rocemu_queue_header& header() { return *reinterpret_cast<rocemu_queue_header*>(memory); }
+  void post(uint64_t wr_id) {
+    rocemu_recv_wqe wqe{};
+    wqe.wr_id = wr_id;
+    std::memcpy(
+        memory + layout.ring.offset_bytes +
+            size_t{header().rq_producer & (layout.ring.entries - 1)} * layout.ring.stride_bytes,
+        &wqe, sizeof(wqe));
+    ++header().rq_producer;
+  }
+  uint64_t pop() {
+    transport::ReceiveWork work;
+    REQUIRE(ring->pop(work));
+    return work.wr_id;
+  }
+
+  SrqLayout layout;
+  std::byte* memory = nullptr;
+  std::unique_ptr<SharedReceiveRing> ring;
+};
+
+}  // namespace
+
+TEST_CASE("a receive ring that takes over holds what was not taken, in order") {
+  SharedReceives old(4);
+  for (uint64_t id : {1, 2, 3, 4}) old.post(id);
+  CHECK(old.pop() == 1);
+  CHECK(old.pop() == 2);
+  old.post(5);  // round the end of the ring
+
+  SharedReceives small(2);
+  CHECK_FALSE(small.ring->take_over(*old.ring));
+  CHECK(small.header().rq_producer == 0);
+  SharedReceives large(8);
+  REQUIRE(large.ring->take_over(*old.ring));
+  CHECK(large.header().rq_producer == 3);
+  CHECK(large.header().rq_consumer == 0);
+  CHECK(large.ring->waiting() == 3);
+  large.post(6);
+  for (uint64_t id : {3, 4, 5, 6}) CHECK(large.pop() == id);
+  CHECK(large.header().rq_consumer == 4);
+
+  // A producer index that never was possible gives no more than the ring holds.
+  old.header().rq_producer = 0x80000000;
+  SharedReceives other(4);
+  CHECK(other.ring->take_over(*old.ring));
+  CHECK(other.ring->waiting() == 4);
 }
 
 TEST_CASE("an impossible producer index is one fault, and the queue is then empty") {

@@ -60,7 +60,8 @@ struct TestRing final : CompletionRing {
     contents.completions.push_back(completion);
     return true;
   }
-  bool publish() noexcept override { return std::exchange(contents.armed, false); }
+  bool show() noexcept override { return contents.armed; }
+  bool take_arm() noexcept override { return std::exchange(contents.armed, false); }
   bool take_over(CompletionRing& old) noexcept override {
     auto& unread = static_cast<TestRing&>(old).contents.completions;
     if (unread.size() > contents.capacity) return false;
@@ -195,8 +196,8 @@ struct Fabric {
         Hca& other = hca == &a ? b : a;
         std::vector<std::span<const std::byte>> frames(wire.frames.begin(), wire.frames.end());
         other.endpoint().on_frames(now, frames);
-        a.publish_completions();
-        b.publish_completions();
+        a.publish_completions(0);
+        b.publish_completions(0);
       }
     }
   }
@@ -263,11 +264,61 @@ TEST_CASE("An event that found no room is sent when there is some") {
   sender.queues->posted.push_back(send_of(sender, 8, 10));
   fabric.a.endpoint().on_doorbell(sender.qpn);
   fabric.run();
-  CHECK(fabric.b.publish_completions());
+  CHECK(fabric.b.publish_completions(0));
   CHECK(receiver.events.completion_events.empty());
   receiver.events.full = false;
-  CHECK_FALSE(fabric.b.publish_completions());
+  CHECK_FALSE(fabric.b.publish_completions(0));
   CHECK(receiver.events.completion_events.size() == 1);
+}
+
+TEST_CASE("Events of a moderated CQ wait for as many completions, or for the time") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program sender(fabric.a, here), receiver(fabric.b, there);
+  sender.connect(receiver);
+  receiver.connect(sender);
+  const auto receive_one = [&] {
+    receiver.queues->receives.posted.push_back(receive_of(receiver, 7, 100));
+    sender.queues->posted.push_back(send_of(sender, 8, 10));
+    fabric.a.endpoint().on_doorbell(sender.qpn);
+    fabric.run();
+  };
+  const auto events = [&] { return receiver.events.completion_events.size(); };
+  REQUIRE(fabric.b.moderate_cq(receiver.context, receiver.cq, {3, 50'000}) == 0);
+  CHECK(fabric.b.moderate_cq(receiver.context, 0x7fff, {3, 50'000}) == EINVAL);
+
+  // Those that come before the program asks do not count.
+  receive_one();
+  receive_one();
+  receiver.ring.armed = true;
+  receive_one();
+  receive_one();
+  CHECK(events() == 0);
+  CHECK(fabric.b.next_held_event() != transport::kNever);
+  receive_one();
+  CHECK(events() == 1);
+  CHECK(fabric.b.next_held_event() == transport::kNever);
+
+  receiver.ring.armed = true;
+  receive_one();
+  CHECK(events() == 1);
+  const transport::TimeNs due = fabric.b.next_held_event();
+  fabric.b.publish_completions(due - 1);
+  CHECK(events() == 1);
+  fabric.b.publish_completions(due);
+  CHECK(events() == 2);
+  CHECK(fabric.b.next_held_event() == transport::kNever);
+
+  // What is held back when moderation ends is sent.
+  receiver.ring.armed = true;
+  receive_one();
+  CHECK(events() == 2);
+  REQUIRE(fabric.b.moderate_cq(receiver.context, receiver.cq, {3, 0}) == 0);
+  fabric.b.publish_completions(0);
+  CHECK(events() == 3);
+  receiver.ring.armed = true;
+  receive_one();
+  CHECK(events() == 4);
 }
 
 TEST_CASE("A CQ that overruns tells its program and takes its QPs down; the device goes on") {

@@ -32,7 +32,8 @@ struct NoQueues final : WorkQueues, transport::SendQueue, transport::ReceiveQueu
 
 struct NoRing final : CompletionRing {
   bool push(const transport::Completion&) noexcept override { return true; }
-  bool publish() noexcept override { return false; }
+  bool show() noexcept override { return false; }
+  bool take_arm() noexcept override { return false; }
   bool take_over(CompletionRing&) noexcept override { return true; }
 };
 
@@ -40,6 +41,7 @@ struct CountedRing final : ReceiveRing {
   explicit CountedRing(uint32_t& count_) : count(count_) {}
   bool pop(transport::ReceiveWork&) noexcept override { return count != 0 && count-- != 0; }
   uint32_t waiting() const noexcept override { return count; }
+  bool take_over(ReceiveRing& old) noexcept override { return old.waiting() <= 16; }
   uint32_t& count;
 };
 
@@ -155,14 +157,29 @@ TEST_CASE("An SRQ tells once when it holds less than its limit") {
   CHECK(hca.set_srq_limit(stage.context, srq->srq, 9) == EINVAL);
   CHECK(hca.set_srq_limit(stage.context, srq->srq, 4) == 0);
   CHECK(*hca.srq_limit(stage.context, srq->srq) == 4);
-  hca.publish_completions();
+  hca.publish_completions(0);
   CHECK(stage.events.empty());
   // Armed with less than the limit posted, it tells at once.
   posted = 3;
   CHECK(hca.set_srq_limit(stage.context, srq->srq, 4) == 0);
-  hca.publish_completions();
+  hca.publish_completions(0);
   CHECK(stage.events == Events{{0x5, kEventSrqLimit}});
   CHECK(*hca.srq_limit(stage.context, srq->srq) == 0);
+
+  // Resized: not under what is armed, not over what the device has.
+  uint32_t after = 3;
+  const auto resize = [&](uint32_t max_wr) {
+    return hca.resize_srq(stage.context, srq->srq, max_wr, std::make_unique<CountedRing>(after));
+  };
+  CHECK(hca.set_srq_limit(stage.context, srq->srq, 2) == 0);
+  CHECK(resize(0) == EINVAL);
+  CHECK(resize(1) == EINVAL);
+  CHECK(resize(17) == EINVAL);
+  CHECK(resize(16) == 0);
+  CHECK(hca.set_srq_limit(stage.context, srq->srq, 16) == 0);
+  hca.publish_completions(0);
+  stage.events.pop_back();
+  CHECK(hca.set_srq_limit(stage.context, srq->srq, 0) == 0);
 
   QpSpec qp_spec = stage.spec(2);
   qp_spec.srq = srq->srq;
@@ -172,11 +189,11 @@ TEST_CASE("An SRQ tells once when it holds less than its limit") {
   QpAttr to_error;
   to_error.qp_state = static_cast<uint32_t>(QpState::error);
   REQUIRE(hca.modify_qp(stage.context, qp->qp, kState, to_error));
-  hca.publish_completions();
+  hca.publish_completions(0);
   CHECK(stage.events.back() == std::pair<uint64_t, uint32_t>{0xabc, kEventLastWqe});
-  CHECK(posted == 3);
+  CHECK(after == 3);
   REQUIRE(hca.destroy_qp(stage.context, qp->qp));
-  CHECK(hca.destroy_srq(stage.context, srq->srq)->async == 1);
+  CHECK(hca.destroy_srq(stage.context, srq->srq)->async == 2);
 }
 
 TEST_CASE("An XRC domain is one for all who open it by one file") {

@@ -207,6 +207,10 @@ SendRequest fetch_add(const Buffer& into, const Buffer& cell, uint64_t add, uint
   return request;
 }
 
+SendRequest atomic_write(const Buffer& from, const Buffer& cell, uint64_t wr_id) {
+  return remote(WorkOpcode::atomic_write, from, cell, wr_id);
+}
+
 SendRequest datagram(const Buffer& from, const Host& to, uint64_t wr_id) {
   SendRequest request = send(from, wr_id);
   request.address_handle = kPeer;

@@ -164,6 +164,7 @@ SendRequest read(const Buffer& into, const Buffer& from, uint64_t wr_id = 1);
 SendRequest compare_swap(const Buffer& into, const Buffer& cell, uint64_t compare, uint64_t swap,
                          uint64_t wr_id = 1);
 SendRequest fetch_add(const Buffer& into, const Buffer& cell, uint64_t add, uint64_t wr_id = 1);
+SendRequest atomic_write(const Buffer& from, const Buffer& cell, uint64_t wr_id = 1);
 SendRequest datagram(const Buffer& from, const Host& to, uint64_t wr_id = 1);
 SendRequest with_immediate(SendRequest request, uint32_t immediate);
 SendRequest fenced(SendRequest request);

@@ -53,6 +53,46 @@ TEST_CASE("The receive of an SRQ that is under way is flushed with its QP") {
   CHECK(statuses(pair.a.receive_cq) == std::vector{WcStatus::flush_error});
 }
 
+TEST_CASE("A datagram that does not fit its receive costs an SRQ that receive") {
+  PairOptions options;
+  options.a_service = options.b_service = Service::ud;
+  options.a_shares_receives = true;
+  Pair pair(options);
+  pair.a.receive(1, {pair.a.buffer(139).sge()});
+  pair.a.receive(2, {pair.a.buffer(140).sge()});
+  const Buffer data = pair.b.buffer(100, 1);
+  pair.b.post(datagram(data, pair.a));
+  pair.b.post(datagram(data, pair.a));
+  pair.drive();
+  CHECK(wr_ids(pair.a.receive_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(statuses(pair.a.receive_cq) ==
+        std::vector{WcStatus::remote_invalid_request_error, WcStatus::success});
+  CHECK(pair.a.state() == QpState::ready_to_send);
+}
+
+TEST_CASE("A message over UC that is dropped costs an SRQ its receive") {
+  PairOptions options;
+  options.a_service = options.b_service = Service::uc;
+  options.a_shares_receives = true;
+  Pair pair(options);
+  pair.a.receive(1, {pair.a.buffer(3000).sge()});
+  pair.a.receive(2, {pair.a.buffer(3000).sge()});
+  SECTION("too long") { pair.b.post(send(pair.b.buffer(3001, 1))); }
+  SECTION("without its end") {
+    bool lost = false;
+    pair.lose = [&](const Sent& frame) {
+      return frame.operation == Operation::send_last && !std::exchange(lost, true);
+    };
+    pair.b.post(send(pair.b.buffer(3000, 1)));
+  }
+  pair.b.post(send(pair.b.buffer(2000, 2)));
+  pair.drive();
+  CHECK(wr_ids(pair.a.receive_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(statuses(pair.a.receive_cq) ==
+        std::vector{WcStatus::remote_invalid_request_error, WcStatus::success});
+  CHECK(pair.a.state() == QpState::ready_to_send);
+}
+
 TEST_CASE("XRC takes its receives from the SRQ that the request names") {
   Pair pair(xrc());
   const Buffer data = pair.a.buffer(3000, 1);

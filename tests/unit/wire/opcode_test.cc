@@ -41,6 +41,7 @@ const std::map<uint8_t, Row> kSpecification = {
     {0x14, {"atomic", 40}},
     {0x16, {"ieth payload", 16}},
     {0x17, {"ieth payload", 16}},
+    {0x1d, {"reth payload", 28}},
     // Unreliable connection
     {0x20, {"payload", 12}},
     {0x21, {"payload", 12}},

@@ -139,7 +139,7 @@ TEST_CASE("unknown_opcode: each that is reserved or of RD") {
     CHECK(parse(values.build()) == ParseError::unknown_opcode);
     ++unknown;
   }
-  CHECK(unknown == 256 - 61);
+  CHECK(unknown == 256 - 62);
 }
 
 TEST_CASE("bad_payload: a payload or a pad where there may be none") {
