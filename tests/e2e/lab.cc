@@ -218,6 +218,12 @@ void expect_qp_event(const Device& device, ibv_qp* qp, ibv_event_type type) {
   });
 }
 
+void expect_srq_event(const Device& device, ibv_srq* srq, ibv_event_type type) {
+  expect_event(device, ibv_event_type_str(type), [srq, type](const ibv_async_event& event) {
+    return event.event_type == type && event.element.srq == srq;
+  });
+}
+
 void expect_cq_event(const Device& device, ibv_cq* cq, ibv_event_type type) {
   expect_event(device, ibv_event_type_str(type), [cq, type](const ibv_async_event& event) {
     return event.event_type == type && event.element.cq == cq;

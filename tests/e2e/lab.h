@@ -100,8 +100,9 @@ void expect_refused(Owner object, std::initializer_list<int> allowed, const char
   expect_errno(object ? 0 : errno, allowed, what);
 }
 void expect_bytes(std::span<const std::byte> bytes, std::byte value, const char* what);
-// An event of one of these types about this QP or CQ comes; it is acknowledged.
+// An event of this type about this QP, SRQ or CQ comes; it is acknowledged.
 void expect_qp_event(const Device& device, ibv_qp* qp, ibv_event_type type);
+void expect_srq_event(const Device& device, ibv_srq* srq, ibv_event_type type);
 void expect_cq_event(const Device& device, ibv_cq* cq, ibv_event_type type);
 
 // A row of bad input: what is done wrong, and the function that does it and states what must

@@ -1,0 +1,142 @@
+// Completion events: which completions bring one, channels of several CQs, and moderation
+// (ibv_req_notify_cq(3), ibv_get_cq_event(3), ibv_modify_cq(3)).
+#include "tests/e2e/verbs/ends.h"
+
+namespace rocemu::e2e {
+namespace {
+
+Ends with_channels(Lab& lab) {
+  EndOptions options;
+  options.with_channel = true;
+  return make_ends(lab, options);
+}
+
+void arm(ibv_cq* cq, bool solicited_only = false) {
+  must(ibv_req_notify_cq(cq, solicited_only ? 1 : 0), "ibv_req_notify_cq");
+}
+
+// One SEND that is received; the receive's completion stays in the CQ.
+void send_one(Ends& ends, unsigned flags = 0) {
+  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 8));
+  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, 8), ends.b, 0, flags);
+  expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
+}
+
+void take(End& end, int count) {
+  for (int i = 0; i < count; ++i) expect_completion(end.recv_cq.get(), 1, {IBV_WC_SUCCESS});
+}
+
+void one_event_for_each_request(Lab& lab) {
+  Ends ends = with_channels(lab);
+  send_one(ends);
+  expect_no_completion_event(ends.b);
+  take(ends.b, 1);
+  arm(ends.b.recv_cq.get());
+  send_one(ends);
+  send_one(ends);
+  expect_completion_event(ends.b, ends.b.recv_cq.get());
+  expect_no_completion_event(ends.b);
+  take(ends.b, 2);
+}
+
+void solicited(Lab& lab) {
+  Ends ends = with_channels(lab);
+  arm(ends.b.recv_cq.get(), true);
+  send_one(ends);
+  expect_no_completion_event(ends.b);
+  send_one(ends, IBV_SEND_SOLICITED);
+  expect_completion_event(ends.b, ends.b.recv_cq.get());
+  take(ends.b, 2);
+  // An unsuccessful completion counts as solicited.
+  arm(ends.b.recv_cq.get(), true);
+  post_recv_ok(ends.b.qp.get(), 2, ends.b.sge(0, 8));
+  must(change_to(IBV_QPS_ERR).apply(ends.b.qp.get()), "ibv_modify_qp to ERR");
+  expect_completion_event(ends.b, ends.b.recv_cq.get());
+}
+
+void one_channel_for_two(Lab& lab) {
+  Ends ends = with_channels(lab);
+  arm(ends.b.send_cq.get());
+  arm(ends.b.recv_cq.get());
+  send_one(ends);
+  expect_completion_event(ends.b, ends.b.recv_cq.get());
+  expect_no_completion_event(ends.b);
+  post(ends.b, IBV_WR_RDMA_WRITE, 3, ends.b.sge(0, 8), ends.a);
+  expect_completion_event(ends.b, ends.b.send_cq.get());
+  ibv_comp_channel* channel = ends.b.channel.get();
+  expect_errno(ibv_destroy_comp_channel(channel), {EBUSY}, "destroying a channel in use");
+}
+
+void moderate(ibv_cq* cq, uint16_t count, uint16_t period_us) {
+  ibv_modify_cq_attr attr{};
+  attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+  attr.moderate.cq_count = count;
+  attr.moderate.cq_period = period_us;
+  const int error = ibv_modify_cq(cq, &attr);
+  if (error == EOPNOTSUPP) throw Skipped("the device has no CQ moderation");
+  must(error, "ibv_modify_cq");
+}
+
+void moderated_by_time(Lab& lab) {
+  Ends ends = with_channels(lab);
+  ibv_cq* cq = ends.b.recv_cq.get();
+  moderate(cq, 1000, 50000);
+  arm(cq);
+  const auto before = Clock::now();
+  send_one(ends);
+  expect_completion_event(ends.b, cq);
+  if (Clock::now() - before < std::chrono::milliseconds(45))
+    fail("the event came before its 50 ms were over");
+  moderate(cq, 0, 0);
+  arm(cq);
+  send_one(ends);
+  expect_completion_event(ends.b, cq);
+}
+
+// On a machine so slow that the time is over first, nothing is said about the count: then once
+// more.
+void moderated_by_count(Lab& lab) {
+  constexpr uint16_t kPeriodUs = 65535;
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    Ends ends = with_channels(lab);
+    ibv_cq* cq = ends.b.recv_cq.get();
+    moderate(cq, 4, kPeriodUs);
+    arm(cq);
+    const auto before = Clock::now();
+    const auto in_time = [&] { return Clock::now() - before < std::chrono::microseconds(60000); };
+    for (int i = 0; i < 3; ++i) send_one(ends);
+    take(ends.b, 3);  // polling is not moderated
+    const bool early = has_completion_event(ends.b);
+    if (early && in_time()) fail("an event before the fourth completion");
+    send_one(ends);
+    expect_completion_event(ends.b, cq);
+    if (in_time()) return;
+  }
+  fail("the event of the fourth completion never came before its time was over");
+}
+
+void moderation_refused(Lab& lab) {
+  Ends ends = with_channels(lab);
+  moderate(ends.b.recv_cq.get(), 1, 1);
+  ibv_modify_cq_attr attr{};
+  attr.attr_mask = 0x80;
+  expect_errno(ibv_modify_cq(ends.b.recv_cq.get(), &attr), {EINVAL, EOPNOTSUPP},
+               "an unknown attribute");
+  attr.attr_mask = 0;
+  expect_errno(ibv_modify_cq(ends.b.recv_cq.get(), &attr), {EINVAL}, "no attribute");
+}
+
+constexpr Row kRows[] = {
+    {"events: one for each request", one_event_for_each_request},
+    {"events: solicited ones", solicited},
+    {"events: two CQs on one channel", one_channel_for_two},
+    {"events: moderated, by the time", moderated_by_time},
+    {"events: moderated, by the count", moderated_by_count},
+    {"events: moderation with unknown attributes", moderation_refused},
+};
+
+}  // namespace
+
+std::span<const Row> completion_rows() { return kRows; }
+
+}  // namespace rocemu::e2e

@@ -1,0 +1,201 @@
+#include "tests/e2e/verbs/ends.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cstring>
+
+namespace rocemu::e2e {
+
+uint64_t End::word(size_t offset) const {
+  uint64_t value;
+  std::memcpy(&value, memory.data() + offset, sizeof value);
+  return value;
+}
+
+void End::set_word(size_t offset, uint64_t value) const {
+  std::memcpy(memory.data() + offset, &value, sizeof value);
+}
+
+void End::fill(std::byte value) const {
+  std::memset(memory.data(), std::to_integer<int>(value), memory.bytes());
+}
+
+End make_end(const Device& device, const EndOptions& options) {
+  End end{&device, options, Memory(65536), {}, {}, {}, {}, {}};
+  end.mr = register_memory(device.pd.get(), end.memory.data(), end.memory.bytes(), kEveryRight);
+  must(end.mr.get(), "ibv_reg_mr");
+  ibv_context* context = device.context.get();
+  if (options.with_channel)
+    end.channel.reset(must(ibv_create_comp_channel(context), "ibv_create_comp_channel"));
+  for (CqPtr* cq : {&end.send_cq, &end.recv_cq})
+    cq->reset(must(ibv_create_cq(context, 64, nullptr, end.channel.get(), 0), "ibv_create_cq"));
+
+  ibv_qp_init_attr_ex init{};
+  init.qp_type = options.type;
+  init.send_cq = end.send_cq.get();
+  init.recv_cq = end.recv_cq.get();
+  init.srq = options.srq;
+  init.cap = {16, 16, 2, 2, options.max_inline_bytes};
+  init.comp_mask = IBV_QP_INIT_ATTR_PD;
+  init.pd = device.pd.get();
+  if (options.type == IBV_QPT_XRC_RECV) {
+    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    init.xrcd = options.xrcd;
+    init.cap = {};
+  }
+  if (options.type == IBV_QPT_XRC_SEND) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+  if (options.send_ops != 0) {
+    init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    init.send_ops_flags = options.send_ops;
+  }
+  end.qp.reset(ibv_create_qp_ex(context, &init));
+  if (!end.qp && errno == EOPNOTSUPP) throw Skipped("the device has no such QP");
+  must(end.qp.get(), "ibv_create_qp_ex");
+  return end;
+}
+
+namespace {
+
+// Attributes that are of RC's two halves alone (ibv_modify_qp(3)).
+constexpr int kOfResponders = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kOfRequesters = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+
+bool responds(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV; }
+bool requests(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
+
+}  // namespace
+
+void to_init(End& end) {
+  QpChange change = change_to_init(end.options.rc);
+  if (end.options.type == IBV_QPT_UD) {
+    change.mask = (change.mask & ~IBV_QP_ACCESS_FLAGS) | IBV_QP_QKEY;
+    change.attr.qkey = end.options.qkey;
+  }
+  must(change.apply(end.qp.get()), "ibv_modify_qp to INIT");
+}
+
+void to_rtr(End& end, const End& peer) {
+  QpChange change = change_to_rtr(end.options.rc, *end.device, peer.device->gid,
+                                  peer.device->port.lid, peer.qp->qp_num);
+  if (!responds(end.options.type)) change.mask &= ~kOfResponders;
+  if (end.options.type == IBV_QPT_UD) change.mask = IBV_QP_STATE;
+  must(change.apply(end.qp.get()), "ibv_modify_qp to RTR");
+}
+
+void to_rts(End& end) {
+  QpChange change = change_to_rts(end.options.rc);
+  if (!requests(end.options.type)) change.mask &= ~kOfRequesters;
+  if (!requests(end.options.type) && !responds(end.options.type)) change.mask &= ~IBV_QP_TIMEOUT;
+  must(change.apply(end.qp.get()), "ibv_modify_qp to RTS");
+}
+
+void connect(End& a, End& b) {
+  for (End* end : {&a, &b}) {
+    to_init(*end);
+    to_rtr(*end, end == &a ? b : a);
+    to_rts(*end);
+  }
+}
+
+Ends make_ends(Lab& lab, const EndOptions& options) {
+  Ends ends{make_end(lab.a(), options), make_end(lab.b(), options)};
+  connect(ends.a, ends.b);
+  return ends;
+}
+
+AhPtr make_ah(const Device& own, const ibv_gid& to) {
+  ibv_ah_attr attr{};
+  attr.is_global = 1;
+  attr.grh.dgid = to;
+  attr.grh.sgid_index = own.gid_index;
+  attr.grh.hop_limit = 64;
+  attr.port_num = kPort;
+  return AhPtr(must(ibv_create_ah(own.pd.get(), &attr), "ibv_create_ah"));
+}
+
+SrqPtr make_srq(const Device& device, uint32_t max_wr) {
+  ibv_srq_init_attr init{};
+  init.attr.max_wr = max_wr;
+  init.attr.max_sge = 1;
+  SrqPtr srq(ibv_create_srq(device.pd.get(), &init));
+  if (!srq && errno == EOPNOTSUPP) throw Skipped("the device has no SRQs");
+  must(srq.get(), "ibv_create_srq");
+  return srq;
+}
+
+XrcdPtr make_xrcd(const Device& device) {
+  ibv_xrcd_init_attr init{};
+  init.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  init.fd = -1;
+  init.oflags = O_CREAT;
+  XrcdPtr xrcd(ibv_open_xrcd(device.context.get(), &init));
+  if (!xrcd && errno == EOPNOTSUPP) throw Skipped("the device has no XRC");
+  must(xrcd.get(), "ibv_open_xrcd");
+  return xrcd;
+}
+
+void post_srq_recv_ok(ibv_srq* srq, uint64_t wr_id, ibv_sge sge) {
+  ibv_recv_wr wr{};
+  wr.wr_id = wr_id;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  must(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
+}
+
+void address(SendRequest& request, ibv_ah* ah, const End& to, uint32_t qkey) {
+  request.wr.wr.ud.ah = ah;
+  request.wr.wr.ud.remote_qpn = to.qp->qp_num;
+  request.wr.wr.ud.remote_qkey = qkey;
+}
+
+void post(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, const End& to,
+          size_t remote_offset, unsigned more_flags) {
+  SendRequest request(opcode, wr_id, local);
+  request.remote(to.memory.address() + remote_offset, to.mr->rkey);
+  request.wr.send_flags |= more_flags;
+  post_ok(from.qp.get(), request);
+}
+
+void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, uint64_t address,
+                 uint32_t rkey, uint64_t compare_add, uint64_t swap) {
+  SendRequest request(opcode, wr_id, local);
+  request.wr.wr.atomic.remote_addr = address;
+  request.wr.wr.atomic.rkey = rkey;
+  request.wr.wr.atomic.compare_add = compare_add;
+  request.wr.wr.atomic.swap = swap;
+  post_ok(from.qp.get(), request);
+}
+
+namespace {
+
+bool readable(int fd, int patience_ms) {
+  pollfd waits{fd, POLLIN, 0};
+  return poll(&waits, 1, patience_ms) > 0;
+}
+
+}  // namespace
+
+void expect_completion_event(End& end, ibv_cq* cq) {
+  if (!readable(end.channel->fd, static_cast<int>(kPatience.count()))) fail("no completion event");
+  ibv_cq* of = nullptr;
+  void* context = nullptr;
+  must(ibv_get_cq_event(end.channel.get(), &of, &context), "ibv_get_cq_event");
+  ibv_ack_cq_events(of, 1);
+  if (of != cq) fail("a completion event of another CQ");
+}
+
+void expect_no_completion_event(End& end) {
+  if (readable(end.channel->fd, 20)) fail("a completion event where none is due");
+}
+
+bool has_completion_event(const End& end) { return readable(end.channel->fd, 0); }
+
+void expect_equal(uint64_t is, uint64_t due, const char* what) {
+  if (is != due)
+    fail("%s is %#llx, must be %#llx", what, static_cast<unsigned long long>(is),
+         static_cast<unsigned long long>(due));
+}
+
+}  // namespace rocemu::e2e

@@ -1,0 +1,105 @@
+// What the rows of the conformance program are about: a QP of any service with its queues and
+// memory, and what connects two of them.
+#pragma once
+
+#include "tests/e2e/lab.h"
+
+namespace rocemu::e2e {
+
+using SrqPtr = std::unique_ptr<ibv_srq, Destroyer<&ibv_destroy_srq>>;
+// ibv_close_xrcd is a function of the header's own in every file, and so no parameter of a type.
+struct XrcdCloser {
+  void operator()(ibv_xrcd* xrcd) const noexcept {
+    if (const int rc = ibv_close_xrcd(xrcd); rc != 0) report_destroy_failure(rc);
+  }
+};
+using XrcdPtr = std::unique_ptr<ibv_xrcd, XrcdCloser>;
+using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
+
+inline constexpr unsigned kEveryRight = kAllRights | IBV_ACCESS_REMOTE_ATOMIC;
+inline constexpr uint32_t kQkey = 0x11223344;
+inline constexpr uint32_t kGrhBytes = 40;
+
+inline RcOptions every_right() {
+  RcOptions options;
+  options.access = kEveryRight;
+  options.max_rd_atomic = options.max_dest_rd_atomic = 4;
+  return options;
+}
+
+struct EndOptions {
+  ibv_qp_type type = IBV_QPT_RC;
+  RcOptions rc = every_right();
+  uint32_t qkey = kQkey;
+  ibv_srq* srq = nullptr;
+  ibv_xrcd* xrcd = nullptr;
+  bool with_channel = false;
+  uint32_t max_inline_bytes = 0;
+  uint64_t send_ops = 0;  // ibv_qp_create_send_ops_flags; 0: no ibv_qp_ex
+};
+
+struct End {
+  const Device* device;
+  EndOptions options;
+  Memory memory;
+  MrPtr mr;
+  ChannelPtr channel;  // of both CQs
+  CqPtr send_cq, recv_cq;
+  QpPtr qp;
+
+  ibv_sge sge(size_t offset, uint32_t bytes) const {
+    return {memory.address() + offset, bytes, mr->lkey};
+  }
+  uint64_t word(size_t offset) const;
+  void set_word(size_t offset, uint64_t value) const;
+  void fill(std::byte value) const;
+};
+
+// In RESET. Throws Skipped when the device has no such QP.
+End make_end(const Device& device, const EndOptions& options);
+
+void to_init(End& end);
+void to_rtr(End& end, const End& peer);
+void to_rts(End& end);
+void connect(End& a, End& b);  // both to RTS
+
+struct Ends {
+  End a, b;
+};
+// A connected pair, or for UD two that are ready.
+Ends make_ends(Lab& lab, const EndOptions& options);
+inline Ends make_ends(Lab& lab, ibv_qp_type type) {
+  EndOptions options;
+  options.type = type;
+  return make_ends(lab, options);
+}
+
+AhPtr make_ah(const Device& own, const ibv_gid& to);
+// Both throw Skipped when the device has none.
+SrqPtr make_srq(const Device& device, uint32_t max_wr);
+XrcdPtr make_xrcd(const Device& device);
+void post_srq_recv_ok(ibv_srq* srq, uint64_t wr_id, ibv_sge sge);
+
+// A datagram to `to`.
+void address(SendRequest& request, ibv_ah* ah, const End& to, uint32_t qkey = kQkey);
+
+// A WRITE, READ or SEND between the two memories, at these offsets.
+void post(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, const End& to,
+          size_t remote_offset = 0, unsigned more_flags = 0);
+void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, uint64_t address,
+                 uint32_t rkey, uint64_t compare_add, uint64_t swap = 0);
+
+// A completion event comes on the channel, or none within a moment. It is acknowledged.
+void expect_completion_event(End& end, ibv_cq* cq);
+void expect_no_completion_event(End& end);
+bool has_completion_event(const End& end);
+
+void expect_equal(uint64_t is, uint64_t due, const char* what);
+
+std::span<const Row> unreliable_rows();
+std::span<const Row> shared_receive_rows();
+std::span<const Row> atomic_rows();
+std::span<const Row> reliable_rows();
+std::span<const Row> completion_rows();
+
+}  // namespace rocemu::e2e
