@@ -52,6 +52,12 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.src_qp = completion.source_qp.value;
   cqe.sl = completion.service_level;
   cqe.timestamp_ns = clock_.now_ns();
+  cqe.carried_bytes = static_cast<uint8_t>(completion.carried.length_bytes);
+  if (cqe.carried_bytes > 0) {
+    static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMostBytes);
+    cqe.carried_address = completion.carried.address;
+    std::memcpy(cqe.carried, completion.carried.bytes.data(), sizeof(cqe.carried));
+  }
   std::memcpy(ring_ + size_t{producer_ & (entries_ - 1)} * sizeof(cqe), &cqe, sizeof(cqe));
   ++producer_;
   wakes_solicited_ |= completion.solicited || completion.status != transport::WcStatus::success;

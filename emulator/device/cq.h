@@ -34,6 +34,8 @@ class Cq final : public transport::CompletionQueue {
     touch();
   }
 
+  bool reaches(const transport::MemoryRange& range) const noexcept override;
+
   // Shows the new completions to the program and sends the event it waits for. False when the event
   // could not be written yet.
   bool publish(transport::TimeNs now) {

@@ -49,6 +49,11 @@ void Hca::set_port(const PortConfig& port) {
   if (state_changed) tell(port.active ? kEventPortActive : kEventPortError);
 }
 
+// The program's own memory, not that of a device or of another program whose objects it imported.
+bool Cq::reaches(const transport::MemoryRange& range) const noexcept {
+  return range.space == context_.memory.get();
+}
+
 Context* Hca::Impl::find_context(ContextId id) const {
   const auto found = contexts.find(id);
   return found == contexts.end() ? nullptr : found->second.get();

@@ -75,7 +75,7 @@ class MemoryRegions {
     if (region.window != WindowType::none && !window_grants(region, qpn)) return false;
     const uint64_t offset = address - region.iova;  // wraps below the region: then too large
     if (offset > region.length_bytes || length_bytes > region.length_bytes - offset) return false;
-    range = {region.space, region.address + offset};
+    range = {region.space, region.address + offset, (region.access & kOnDemand) != 0};
     return true;
   }
 

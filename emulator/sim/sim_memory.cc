@@ -61,6 +61,8 @@ bool SimMemory::check(transport::PdHandle pd, uint32_t key, uint64_t address, ui
   return true;
 }
 
+bool SimMemory::moves(const MemoryRange& range) { return !broken(range); }
+
 bool SimMemory::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address,
                             uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept {
   return check(pd, lkey.value, address, length_bytes, access, range);

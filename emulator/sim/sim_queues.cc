@@ -59,6 +59,15 @@ void SimSendQueue::release(uint32_t count) noexcept {
   released_ += count;
 }
 
+void SimCompletionQueue::push(const transport::Completion& completion) noexcept {
+  const transport::CarriedPayload& carried = completion.carried;
+  if (carried.length_bytes > 0)
+    std::copy_n(carried.bytes.begin(), carried.length_bytes,
+                memory->at(carried.address, carried.length_bytes).begin());
+  completions.push_back(completion);
+  if (on_push) on_push(completion);
+}
+
 bool SimReceiveQueue::pop(transport::ReceiveWork& work) noexcept {
   if (posted_.empty()) return false;
   const ReceiveRequest& request = posted_.front();

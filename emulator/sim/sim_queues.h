@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/sim/sim_memory.h"
 #include "emulator/transport/environment.h"
 
 namespace rocemu::sim {
@@ -78,14 +79,16 @@ class SimReceiveQueue : public transport::ReceiveQueue {
 
 class SimCompletionQueue : public transport::CompletionQueue {
  public:
-  void push(const transport::Completion& completion) noexcept override {
-    completions.push_back(completion);
-    if (on_push) on_push(completion);
+  void push(const transport::Completion& completion) noexcept override;
+  bool reaches(const transport::MemoryRange& range) const noexcept override {
+    return memory != nullptr && SimMemory::moves(range);
   }
 
   std::vector<transport::Completion> completions;
   // Called as a program would see the completion: at once.
   std::function<void(const transport::Completion&)> on_push;
+  // Where the program puts what completions carry; null: they carry nothing.
+  SimMemory* memory = nullptr;
 };
 
 }  // namespace rocemu::sim

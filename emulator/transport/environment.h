@@ -30,10 +30,19 @@ class ReceiveQueue {
   virtual bool pop(ReceiveWork& work) noexcept = 0;
 };
 
+// A range of some program's memory that has passed the protection check.
+struct MemoryRange {
+  void* space = nullptr;  // whose; the Memory's own
+  uint64_t address = 0;
+  bool on_demand = false;  // its pages may be missing
+};
+
 class CompletionQueue {
  public:
   virtual ~CompletionQueue() = default;
   virtual void push(const Completion& completion) noexcept = 0;
+  // Whether who takes the completions can write to `range` itself: the payload may then be carried.
+  virtual bool reaches(const MemoryRange& range) const noexcept = 0;
 };
 
 // What a request over XRC uses at its responder (IBTA vol 1, annex A14): an SRQ.
@@ -87,12 +96,6 @@ enum Access : uint32_t {
   kRemoteWrite = 2,
   kRemoteRead = 4,
   kRemoteAtomic = 8,
-};
-
-// A range of some program's memory that has passed the protection check.
-struct MemoryRange {
-  void* space = nullptr;  // whose; the Memory's own
-  uint64_t address = 0;
 };
 
 // Protection and data movement. Fetches and scatters are collected and moved by the flush calls;

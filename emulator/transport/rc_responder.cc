@@ -199,6 +199,7 @@ bool RcResponder::take_receive() {
   }
   receive_taken_ = true;
   received_bytes_ = 0;
+  carried_.length_bytes = 0;
   return true;
 }
 
@@ -208,11 +209,14 @@ void RcResponder::execute_send(const wire::Packet& packet) {
     fail(responder_fault::kReceiveMalformed, packet.bth.psn);
     return;
   }
-  if (const auto fault = scatter_receive(packet.payload, packet.bth.psn)) {
-    fail(*fault, packet.bth.psn);
-    return;
-  }
   const bool ends = !is_first_or_middle(packet.operation());
+  const bool carried = starts_message(packet.operation()) && ends && carry(packet.payload);
+  if (!carried) {
+    if (const auto fault = scatter_receive(packet.payload, packet.bth.psn)) {
+      fail(*fault, packet.bth.psn);
+      return;
+    }
+  }
   if (is_invalidate(packet.operation()) &&
       !context_.memory.invalidate(context_.resources.pd, context_.qpn, packet.ext.invalidate)) {
     fail(responder_fault::kInvalidate, packet.bth.psn);
@@ -221,6 +225,28 @@ void RcResponder::execute_send(const wire::Packet& packet) {
   message_ = ends ? Message::none : Message::send;
   if (ends) complete_receive(WcStatus::success, &packet, received_bytes_);
   accept(packet, 1, ends);
+}
+
+// A message of a few bytes that all go to one place travels in its completion. False: it has to be
+// scattered, which also finds what is wrong with the receive.
+bool RcResponder::carry(std::span<const std::byte> payload) {
+  const std::span<const Sge> sges = receive_.sges.view();
+  if (payload.empty() || payload.size() > CarriedPayload::kMostBytes || sges.empty() ||
+      payload.size() > sges.front().length_bytes)
+    return false;
+  const CompletionQueue* const cq = receive_cq();
+  const auto bytes = static_cast<uint32_t>(payload.size());
+  MemoryRange range;
+  if (cq == nullptr ||
+      !context_.memory.check_local(context_.resources.pd, sges.front().lkey, sges.front().address,
+                                   bytes, kLocalWrite, range) ||
+      range.on_demand || !cq->reaches(range))
+    return false;
+  carried_.address = range.address;
+  carried_.length_bytes = bytes;
+  std::copy(payload.begin(), payload.end(), carried_.bytes.begin());
+  received_bytes_ = bytes;
+  return true;
 }
 
 std::optional<ResponderFault> RcResponder::scatter_receive(std::span<const std::byte> payload,
@@ -398,6 +424,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
         completion.has_invalidated ? packet->ext.invalidate.value : packet->ext.immediate;
     completion.solicited = packet->bth.solicited;
     completion.byte_length = byte_length;
+    completion.carried = carried_;
   }
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
   context_.settlement.complete(context_.qp, Side::responder, *cq, completion);

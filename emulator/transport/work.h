@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -157,6 +158,16 @@ struct ReceiveWork {
   SgeList sges;
 };
 
+// Payload that travels in a completion, and where in the program it belongs. The program has it
+// when it has taken the completion, and not before; small messages then need no move of their own.
+struct CarriedPayload {
+  static constexpr uint32_t kMostBytes = 16;
+
+  uint64_t address = 0;
+  uint32_t length_bytes = 0;  // 0: nothing is carried
+  std::array<std::byte, kMostBytes> bytes{};
+};
+
 struct Completion {
   uint64_t wr_id = 0;
   wire::Qpn qpn{};
@@ -170,6 +181,7 @@ struct Completion {
   bool has_grh = false;       // UD: 40 bytes of it stand before the data
   wire::Qpn source_qp{};      // UD
   uint8_t service_level = 0;  // UD: which kind of IP header the GRH is (ud_qp.cc)
+  CarriedPayload carried{};   // of a receive
 };
 
 }  // namespace rocemu::transport

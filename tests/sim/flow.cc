@@ -88,6 +88,7 @@ Flow::Flow(const Plan& plan, const Connection& connection, uint32_t direction, P
     receives_.push_back(place(responder_.node, receive.sge_bytes, transport::kLocalWrite));
     fill(responder_.node, receives_.back(), kUnwritten);
   }
+  if (plan_.fabric_seed % 2 == 0) responder_.receive_cq.memory = &memory;
   requester_.send_cq.on_push = [this](const Completion& completion) { on_sent(completion); };
   responder_.receive_cq.on_push = [this](const Completion& completion) { on_received(completion); };
 }

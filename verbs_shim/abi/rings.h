@@ -124,7 +124,8 @@ struct rocemu_cq_header {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cq_header, 256);
 
-/* One completion. */
+/* One completion. Of a small receive it carries the payload: who takes the completion copies
+ * carried_bytes of it to carried_address, which is the program's own. */
 struct rocemu_cqe {
   uint64_t wr_id;
   uint32_t qp_num;
@@ -134,16 +135,15 @@ struct rocemu_cqe {
   uint32_t byte_length;
   uint32_t imm_or_rkey; /* immediate in network order, or the invalidated rkey */
   uint32_t src_qp;
-  uint32_t vendor_err;
-  uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
-  uint16_t pkey_index;
-  uint16_t slid;
   uint8_t sl;
-  uint8_t dlid_path_bits;
   /* The provider's own: it sets 1 in entries of a QP that was destroyed or reset, and skips them.
    */
   uint8_t dead;
-  uint8_t reserved[17];
+  uint8_t carried_bytes; /* 0: the payload, if any, is in place */
+  uint8_t reserved;
+  uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
+  uint64_t carried_address;
+  uint8_t carried[16];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cqe, 64);
 

@@ -1,6 +1,8 @@
 // Taking completions off a CQ: ibv_poll_cq, and the functions of ibv_cq_ex.
 #include <errno.h>
 #include <sched.h>
+#include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "verbs_shim/provider/completion_queue.h"
@@ -9,20 +11,27 @@
 namespace rocemu::provider {
 namespace {
 
+// Puts a payload that came in the completion where it belongs: before the program sees either.
+void deliver(const rocemu_cqe& entry) {
+  if (entry.carried_bytes == 0) return;
+  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(entry.carried_address)), entry.carried,
+         entry.carried_bytes);
+}
+
 void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.wr_id = from.wr_id;
   to.status = static_cast<ibv_wc_status>(from.status);
   to.opcode = static_cast<ibv_wc_opcode>(from.opcode);
-  to.vendor_err = from.vendor_err;
+  to.vendor_err = 0;
   to.byte_len = from.byte_length;
   to.imm_data = from.imm_or_rkey;
   to.qp_num = from.qp_num;
   to.src_qp = from.src_qp;
   to.wc_flags = from.wc_flags;
-  to.pkey_index = from.pkey_index;
-  to.slid = from.slid;
+  to.pkey_index = 0;
+  to.slid = 0;
   to.sl = from.sl;
-  to.dlid_path_bits = from.dlid_path_bits;
+  to.dlid_path_bits = 0;
 }
 
 // After a poll that found nothing, the CQ's lock given up. EIO when the NIC is gone and nothing
@@ -38,6 +47,7 @@ int idle(CompletionQueue& queue) {
 void show(CompletionQueue& queue, const rocemu_cqe* entry) {
   queue.current = entry;
   if (entry == nullptr) return;
+  deliver(*entry);
   queue.verbs.cq_ex.wr_id = entry->wr_id;
   queue.verbs.cq_ex.status = static_cast<ibv_wc_status>(entry->status);
 }
@@ -74,15 +84,15 @@ void end_poll(ibv_cq_ex* cq) {
 const rocemu_cqe& current(ibv_cq_ex* cq) { return *to_queue(cq).current; }
 
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) { return static_cast<ibv_wc_opcode>(current(cq).opcode); }
-uint32_t read_vendor_err(ibv_cq_ex* cq) { return current(cq).vendor_err; }
+uint32_t read_vendor_err(ibv_cq_ex*) { return 0; }
 uint32_t read_byte_len(ibv_cq_ex* cq) { return current(cq).byte_length; }
 __be32 read_imm_data(ibv_cq_ex* cq) { return current(cq).imm_or_rkey; }
 uint32_t read_qp_num(ibv_cq_ex* cq) { return current(cq).qp_num; }
 uint32_t read_src_qp(ibv_cq_ex* cq) { return current(cq).src_qp; }
 unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).wc_flags; }
-uint32_t read_slid(ibv_cq_ex* cq) { return current(cq).slid; }
+uint32_t read_slid(ibv_cq_ex*) { return 0; }
 uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).sl; }
-uint8_t read_dlid_path_bits(ibv_cq_ex* cq) { return current(cq).dlid_path_bits; }
+uint8_t read_dlid_path_bits(ibv_cq_ex*) { return 0; }
 // Frames have no VLAN tag here, and there are no flows that could set a flow tag.
 uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
 uint32_t read_flow_tag(ibv_cq_ex*) { return 0; }
@@ -108,6 +118,7 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
     while (taken < entries) {
       const rocemu_cqe* entry = queue.ring.take();
       if (entry == nullptr) break;
+      deliver(*entry);
       translate(*entry, completions[taken++]);
     }
     queue.ring.give_back();

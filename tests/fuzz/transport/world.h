@@ -35,6 +35,9 @@ class World final : public transport::EventSink,
   void run();
 
   void push(const transport::Completion& completion) noexcept override;
+  bool reaches(const transport::MemoryRange& range) const noexcept override {
+    return all_services_ && sim::SimMemory::moves(range);
+  }
   void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
   void on_qp_error(wire::Qpn qpn) noexcept override;
   const transport::Path* find(transport::PdHandle pd, uint32_t handle) const noexcept override;

@@ -101,7 +101,7 @@ TEST_CASE("a link's text ends in its message, with nothing behind the end") {
 TEST_CASE("a hello of another ABI is understood as far as that, whatever its length") {
   CHECK(decode(bytes_of(hello(), ROCEMU_OP_HELLO))->error == 0);
   rocemu_hello other = hello();
-  other.abi_version = 2;
+  other.abi_version = ROCEMU_ABI_VERSION + 1;
   Bytes bytes = bytes_of(other, ROCEMU_OP_HELLO);
   CHECK(decode(bytes)->error == EPROTO);
   bytes.resize(200);
