@@ -51,8 +51,9 @@ def verbs_measurements(build, system, devices, environment):
         for size in LATENCY_SIZES:
             yield Measurement(f"{system}/ib_{operation}_lat/{size}", lambda o=operation, s=size: latency(o, s),
                               quick=size == 8)
-    yield Measurement(f"{system}/ib_write_bw-1qp/8", lambda: bandwidth("write", 8, 500_000))
-    yield Measurement(f"{system}/ib_write_bw-16qp/8", lambda: bandwidth("write", 8, 50_000, ["-q", 16]))
+    for operation in ("write", "send"):
+        yield Measurement(f"{system}/ib_{operation}_bw-1qp/8", lambda o=operation: bandwidth(o, 8, 500_000))
+        yield Measurement(f"{system}/ib_{operation}_bw-16qp/8", lambda o=operation: bandwidth(o, 8, 50_000, ["-q", 16]))
     for size in (4096, 1 << 30):
         yield Measurement(
             f"{system}/register/{size}",
