@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
 
@@ -89,8 +90,12 @@ void Connection::reply(std::span<const std::byte> bytes, std::span<const int> fd
     case SendResult::full:
       return keep_for_later(bytes, fds);
     case SendResult::ended:
-      return end();
+      return end_soon();
   }
+}
+
+void Connection::end_soon() {
+  boost::asio::post(io_, [self = shared_from_this()] { self->end(); });
 }
 
 void Connection::replied() {
@@ -104,7 +109,7 @@ void Connection::keep_for_later(std::span<const std::byte> bytes, std::span<cons
     UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy) {
       spdlog::error("process {}: out of descriptors; closing", peer_.pid);
-      return end();
+      return end_soon();
     }
     pending_fds_.push_back(std::move(copy));
   }

@@ -39,9 +39,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The reply has been handed to the kernel, and the next request may come.
   virtual void on_replied() {}
 
+  // Never ends the connection before it returns, though the program may be gone: the caller still
+  // uses what on_end() takes away.
   void reply(std::span<const std::byte> bytes, std::span<const int> fds);
 
  private:
+  void end_soon();
   void read_next();
   void read();
   void replied();
