@@ -23,22 +23,26 @@ void End::fill(std::byte value) const {
 
 End make_end(const Device& device, const EndOptions& options) {
   End end{&device, options, Memory(65536), {}, {}, {}, {}, {}};
-  end.mr = register_memory(device.pd.get(), end.memory.data(), end.memory.bytes(), kEveryRight);
+  ibv_pd* const pd = options.pd != nullptr ? options.pd : device.pd.get();
+  end.mr = register_memory(pd, end.memory.data(), end.memory.bytes(), kEveryRight);
   must(end.mr.get(), "ibv_reg_mr");
   ibv_context* context = device.context.get();
   if (options.with_channel)
     end.channel.reset(must(ibv_create_comp_channel(context), "ibv_create_comp_channel"));
-  for (CqPtr* cq : {&end.send_cq, &end.recv_cq})
-    cq->reset(must(ibv_create_cq(context, 64, nullptr, end.channel.get(), 0), "ibv_create_cq"));
+  const auto use = [&](ibv_cq* given, CqPtr& own) {
+    if (given != nullptr) return given;
+    own.reset(must(ibv_create_cq(context, 64, nullptr, end.channel.get(), 0), "ibv_create_cq"));
+    return own.get();
+  };
 
   ibv_qp_init_attr_ex init{};
   init.qp_type = options.type;
-  init.send_cq = end.send_cq.get();
-  init.recv_cq = end.recv_cq.get();
+  init.send_cq = use(options.send_cq, end.send_cq);
+  init.recv_cq = use(options.recv_cq, end.recv_cq);
   init.srq = options.srq;
   init.cap = {16, 16, 2, 2, options.max_inline_bytes};
   init.comp_mask = IBV_QP_INIT_ATTR_PD;
-  init.pd = device.pd.get();
+  init.pd = pd;
   if (options.type == IBV_QPT_XRC_RECV) {
     init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
     init.xrcd = options.xrcd;
@@ -66,29 +70,37 @@ bool requests(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_X
 
 }  // namespace
 
-void to_init(End& end) {
+QpChange change_to_init(const End& end) {
   QpChange change = change_to_init(end.options.rc);
   if (end.options.type == IBV_QPT_UD) {
     change.mask = (change.mask & ~IBV_QP_ACCESS_FLAGS) | IBV_QP_QKEY;
     change.attr.qkey = end.options.qkey;
   }
-  must(change.apply(end.qp.get()), "ibv_modify_qp to INIT");
+  return change;
 }
 
-void to_rtr(End& end, const End& peer) {
+QpChange change_to_rtr(const End& end, const End& peer) {
   QpChange change = change_to_rtr(end.options.rc, *end.device, peer.device->gid,
                                   peer.device->port.lid, peer.qp->qp_num);
   if (!responds(end.options.type)) change.mask &= ~kOfResponders;
   if (end.options.type == IBV_QPT_UD) change.mask = IBV_QP_STATE;
-  must(change.apply(end.qp.get()), "ibv_modify_qp to RTR");
+  return change;
 }
 
-void to_rts(End& end) {
+QpChange change_to_rts(const End& end) {
   QpChange change = change_to_rts(end.options.rc);
   if (!requests(end.options.type)) change.mask &= ~kOfRequesters;
   if (!requests(end.options.type) && !responds(end.options.type)) change.mask &= ~IBV_QP_TIMEOUT;
-  must(change.apply(end.qp.get()), "ibv_modify_qp to RTS");
+  return change;
 }
+
+void to_init(End& end) { must(change_to_init(end).apply(end.qp.get()), "ibv_modify_qp to INIT"); }
+
+void to_rtr(End& end, const End& peer) {
+  must(change_to_rtr(end, peer).apply(end.qp.get()), "ibv_modify_qp to RTR");
+}
+
+void to_rts(End& end) { must(change_to_rts(end).apply(end.qp.get()), "ibv_modify_qp to RTS"); }
 
 void connect(End& a, End& b) {
   for (End* end : {&a, &b}) {
@@ -177,11 +189,11 @@ bool readable(int fd, int patience_ms) {
 
 }  // namespace
 
-void expect_completion_event(End& end, ibv_cq* cq) {
-  if (!readable(end.channel->fd, static_cast<int>(kPatience.count()))) fail("no completion event");
+void expect_completion_event(ibv_comp_channel* channel, ibv_cq* cq) {
+  if (!readable(channel->fd, static_cast<int>(kPatience.count()))) fail("no completion event");
   ibv_cq* of = nullptr;
   void* context = nullptr;
-  must(ibv_get_cq_event(end.channel.get(), &of, &context), "ibv_get_cq_event");
+  must(ibv_get_cq_event(channel, &of, &context), "ibv_get_cq_event");
   ibv_ack_cq_events(of, 1);
   if (of != cq) fail("a completion event of another CQ");
 }

@@ -33,6 +33,9 @@ struct EndOptions {
   uint32_t qkey = kQkey;
   ibv_srq* srq = nullptr;
   ibv_xrcd* xrcd = nullptr;
+  ibv_pd* pd = nullptr;  // null: the device's
+  // The row's own CQs, which outlive the end; null: the end has its own.
+  ibv_cq *send_cq = nullptr, *recv_cq = nullptr;
   bool with_channel = false;
   uint32_t max_inline_bytes = 0;
   uint64_t send_ops = 0;  // ibv_qp_create_send_ops_flags; 0: no ibv_qp_ex
@@ -43,8 +46,8 @@ struct End {
   EndOptions options;
   Memory memory;
   MrPtr mr;
-  ChannelPtr channel;  // of both CQs
-  CqPtr send_cq, recv_cq;
+  ChannelPtr channel;      // of both CQs
+  CqPtr send_cq, recv_cq;  // null where the row has its own
   QpPtr qp;
 
   ibv_sge sge(size_t offset, uint32_t bytes) const {
@@ -57,6 +60,11 @@ struct End {
 
 // In RESET. Throws Skipped when the device has no such QP.
 End make_end(const Device& device, const EndOptions& options);
+
+// With every attribute that the QP's service asks for, and no other.
+QpChange change_to_init(const End& end);
+QpChange change_to_rtr(const End& end, const End& peer);
+QpChange change_to_rts(const End& end);
 
 void to_init(End& end);
 void to_rtr(End& end, const End& peer);
@@ -90,7 +98,10 @@ void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local,
                  uint32_t rkey, uint64_t compare_add, uint64_t swap = 0);
 
 // A completion event comes on the channel, or none within a moment. It is acknowledged.
-void expect_completion_event(End& end, ibv_cq* cq);
+void expect_completion_event(ibv_comp_channel* channel, ibv_cq* cq);
+inline void expect_completion_event(End& end, ibv_cq* cq) {
+  expect_completion_event(end.channel.get(), cq);
+}
 void expect_no_completion_event(End& end);
 bool has_completion_event(const End& end);
 
@@ -101,5 +112,12 @@ std::span<const Row> shared_receive_rows();
 std::span<const Row> atomic_rows();
 std::span<const Row> reliable_rows();
 std::span<const Row> completion_rows();
+std::span<const Row> query_rows();
+std::span<const Row> extended_cq_rows();
+std::span<const Row> work_request_rows();
+std::span<const Row> memory_rows();
+std::span<const Row> bound_window_rows();
+std::span<const Row> domain_rows();
+std::span<const Row> transition_rows();
 
 }  // namespace rocemu::e2e
