@@ -1,25 +1,19 @@
 #include "dpdk_io/interface_port.h"
 
-#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <poll.h>
-#include <rte_bus_vdev.h>
-#include <rte_ethdev.h>
-#include <rte_log.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <rte_mbuf.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
+#include <cstddef>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 
 #include "dpdk_io/udp_guard.h"
@@ -27,16 +21,22 @@
 namespace rocemu::dpdk_io {
 namespace {
 
-// Frames of the largest path MTU fit, eight to a block, as tight as pages allow.
-constexpr unsigned kRingFrameBytes = 4608;
-constexpr unsigned kRingBlockBytes = 36864;
-// The driver locks its rings in memory, of which ordinary users may have little (RLIMIT_MEMLOCK, 8
-// MB by default): the largest that can be had is taken. What has no room in it is lost.
-constexpr unsigned kRingFrames[] = {1024, 512, 256, 128, 64, 32};
-constexpr size_t kTransmitBurst = 64;
-// Of a frame in the ring the head takes so much (linux/if_packet.h).
-static_assert(InterfacePort::kFrameBytes ==
-              kRingFrameBytes - (TPACKET2_HDRLEN - sizeof(sockaddr_ll)));
+// What the kernel says of a packet, and is told, in front of it, with PACKET_VNET_HDR: struct
+// virtio_net_hdr of linux/virtio_net.h, which is no C++.
+struct Description {
+  uint8_t flags;
+  uint8_t gso_type;
+  uint16_t hdr_len;
+  uint16_t gso_size;
+  uint16_t csum_start;
+  uint16_t csum_offset;
+};
+constexpr unsigned kDescriptionBytes = 10;
+static_assert(sizeof(Description) == kDescriptionBytes);
+constexpr uint8_t kNeedsChecksum = 1;    // VIRTIO_NET_HDR_F_NEEDS_CSUM
+constexpr uint8_t kUdpTrain = 5;         // VIRTIO_NET_HDR_GSO_UDP_L4
+constexpr int kBufferBytes = 8 << 20;    // wanted; the kernel has a limit for ordinary users
+constexpr unsigned kTransmitBurst = 64;  // frames
 
 constexpr char kPrivileges[] =
     "a port on a network interface needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or in a "
@@ -46,47 +46,11 @@ std::runtime_error error(const std::string& interface, const std::string& why) {
   return std::runtime_error("interface " + interface + ": " + why);
 }
 
-void raise_memory_lock_limit() {
-  rlimit limit;
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_MEMLOCK, &limit);
-}
-
-// The frames each ring has; 0 when the driver cannot be had at all.
-unsigned make_driver(const std::string& name, const std::string& interface) {
-  raise_memory_lock_limit();
-  ::rte_log_set_level_pattern("pmd.net.af_packet", RTE_LOG_EMERG);
-  for (const unsigned frames : kRingFrames) {
-    const std::string arguments = "iface=" + interface +
-                                  ",framesz=" + std::to_string(kRingFrameBytes) +
-                                  ",blocksz=" + std::to_string(kRingBlockBytes) +
-                                  ",framecnt=" + std::to_string(frames) + ",qpairs=1";
-    if (::rte_vdev_init(name.c_str(), arguments.c_str()) == 0) return frames;
-  }
-  return 0;
-}
-
-std::set<int> packet_sockets() {
-  std::set<int> found;
-  DIR* const directory = ::opendir("/proc/self/fd");
-  if (directory == nullptr) return found;
-  while (const dirent* entry = ::readdir(directory)) {
-    const int fd = std::atoi(entry->d_name);
-    int domain = 0;
-    socklen_t length = sizeof domain;
-    if (fd > 0 && ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
-        domain == AF_PACKET)
-      found.insert(fd);
-  }
-  ::closedir(directory);
-  return found;
-}
-
 // Passes datagrams to one UDP port that came in for this machine, whole ones (a fragment cannot be
 // used). No IPv4 options, no IPv6 extension headers, no VLAN tag: those frames are the kernel's.
 bool attach_filter(int fd, uint16_t udp_port) {
   constexpr uint32_t kPacketType = static_cast<uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE);
+  constexpr uint32_t kTagged = static_cast<uint32_t>(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT);
   constexpr uint32_t kEthernet = 14;
   constexpr uint32_t kIpv4 = 20;
   constexpr uint32_t kIpv6 = 40;
@@ -95,124 +59,177 @@ bool attach_filter(int fd, uint16_t udp_port) {
   // Offsets of jumps count from the next instruction: when true, when false.
   sock_filter code[] = {
       /*  0 */ BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kPacketType),
-      /*  1 */ BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 16, 0),
-      /*  2 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-      /*  3 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV6, 9, 0),
-      /*  4 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 13),
-      /*  5 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + 6),
-      /*  6 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kFragment, 11, 0),
-      /*  7 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet),
-      /*  8 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kIpv4NoOptions, 0, 9),
-      /*  9 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet + 9),
-      /* 10 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 7),
-      /* 11 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + kIpv4 + 2),
-      /* 12 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, udp_port, 4, 5),
-      /* 13 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet + 6),
-      /* 14 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 3),
-      /* 15 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + kIpv6 + 2),
-      /* 16 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, udp_port, 0, 1),
-      /* 17 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-      /* 18 */ BPF_STMT(BPF_RET | BPF_K, 0),
+      /*  1 */ BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PACKET_MULTICAST, 18, 0),
+      /*  2 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kTagged),
+      /*  3 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 16),
+      /*  4 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+      /*  5 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV6, 9, 0),
+      /*  6 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 13),
+      /*  7 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + 6),
+      /*  8 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kFragment, 11, 0),
+      /*  9 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet),
+      /* 10 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kIpv4NoOptions, 0, 9),
+      /* 11 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet + 9),
+      /* 12 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 7),
+      /* 13 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + kIpv4 + 2),
+      /* 14 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, udp_port, 4, 5),
+      /* 15 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kEthernet + 6),
+      /* 16 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 3),
+      /* 17 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kEthernet + kIpv6 + 2),
+      /* 18 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, udp_port, 0, 1),
+      /* 19 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+      /* 20 */ BPF_STMT(BPF_RET | BPF_K, 0),
   };
   const sock_fprog program{sizeof code / sizeof code[0], code};
   return ::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 
-// DPDK's start sets promiscuous mode to what it has been told; so tell it what it is.
-bool is_promiscuous(const std::string& interface) {
-  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface.c_str(), sizeof request.ifr_name - 1);
-  return ::ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0 &&
-         (request.ifr_flags & IFF_PROMISC) != 0;
+void enlarge(int fd, int forced, int asked) {
+  if (::setsockopt(fd, SOL_SOCKET, forced, &kBufferBytes, sizeof kBufferBytes) != 0)
+    ::setsockopt(fd, SOL_SOCKET, asked, &kBufferBytes, sizeof kBufferBytes);
 }
 
 }  // namespace
 
-InterfacePort::InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool)
-    : interface_(interface) {
-  if (const UniqueFd allowed(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)); !allowed)
-    throw error(interface, errno == EPERM ? kPrivileges : std::strerror(errno));
+InterfacePort::InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool,
+                             const IdentificationSeal& seal)
+    : seal_(seal), receiver_(pool, kDescriptionBytes, true, ETH_HLEN + 20 + sizeof(udphdr)) {
+  // Of no protocol, it gets nothing before its filter is there.
+  socket_ = UniqueFd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_) throw error(interface, errno == EPERM ? kPrivileges : std::strerror(errno));
   guard_ = guard_udp_port(interface, udp_port);
-
-  static std::atomic<unsigned> next_number{0};
-  device_name_ = "net_af_packet" + std::to_string(next_number++);
-  const std::set<int> before = packet_sockets();
-  ring_frames_ = make_driver(device_name_, interface);
-  if (ring_frames_ == 0)
-    throw error(interface,
-                "DPDK's af_packet driver could not be had: raise the limit of locked memory "
-                "(ulimit -l), or use udp:ADDRESS");
-  try {
-    for (const int fd : packet_sockets()) {
-      if (before.contains(fd)) continue;
-      if (!attach_filter(fd, udp_port))
-        throw error(interface, std::string("socket filter: ") + std::strerror(errno));
-      ring_fd_ = fd;  // the last: the driver's first one is for questions alone
-    }
-    if (ring_fd_ < 0)
-      throw error(interface, "the sockets of DPDK's driver are not in /proc/self/fd");
-    start(pool);
-  } catch (...) {
-    ::rte_vdev_uninit(device_name_.c_str());
-    throw;
-  }
+  open(interface, udp_port);
 }
 
-void InterfacePort::start(FramePool& pool) {
-  const auto check = [this](int result, const char* what) {
-    if (result == -EPERM) throw error(interface_, kPrivileges);
-    if (result < 0) throw error(interface_, std::string(what) + ": " + ::rte_strerror(-result));
+void InterfacePort::open(const std::string& interface, uint16_t udp_port) {
+  const auto check = [&](bool done, const char* what) {
+    if (!done) throw error(interface, std::string(what) + ": " + std::strerror(errno));
   };
-  check(::rte_eth_dev_get_port_by_name(device_name_.c_str(), &port_id_), "DPDK's port");
-  const rte_eth_conf nothing_special{};
-  check(::rte_eth_dev_configure(port_id_, 1, 1, &nothing_special), "configuring");
-  check(::rte_eth_rx_queue_setup(port_id_, 0, 0, SOCKET_ID_ANY, nullptr, pool.mempool()),
-        "receive queue");
-  check(::rte_eth_tx_queue_setup(port_id_, 0, 0, SOCKET_ID_ANY, nullptr), "transmit queue");
-  if (is_promiscuous(interface_)) ::rte_eth_promiscuous_enable(port_id_);
-  check(::rte_eth_dev_start(port_id_), "starting");
-  // What came before the filter was there.
-  rte_mbuf* frame;
-  for (unsigned i = 0; i < ring_frames_ && ::rte_eth_rx_burst(port_id_, 0, &frame, 1) == 1; ++i)
-    FramePool::free(frame);
+  const int fd = socket_.get();
+  const int on = 1;
+  check(::setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) == 0, "packet socket");
+  ::setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);  // the filter does it, too
+  check(attach_filter(fd, udp_port), "socket filter");
+  enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+  enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(::if_nametoindex(interface.c_str()));
+  check(address.sll_ifindex != 0 &&
+            ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0,
+        "packet socket");
 }
 
-InterfacePort::~InterfacePort() {
-  ::rte_eth_dev_stop(port_id_);
-  ::rte_vdev_uninit(device_name_.c_str());
+unsigned InterfacePort::receive_buffer_bytes() const noexcept {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &length);
+  return static_cast<unsigned>(std::max(bytes, 0));
 }
 
 unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
-  const unsigned count =
-      ::rte_eth_rx_burst(port_id_, 0, burst.data(), static_cast<uint16_t>(burst.size()));
-  uint64_t bytes = 0;
-  for (const rte_mbuf* frame : burst.first(count)) bytes += frame->pkt_len;
-  stats_.rx_frames += count;
-  stats_.rx_bytes += bytes;
+  unsigned count = receiver_.pop(burst);
+  if (count == burst.size()) return count;
+  const std::span<mmsghdr> messages = receiver_.prepare();
+  if (messages.empty()) return count;
+  const int arrived = ::recvmmsg(socket_.get(), messages.data(),
+                                 static_cast<unsigned>(messages.size()), MSG_DONTWAIT, nullptr);
+  for (int i = 0; i < arrived; ++i) {
+    const auto slot = static_cast<unsigned>(i);
+    Description description;
+    std::memcpy(&description, receiver_.prefix(slot), sizeof description);
+    const bool train = description.gso_type == kUdpTrain;
+    count = receiver_.take({slot, messages[slot].msg_len, train ? description.gso_size : 0u, {}},
+                           burst, count, seal_, stats_);
+  }
   return count;
+}
+
+unsigned InterfacePort::train_from(std::span<rte_mbuf* const> burst) const noexcept {
+  return burst[0]->data_len - unsigned{ETH_HLEN} > longest_in_train_bytes_ ? 1
+                                                                           : train_frames(burst);
 }
 
 unsigned InterfacePort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
-  const size_t most = std::min(burst.size(), kTransmitBurst);
-  if (most == 0) return 0;
-  // The driver frees what it takes.
-  std::array<uint32_t, kTransmitBurst> length_bytes;
-  for (size_t i = 0; i < most; ++i) length_bytes[i] = burst[i]->pkt_len;
-  const unsigned count = ::rte_eth_tx_burst(port_id_, 0, burst.data(), static_cast<uint16_t>(most));
-  stats_.tx_frames += count;
-  for (unsigned i = 0; i < count; ++i) stats_.tx_bytes += length_bytes[i];
-  return count;
+  return send(burst.first(std::min<size_t>(burst.size(), kTransmitBurst)), kernel_has_trains());
 }
 
-int InterfacePort::poll_fd() const noexcept { return ring_fd_; }
+// A train: what the kernel is told, headers of their own, then the payloads.
+unsigned InterfacePort::send(std::span<rte_mbuf* const> burst, bool in_trains) noexcept {
+  struct Packet {
+    Description description;
+    std::array<std::byte, kMostHeadersBytes> headers;
+  };
+  std::array<Packet, kTransmitBurst> packets;
+  std::array<mmsghdr, kTransmitBurst> messages;
+  std::array<unsigned, kTransmitBurst> frames;
+  std::array<iovec, 3 * kTransmitBurst> parts;  // a train of two has four
+  unsigned packet_count = 0;
+  unsigned part_count = 0;
+  const auto add_part = [&](void* start, size_t bytes) { parts[part_count++] = {start, bytes}; };
 
-// An interface that went down leaves an error in the socket, which would keep it readable.
-bool InterfacePort::has_work() const noexcept {
-  int ignored;
-  socklen_t length = sizeof ignored;
-  ::getsockopt(ring_fd_, SOL_SOCKET, SO_ERROR, &ignored, &length);
-  return false;
+  for (size_t first = 0; first < burst.size(); ++packet_count) {
+    const unsigned count = in_trains ? train_from(burst.subspan(first)) : 1;
+    auto* const start = rte_pktmbuf_mtod(burst[first], std::byte*);
+    Packet& packet = packets[packet_count];
+    packet.description = {};
+    msghdr& message = messages[packet_count].msg_hdr;
+    message = {};
+    message.msg_iov = &parts[part_count];
+    add_part(&packet.description, kDescriptionBytes);
+    if (count == 1) {
+      add_part(start, burst[first]->data_len);
+    } else {
+      const auto train = burst.subspan(first, count);
+      const unsigned headers_bytes = headers_bytes_of({start, train[0]->data_len});
+      if (is_ipv4(start)) number_train(train, identification_of(start), seal_);
+      unsigned payload_bytes = 0;
+      std::memcpy(packet.headers.data(), start, headers_bytes);
+      add_part(packet.headers.data(), headers_bytes);
+      for (rte_mbuf* frame : train) {
+        const unsigned length = frame->data_len - headers_bytes;
+        add_part(rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes, length);
+        payload_bytes += length;
+      }
+      write_train_lengths(packet.headers.data(), headers_bytes, payload_bytes);
+      Description& description = packet.description;
+      description.flags = kNeedsChecksum;
+      description.gso_type = kUdpTrain;
+      description.hdr_len = static_cast<uint16_t>(headers_bytes);
+      description.gso_size = static_cast<uint16_t>(train[0]->data_len - headers_bytes);
+      description.csum_start = static_cast<uint16_t>(headers_bytes - sizeof(udphdr));
+      description.csum_offset = offsetof(udphdr, check);
+    }
+    message.msg_iovlen = static_cast<size_t>(&parts[part_count] - message.msg_iov);
+    frames[packet_count] = count;
+    first += count;
+  }
+
+  unsigned taken = 0;
+  for (unsigned done = 0; done < packet_count;) {
+    const int sent = ::sendmmsg(socket_.get(), &messages[done], packet_count - done, MSG_DONTWAIT);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    if (sent < 0 && frames[done] > 1) {
+      // What the kernel has against the train may not be true of its frames.
+      const unsigned alone = send(burst.subspan(taken, frames[done]), false);
+      taken += alone;
+      if (alone < frames[done]) break;
+      ++done;
+      continue;
+    }
+    if (sent < 0) ++stats_.dropped(DropReason::refused_by_kernel);
+    for (const unsigned end = done + (sent < 0 ? 1u : static_cast<unsigned>(sent)); done < end;
+         ++done) {
+      for (rte_mbuf* frame : burst.subspan(taken, frames[done])) {
+        ++stats_.tx_frames;
+        stats_.tx_bytes += frame->pkt_len;
+        FramePool::free(frame);
+      }
+      taken += frames[done];
+    }
+  }
+  return taken;
 }
 
 }  // namespace rocemu::dpdk_io

@@ -1,5 +1,8 @@
-// A kernel network interface as a port: DPDK's af_packet driver on it, restricted to what is sent
-// to one UDP port of this machine, so that all other traffic stays the kernel's alone.
+// A kernel network interface as a port: a packet socket on it, restricted to what is sent to one
+// UDP port of this machine, so that all other traffic stays the kernel's alone.
+//
+// Frames go and come in trains (frame_train.h) where they can. DPDK's af_packet driver, which knows
+// no trains and copies each frame twice on either side, moves a sixth of that over a veth.
 //
 // The kernel sees those datagrams, too, and would answer them with ICMP "port unreachable". Hence a
 // socket is bound to the UDP port on this interface that throws away what it gets.
@@ -9,43 +12,48 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "dpdk_io/frame_pool.h"
+#include "dpdk_io/frame_train.h"
 #include "dpdk_io/port.h"
+#include "dpdk_io/train_receiver.h"
 #include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
 
 class InterfacePort final : public Port {
  public:
-  // The longest frame, and so the least data room of the pool.
-  static constexpr unsigned kFrameBytes = 4576;
+  // Needs CAP_NET_RAW in the network namespace. `pool` outlives the port. Throws std::runtime_error
+  // with a message that says what to do.
+  InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool,
+                const IdentificationSeal& seal);
 
-  // Needs an Eal, CAP_NET_RAW and CAP_NET_ADMIN in the network namespace. `pool` outlives the port.
-  // Throws std::runtime_error with a message that says what to do.
-  InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool);
-  ~InterfacePort() override;
+  // No longer frames go in trains, from the IP header on: the kernel does not check those against
+  // the interface's MTU. By the thread that uses the port.
+  void set_longest_in_train(unsigned l3_bytes) noexcept { longest_in_train_bytes_ = l3_bytes; }
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
+  // May change the identification of frames that it does not take.
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
-  int poll_fd() const noexcept override;
-  bool has_work() const noexcept override;
+  int poll_fd() const noexcept override { return socket_.get(); }
+  bool has_work() const noexcept override { return !receiver_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
   const PortStats& stats() const noexcept override { return stats_; }
-  // How many frames that arrive can wait.
-  unsigned ring_frames() const noexcept { return ring_frames_; }
+  // What arrives can wait so long, as the kernel counts: each frame with some overhead.
+  unsigned receive_buffer_bytes() const noexcept;
 
  private:
-  void start(FramePool& pool);
+  void open(const std::string& interface, uint16_t udp_port);
+  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept;
+  unsigned send(std::span<rte_mbuf* const> burst, bool in_trains) noexcept;
 
-  std::string interface_;
-  std::string device_name_;
+  IdentificationSeal seal_;
   UniqueFd guard_;
-  uint16_t port_id_ = 0;
-  int ring_fd_ = -1;  // the driver's socket
-  unsigned ring_frames_ = 0;
+  UniqueFd socket_;
+  unsigned longest_in_train_bytes_ = 0;
+  TrainReceiver receiver_;
   PortStats stats_;
 };
 

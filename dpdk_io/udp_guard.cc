@@ -1,6 +1,7 @@
 #include "dpdk_io/udp_guard.h"
 
 #include <linux/filter.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -35,6 +36,8 @@ UniqueFd guard_udp_port(const std::string& interface, uint16_t udp_port) {
   if (!fd) fail(interface, udp_port);
   if (ipv6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   set(fd.get(), SOL_SOCKET, SO_RCVBUF, 0);  // the least there is
+  // Trains as they are: others would be cut into frames only to be thrown away. It is a favour.
+  set(fd.get(), IPPROTO_UDP, UDP_GRO, 1);
   sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
   const sock_fprog program{1, drop_all};
   if (::setsockopt(fd.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)

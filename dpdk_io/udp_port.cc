@@ -10,12 +10,13 @@
 
 namespace rocemu::dpdk_io {
 
-UdpPort::UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool)
+UdpPort::UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool,
+                 const IdentificationSeal& seal)
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "epoll_create1");
   for (const LocalAddress& local : addresses) {
     sockets_.push_back(
-        std::make_unique<UdpSocket>(local.address, udp_port, local.interface_index, pool));
+        std::make_unique<UdpSocket>(local.address, udp_port, local.interface_index, pool, seal));
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, sockets_.back()->fd(), &event) != 0)
@@ -52,6 +53,10 @@ unsigned UdpPort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
     taken += sent;
   }
   return taken;
+}
+
+bool UdpPort::has_work() const noexcept {
+  return std::ranges::any_of(sockets_, [](const auto& socket) { return socket->has_work(); });
 }
 
 int UdpPort::poll_fd() const noexcept {

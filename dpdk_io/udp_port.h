@@ -22,7 +22,8 @@ class UdpPort final : public Port {
 
   // At least one address. `pool` outlives the port. Throws std::runtime_error with a message that
   // says what to do.
-  UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool);
+  UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool,
+          const IdentificationSeal& seal);
 
   // Of the socket with the smallest one, as the kernel counts: each datagram with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
@@ -30,7 +31,7 @@ class UdpPort final : public Port {
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   int poll_fd() const noexcept override;
-  bool has_work() const noexcept override { return false; }
+  bool has_work() const noexcept override;
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
   const PortStats& stats() const noexcept override { return stats_; }
 

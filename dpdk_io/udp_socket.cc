@@ -12,7 +12,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace rocemu::dpdk_io {
 namespace {
@@ -45,10 +44,12 @@ std::runtime_error bind_error(const IpAddress& address, uint16_t port, int error
   return std::runtime_error(message);
 }
 
-// Room for the control messages of one datagram: two integers.
-constexpr size_t kControlBytes = 2 * CMSG_SPACE(sizeof(int));
+// Room for the control messages of one datagram or train: traffic class, hop limit, and the length
+// of the train's payloads.
+constexpr size_t kControlBytes = 3 * CMSG_SPACE(sizeof(int));
 
-void add_control(msghdr& message, int level, int type, int value) {
+template <typename Value>
+void add_control(msghdr& message, int level, int type, Value value) {
   auto* const header =
       reinterpret_cast<cmsghdr*>(static_cast<char*>(message.msg_control) + message.msg_controllen);
   header->cmsg_level = level;
@@ -58,6 +59,18 @@ void add_control(msghdr& message, int level, int type, int value) {
   message.msg_controllen += CMSG_SPACE(sizeof value);
 }
 
+// The payload of each frame of a train; 0: it is a single frame.
+unsigned segment_bytes(msghdr& message) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != IPPROTO_UDP || header->cmsg_type != UDP_GRO) continue;
+    int bytes;
+    std::memcpy(&bytes, CMSG_DATA(header), sizeof bytes);
+    return bytes > 0 ? static_cast<unsigned>(bytes) : 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 struct UdpSocket::Control {
@@ -65,13 +78,14 @@ struct UdpSocket::Control {
 };
 
 UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index,
-                     FramePool& pool)
+                     FramePool& pool, const IdentificationSeal& seal)
     : address_(address),
       udp_port_(udp_port),
       interface_index_(interface_index),
-      pool_(pool),
+      seal_(seal),
       ipv4_(address.is_ipv4()),
-      fd_(::socket(ipv4_ ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+      fd_(::socket(ipv4_ ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+      receiver_(pool, 0, false, headers_bytes()) {
   if (!fd_)
     throw std::runtime_error("UDP socket of " + to_text(address) + ": " + std::strerror(errno));
   const int fd = fd_.get();
@@ -86,15 +100,12 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
     // otherwise.
     demand(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, address);
   }
+  const int trains = 1;
+  if (kernel_has_trains()) ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &trains, sizeof trains);
   enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF);
   enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
   const SocketAddress local = to_socket_address(address, udp_port, interface_index);
   if (::bind(fd, local.get(), local.length) != 0) throw bind_error(address, udp_port, errno);
-}
-
-UdpSocket::~UdpSocket() {
-  for (rte_mbuf* frame : waiting_)
-    if (frame != nullptr) FramePool::free(frame);
 }
 
 unsigned UdpSocket::receive_buffer_bytes() const noexcept {
@@ -110,85 +121,63 @@ unsigned UdpSocket::headers_bytes() const noexcept {
 
 // ---- receiving ----
 
-bool UdpSocket::refill(unsigned slot) noexcept {
-  rte_mbuf* const frame = pool_.allocate();
-  if (frame == nullptr) return false;
-  waiting_[slot] = frame;
-  waiting_bytes_[slot] = {rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes(),
-                          static_cast<size_t>(rte_pktmbuf_tailroom(frame) - headers_bytes())};
-  msghdr& message = receiving_[slot].msg_hdr;
-  message = {};
-  message.msg_name = &sources_[slot];
-  message.msg_namelen = sizeof sources_[slot];
-  message.msg_iov = &waiting_bytes_[slot];
-  message.msg_iovlen = 1;
-  return true;
-}
-
 unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept {
-  const unsigned most = std::min(kBurst, static_cast<unsigned>(burst.size()));
-  unsigned ready = 0;
-  while (ready < most && (waiting_[ready] != nullptr || refill(ready))) ++ready;
-  if (ready == 0) return 0;
-  const int arrived = ::recvmmsg(fd_.get(), receiving_.data(), ready, MSG_DONTWAIT, nullptr);
-  unsigned count = 0;
+  unsigned count = receiver_.pop(burst);
+  if (count == burst.size()) return count;
+  const std::span<mmsghdr> messages = receiver_.prepare();
+  std::array<Control, TrainReceiver::kSlots> controls;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    msghdr& message = messages[i].msg_hdr;
+    message.msg_name = &sources_[i];
+    message.msg_namelen = sizeof sources_[i];
+    message.msg_control = controls[i].bytes;
+    message.msg_controllen = sizeof controls[i].bytes;
+  }
+  if (messages.empty()) return count;
+  const int arrived = ::recvmmsg(fd_.get(), messages.data(), static_cast<unsigned>(messages.size()),
+                                 MSG_DONTWAIT, nullptr);
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
-    rte_mbuf* const frame = std::exchange(waiting_[slot], nullptr);
-    if ((receiving_[slot].msg_hdr.msg_flags & MSG_TRUNC) != 0) {
-      ++stats.dropped(DropReason::malformed);
-      FramePool::free(frame);
-      continue;
-    }
-    write_headers(frame, slot, receiving_[slot].msg_len);
-    stats.rx_bytes += frame->pkt_len;
-    burst[count++] = frame;
+    Headers headers;
+    write_headers(headers, sources_[slot]);
+    count = receiver_.take({slot, messages[slot].msg_len, segment_bytes(messages[slot].msg_hdr),
+                            std::span(headers).first(headers_bytes())},
+                           burst, count, seal_, stats);
   }
-  stats.rx_frames += count;
   return count;
 }
 
-void UdpSocket::write_headers(rte_mbuf* frame, unsigned slot,
-                              unsigned payload_bytes) const noexcept {
-  auto* const ethernet = rte_pktmbuf_mtod(frame, rte_ether_hdr*);
-  std::memset(ethernet, 0, headers_bytes());
+// All but the lengths.
+void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) const noexcept {
+  headers = {};
+  auto* const ethernet = reinterpret_cast<rte_ether_hdr*>(headers.data());
   auto* const l3 = reinterpret_cast<std::byte*>(ethernet + 1);
-  const auto udp_bytes = static_cast<uint16_t>(kUdpBytes + payload_bytes);
   uint16_t source_port;
-  std::byte* l4;
   if (ipv4_) {
-    const auto& source = reinterpret_cast<const sockaddr_in&>(sources_[slot]);
+    const auto& source = reinterpret_cast<const sockaddr_in&>(from);
     ethernet->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
     auto& ip = *reinterpret_cast<rte_ipv4_hdr*>(l3);
     ip.version_ihl = RTE_IPV4_VHL_DEF;
-    ip.total_length = rte_cpu_to_be_16(static_cast<uint16_t>(sizeof ip + udp_bytes));
     ip.fragment_offset = rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG);
     ip.time_to_live = kDefaultHopLimit;
     ip.next_proto_id = IPPROTO_UDP;
     ip.src_addr = source.sin_addr.s_addr;
     std::memcpy(&ip.dst_addr, address_.ipv4_bytes(), sizeof ip.dst_addr);
-    ip.hdr_checksum = rte_ipv4_cksum(&ip);
     source_port = source.sin_port;
-    l4 = l3 + sizeof ip;
   } else {
-    const auto& source = reinterpret_cast<const sockaddr_in6&>(sources_[slot]);
+    const auto& source = reinterpret_cast<const sockaddr_in6&>(from);
     ethernet->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6);
     auto& ip = *reinterpret_cast<rte_ipv6_hdr*>(l3);
     ip.vtc_flow = rte_cpu_to_be_32(6u << 28);
-    ip.payload_len = rte_cpu_to_be_16(udp_bytes);
     ip.proto = IPPROTO_UDP;
     ip.hop_limits = kDefaultHopLimit;
     std::memcpy(ip.src_addr, &source.sin6_addr, sizeof ip.src_addr);
     std::memcpy(ip.dst_addr, address_.bytes.data(), sizeof ip.dst_addr);
     source_port = source.sin6_port;
-    l4 = l3 + sizeof ip;
   }
-  auto& udp = *reinterpret_cast<rte_udp_hdr*>(l4);
+  auto& udp = *reinterpret_cast<rte_udp_hdr*>(&headers[headers_bytes() - kUdpBytes]);
   udp.src_port = source_port;
   udp.dst_port = rte_cpu_to_be_16(udp_port_);
-  udp.dgram_len = rte_cpu_to_be_16(udp_bytes);
-  frame->data_len = static_cast<uint16_t>(headers_bytes() + payload_bytes);
-  frame->pkt_len = frame->data_len;
 }
 
 // ---- sending ----
@@ -205,56 +194,87 @@ bool UdpSocket::can_send(const rte_mbuf* frame) const noexcept {
 }
 
 unsigned UdpSocket::send(std::span<rte_mbuf* const> burst, PortStats& stats) noexcept {
+  return send(burst.first(std::min<size_t>(burst.size(), kBurst)), kernel_has_trains(), stats);
+}
+
+unsigned UdpSocket::send(std::span<rte_mbuf* const> burst, bool in_trains,
+                         PortStats& stats) noexcept {
   std::array<mmsghdr, kBurst> messages;
+  std::array<unsigned, kBurst> frames;
   std::array<iovec, kBurst> payloads;
   std::array<SocketAddress, kBurst> destinations;
   std::array<Control, kBurst> controls;
-  const unsigned most = std::min(kBurst, static_cast<unsigned>(burst.size()));
-  for (unsigned i = 0; i < most; ++i) {
-    auto* const start = rte_pktmbuf_mtod(burst[i], std::byte*);
+  unsigned message_count = 0;
+  for (size_t first = 0; first < burst.size(); ++message_count) {
+    const unsigned count = in_trains ? train_frames(burst.subspan(first)) : 1;
+    const std::span train = burst.subspan(first, count);
+    // The kernel counts from 0.
+    if (ipv4_) number_train(train, 0, seal_);
+    for (size_t i = 0; i < count; ++i)
+      payloads[first + i] = {rte_pktmbuf_mtod(train[i], std::byte*) + headers_bytes(),
+                             train[i]->data_len - headers_bytes()};
+
+    auto* const start = rte_pktmbuf_mtod(train[0], std::byte*);
     const std::byte* const l3 = start + kEthernetBytes;
     uint8_t traffic_class, hop_limit;
     uint16_t port;
     std::memcpy(&port, start + headers_bytes() - kUdpBytes + offsetof(rte_udp_hdr, dst_port), 2);
     port = rte_be_to_cpu_16(port);
+    SocketAddress& destination = destinations[message_count];
     if (ipv4_) {
       const auto& ip = *reinterpret_cast<const rte_ipv4_hdr*>(l3);
       traffic_class = ip.type_of_service;
       hop_limit = ip.time_to_live;
-      destinations[i] = to_socket_address(IpAddress::of_ipv4(&ip.dst_addr), port, 0);
+      destination = to_socket_address(IpAddress::of_ipv4(&ip.dst_addr), port, 0);
     } else {
       const auto& ip = *reinterpret_cast<const rte_ipv6_hdr*>(l3);
       traffic_class = static_cast<uint8_t>(rte_be_to_cpu_32(ip.vtc_flow) >> 20);
       hop_limit = ip.hop_limits;
-      destinations[i] = to_socket_address(IpAddress::of_ipv6(ip.dst_addr), port, interface_index_);
+      destination = to_socket_address(IpAddress::of_ipv6(ip.dst_addr), port, interface_index_);
     }
-    payloads[i] = {start + headers_bytes(), burst[i]->data_len - headers_bytes()};
-    msghdr& message = messages[i].msg_hdr;
+    msghdr& message = messages[message_count].msg_hdr;
     message = {};
-    message.msg_name = &destinations[i].storage;
-    message.msg_namelen = destinations[i].length;
-    message.msg_iov = &payloads[i];
-    message.msg_iovlen = 1;
-    if (traffic_class == 0 && hop_limit == kDefaultHopLimit) continue;
-    message.msg_control = controls[i].bytes;
-    add_control(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TOS : IPV6_TCLASS,
-                traffic_class);
-    add_control(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TTL : IPV6_HOPLIMIT,
-                hop_limit);
+    message.msg_name = &destination.storage;
+    message.msg_namelen = destination.length;
+    message.msg_iov = &payloads[first];
+    message.msg_iovlen = count;
+    message.msg_control = controls[message_count].bytes;
+    if (traffic_class != 0 || hop_limit != kDefaultHopLimit) {
+      add_control<int>(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TOS : IPV6_TCLASS,
+                       traffic_class);
+      add_control<int>(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TTL : IPV6_HOPLIMIT,
+                       hop_limit);
+    }
+    if (count > 1)
+      add_control<uint16_t>(message, IPPROTO_UDP, UDP_SEGMENT,
+                            static_cast<uint16_t>(payloads[first].iov_len));
+    if (message.msg_controllen == 0) message.msg_control = nullptr;
+    frames[message_count] = count;
+    first += count;
   }
 
   unsigned taken = 0;
-  while (taken < most) {
-    const int sent = ::sendmmsg(fd_.get(), &messages[taken], most - taken, MSG_DONTWAIT);
+  for (unsigned done = 0; done < message_count;) {
+    const int sent = ::sendmmsg(fd_.get(), &messages[done], message_count - done, MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)) break;
-    const unsigned over = sent < 0 ? 1 : static_cast<unsigned>(sent);
-    if (sent < 0) ++stats.dropped(DropReason::refused_by_kernel);
-    for (unsigned i = taken; i < taken + over; ++i) {
-      ++stats.tx_frames;
-      stats.tx_bytes += burst[i]->pkt_len;
-      FramePool::free(burst[i]);
+    if (sent < 0 && frames[done] > 1) {
+      // What the kernel has against the train may not be true of its frames.
+      const unsigned alone = send(burst.subspan(taken, frames[done]), false, stats);
+      taken += alone;
+      if (alone < frames[done]) break;
+      ++done;
+      continue;
     }
-    taken += over;
+    if (sent < 0) ++stats.dropped(DropReason::refused_by_kernel);
+    for (const unsigned end = done + (sent < 0 ? 1u : static_cast<unsigned>(sent)); done < end;
+         ++done) {
+      for (rte_mbuf* frame : burst.subspan(taken, frames[done])) {
+        ++stats.tx_frames;
+        stats.tx_bytes += frame->pkt_len;
+        FramePool::free(frame);
+      }
+      taken += frames[done];
+    }
   }
   return taken;
 }

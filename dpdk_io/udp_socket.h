@@ -9,6 +9,9 @@
 //
 // What arrives comes without its IP header. One is made for it: identification 0, DF, TTL 64, TOS
 // 0; addresses, UDP source port and lengths are right.
+//
+// Frames go and come in trains (frame_train.h) where they can. Of a train that arrives,
+// identifications are made up to count from 0, as those are that a socket like this one sends.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,8 +22,10 @@
 #include <span>
 
 #include "dpdk_io/frame_pool.h"
+#include "dpdk_io/frame_train.h"
 #include "dpdk_io/ip_address.h"
 #include "dpdk_io/port.h"
+#include "dpdk_io/train_receiver.h"
 #include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
@@ -29,10 +34,8 @@ class UdpSocket {
  public:
   // `interface_index` is that of the interface with the address. Throws std::runtime_error with a
   // message that says what to do.
-  UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index, FramePool& pool);
-  ~UdpSocket();
-  UdpSocket(const UdpSocket&) = delete;
-  UdpSocket& operator=(const UdpSocket&) = delete;
+  UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index, FramePool& pool,
+            const IdentificationSeal& seal);
 
   int fd() const noexcept { return fd_.get(); }
   const IpAddress& address() const noexcept { return address_; }
@@ -41,32 +44,33 @@ class UdpSocket {
 
   // Fills `burst` from the front with what has arrived; drops are counted in `stats`.
   unsigned receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept;
+  // True while receive() has frames that came earlier.
+  bool has_work() const noexcept { return !receiver_.empty(); }
 
   // True when the frame is one of an IP datagram from this socket's address.
   bool can_send(const rte_mbuf* frame) const noexcept;
   // Takes frames from the front, for which can_send() is true, and returns how many; what the
-  // kernel refuses for good is dropped and counted in `stats`.
+  // kernel refuses for good is dropped and counted in `stats`. May change the identification of
+  // those it does not take.
   unsigned send(std::span<rte_mbuf* const> burst, PortStats& stats) noexcept;
 
  private:
-  static constexpr unsigned kBurst = 32;
+  static constexpr unsigned kBurst = 64;  // frames to send
   struct Control;
+  using Headers = std::array<std::byte, kMostHeadersBytes>;
 
   unsigned headers_bytes() const noexcept;
-  bool refill(unsigned slot) noexcept;
-  void write_headers(rte_mbuf* frame, unsigned slot, unsigned payload_bytes) const noexcept;
+  void write_headers(Headers& headers, const sockaddr_storage& source) const noexcept;
+  unsigned send(std::span<rte_mbuf* const> burst, bool in_trains, PortStats& stats) noexcept;
 
   IpAddress address_;
   uint16_t udp_port_;
   unsigned interface_index_;
-  FramePool& pool_;
+  IdentificationSeal seal_;
   bool ipv4_;
   UniqueFd fd_;
-  // Buffers that stand ready for what arrives.
-  std::array<rte_mbuf*, kBurst> waiting_{};
-  std::array<iovec, kBurst> waiting_bytes_{};
-  std::array<sockaddr_storage, kBurst> sources_{};
-  std::array<mmsghdr, kBurst> receiving_{};
+  TrainReceiver receiver_;
+  std::array<sockaddr_storage, TrainReceiver::kSlots> sources_{};
 };
 
 }  // namespace rocemu::dpdk_io

@@ -8,6 +8,8 @@
 #include "dpdk_io/interface_port.h"
 #include "dpdk_io/udp_port.h"
 #include "emulator/daemon/port_description.h"
+#include "emulator/wire/icrc.h"
+#include "emulator/wire/icrc_identification.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -17,6 +19,8 @@ using dpdk_io::PortKind;
 
 // What the kernel counts for a datagram of the largest path MTU: two pages and its own structures.
 constexpr unsigned kDatagramBytes = 2 * 4096 + 1024;
+
+const dpdk_io::IdentificationSeal kSeal{wire::set_identification, wire::icrc_matches};
 
 std::runtime_error error(const dpdk_io::PortSpec& spec, const std::string& why) {
   return std::runtime_error("port " + dpdk_io::to_text(spec) + ": " + why);
@@ -54,10 +58,10 @@ void Attachment::open_interface(unsigned number, dpdk_io::FramePool& pool) {
     throw error(spec_, "it is down; bring it up first: ip link set " + spec_.name + " up");
   interface_index_ = interface->index;
   memberships_.emplace(interface_index_);
-  auto wire = std::make_unique<dpdk_io::InterfacePort>(spec_.name, wire::kRoceUdpPort, pool);
-  window_packets_ = wire->ring_frames();
+  auto wire = std::make_unique<dpdk_io::InterfacePort>(spec_.name, wire::kRoceUdpPort, pool, kSeal);
+  window_packets_ = std::max(1u, wire->receive_buffer_bytes() / kDatagramBytes);
+  interface_port_ = wire.get();
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(wire), number, pool);
-  port_->set_mac(interface->mac);
 }
 
 void Attachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
@@ -70,10 +74,9 @@ void Attachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
                              "lists them");
     locals.push_back({address, interface->index});
   }
-  auto sockets = std::make_unique<dpdk_io::UdpPort>(locals, wire::kRoceUdpPort, pool);
+  auto sockets = std::make_unique<dpdk_io::UdpPort>(locals, wire::kRoceUdpPort, pool, kSeal);
   window_packets_ = std::max(1u, sockets->receive_buffer_bytes() / kDatagramBytes);
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(sockets), number, pool);
-  port_->set_mac(mac_standing_for(spec_.addresses.front()));
 }
 
 std::optional<KernelInterface> Attachment::interface_with(const dpdk_io::IpAddress& address) {
@@ -89,6 +92,13 @@ device::PortConfig Attachment::describe(const device::PortConfig& before) {
   for (const dpdk_io::IpAddress& address : spec_.addresses)
     addresses.push_back({address, interface_with(address)});
   return describe_udp_port(before, addresses);
+}
+
+void Attachment::follow(const device::PortConfig& port) noexcept {
+  port_->set_mac(port.mac);
+  port_->set_running(port.active);
+  if (interface_port_ != nullptr)
+    interface_port_->set_longest_in_train(port.mtu_bytes + kMostHeaderBytes);
 }
 
 Attachment::Answer Attachment::find(const device::PortConfig& port, const wire::Gid& destination) {

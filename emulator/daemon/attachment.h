@@ -8,6 +8,7 @@
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/group_memberships.h"
+#include "dpdk_io/interface_port.h"
 #include "dpdk_io/kernel_network.h"
 #include "dpdk_io/port_spec.h"
 #include "dpdk_io/uplink_port.h"
@@ -16,7 +17,7 @@
 
 namespace rocemu::daemon {
 
-// The control thread's, except for port() and learned(), which are the engine's.
+// The control thread's, except for port(), learned() and follow(), which are the engine's.
 class Attachment {
  public:
   // `number` is the device's; `network` and `pool` outlive the attachment. Throws
@@ -38,6 +39,9 @@ class Attachment {
   // else. Throws std::system_error when the kernel does not answer.
   device::PortConfig describe(const device::PortConfig& before);
 
+  // Has the port behave as `port` is now. The engine's, or before it starts.
+  void follow(const device::PortConfig& port) noexcept;
+
   struct Answer {
     enum class Kind { found, not_yet, unreachable };
     Kind kind = Kind::unreachable;
@@ -57,6 +61,7 @@ class Attachment {
   dpdk_io::KernelNetwork& network_;
   unsigned interface_index_ = 0;  // of an interface port
   std::optional<dpdk_io::GroupMemberships> memberships_;
+  dpdk_io::InterfacePort* interface_port_ = nullptr;  // in port_
   unsigned window_packets_ = 0;
   std::unique_ptr<dpdk_io::UplinkPort> port_;
   LearnedAddresses learned_;

@@ -40,15 +40,6 @@ uint64_t realtime_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A driver that fills frames needs room for the longest that it may get.
-unsigned frame_bytes(const Options& options) {
-  const bool driver = std::ranges::any_of(options.ports, [](const auto& assignment) {
-    return assignment.spec.kind == dpdk_io::PortKind::interface;
-  });
-  return driver ? std::max(dpdk_io::InterfacePort::kFrameBytes, transport::kMaxFrameBytes)
-                : transport::kMaxFrameBytes;
-}
-
 std::vector<device::HcaConfig> configure(const Options& options) {
   std::vector<device::HcaConfig> devices;
   for (uint32_t i = 0; i < options.devices; ++i) {
@@ -62,7 +53,7 @@ std::vector<device::HcaConfig> configure(const Options& options) {
 
 Daemon::Daemon(const Options& options)
     : eal_(dpdk_io::EalOptions{}),
-      pool_("frames", kFrames, frame_bytes(options)),
+      pool_("frames", kFrames, transport::kMaxFrameBytes),
       switch_(pool_),
       attachments_(options.devices),
       engine_(pool_),
@@ -116,7 +107,7 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   device.port.gids.clear();
   device.port = attachment->describe(device.port);
   device.node_guid = device::guid_from_mac(device.port.mac);
-  attachment->port().set_running(device.port.active);
+  attachment->follow(device.port);
   if (capture_ != nullptr) attachment->port().set_capture(capture_.get(), realtime_ns);
   spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),
                describe_port_state(device.port));
@@ -153,8 +144,7 @@ void Daemon::follow_network() {
       sysfs_->write_port(device);
       cm_->follow(device);
       engine_.post(Task([this, index = device.index, attachment, port] {
-        attachment->port().set_mac(port.mac);
-        attachment->port().set_running(port.active);
+        attachment->follow(port);
         engine_.hca(index).set_port(port);
       }));
     } catch (const std::exception& error) {

@@ -10,9 +10,6 @@ using device::GidEntry;
 
 constexpr unsigned kLeastPathMtu = 256;
 constexpr unsigned kMostPathMtu = 4096;
-// GRH (the longest IP header), UDP, BTH, XRCETH, AtomicETH, ICRC: what iboe_get_mtu() of Linux
-// takes off.
-constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
 constexpr size_t kMostGids = 256;
 
 // fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).

@@ -11,6 +11,10 @@
 
 namespace rocemu::daemon {
 
+// What a packet may have beside its payload. GRH (the longest IP header), UDP, BTH, XRCETH,
+// AtomicETH, ICRC: what iboe_get_mtu() of Linux takes off.
+inline constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+
 // The largest path MTU that fits into the interface's MTU with all headers a packet can have; 256
 // at least.
 uint32_t path_mtu_bytes(unsigned interface_mtu_bytes);

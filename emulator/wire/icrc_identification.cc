@@ -1,6 +1,7 @@
 #include "emulator/wire/icrc_identification.h"
 
 #include <array>
+#include <cassert>
 
 #include "emulator/wire/byte_order.h"
 #include "emulator/wire/headers.h"
@@ -47,6 +48,32 @@ constexpr uint32_t power_of_x(uint32_t exponent) {
   return power;
 }
 
+// x^(8 n) for n below what a datagram of the largest path MTU has.
+constexpr size_t kPowers = 4352;
+
+const std::array<uint32_t, kPowers>& powers_of_x8() {
+  static const std::array<uint32_t, kPowers> powers = [] {
+    std::array<uint32_t, kPowers> made{};
+    uint32_t power = kOne;
+    for (uint32_t& entry : made) {
+      entry = power;
+      for (int i = 0; i < 8; ++i) power = times_x(power);
+    }
+    return made;
+  }();
+  return powers;
+}
+
+// Two bytes, as they stand in the register: the first one's lowest bit is the highest power of x.
+constexpr uint32_t polynomial_of(uint16_t two_bytes) {
+  return static_cast<uint32_t>(two_bytes & 0xff) << 24 | static_cast<uint32_t>(two_bytes >> 8)
+                                                             << 16;
+}
+
+size_t bytes_behind_identification(std::span<const std::byte> l3) {
+  return l3.size() - kIcrcBytes - kIdentificationOffset - kIdentificationBytes;
+}
+
 }  // namespace
 
 // Two bytes D with n bytes behind them put D x^(8 n + 32) into the register. So dividing the
@@ -58,14 +85,36 @@ std::optional<uint16_t> identification_by_icrc(std::span<const std::byte> l3) {
   const size_t covered_bytes = l3.size() - kIcrcBytes;
   const uint32_t difference =
       compute_icrc(l3.first(covered_bytes)) ^ load_le32(l3.data() + covered_bytes);
-  const size_t behind_bytes = covered_bytes - kIdentificationOffset - kIdentificationBytes;
-  const auto shift = static_cast<uint32_t>(8 * behind_bytes + 32);
+  const auto shift = static_cast<uint32_t>(8 * bytes_behind_identification(l3) + 32);
   const uint32_t bits = product(difference, power_of_x(kOrderOfX - shift));
   if ((bits & 0xffff) != 0) return std::nullopt;
   const uint32_t first_byte = bits >> 16 & 0xff;  // the highest powers of x
   const uint32_t second_byte = bits >> 24;
   return static_cast<uint16_t>(load_be16(l3.data() + kIdentificationOffset) ^
                                (first_byte << 8 | second_byte));
+}
+
+void set_identification(std::span<std::byte> l3, uint16_t identification) {
+  constexpr size_t kChecksumOffset = 10;
+  constexpr size_t kRegisterBytes = 4;
+  assert(l3.size() >= kIpv4Bytes + kUdpBytes + kBthBytes + kIcrcBytes);
+  const uint16_t before = load_be16(l3.data() + kIdentificationOffset);
+  store_be16(l3.data() + kIdentificationOffset, identification);
+
+  // RFC 1624: HC' = ~(~HC + ~m + m')
+  uint32_t sum = static_cast<uint16_t>(~load_be16(l3.data() + kChecksumOffset));
+  sum += static_cast<uint16_t>(~before);
+  sum += identification;
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  store_be16(l3.data() + kChecksumOffset, static_cast<uint16_t>(~sum));
+
+  const size_t x8 = bytes_behind_identification(l3) + kRegisterBytes;
+  const uint32_t power =
+      x8 < kPowers ? powers_of_x8()[x8] : power_of_x(static_cast<uint32_t>(8 * x8));
+  std::byte* const icrc = l3.data() + l3.size() - kIcrcBytes;
+  const auto difference = static_cast<uint16_t>(before ^ identification);
+  store_le32(icrc, load_le32(icrc) ^ product(polynomial_of(difference), power));
 }
 
 }  // namespace rocemu::wire

@@ -1,5 +1,5 @@
-// frame_pump: what DPDK's af_packet driver moves over an interface, with the NIC's rings and
-// nothing of a NIC. That is what bandwidth over an interface is measured against.
+// frame_pump: what DPDK's af_packet driver moves over an interface, with nothing of a NIC. That is
+// what bandwidth over an interface is measured against.
 //
 //   frame_pump send INTERFACE SOURCE_IP DESTINATION_IP DESTINATION_MAC SECONDS
 //   frame_pump receive INTERFACE SECONDS
@@ -8,23 +8,27 @@
 // payload untouched. The receiver prints "ready", then what came by bytes and time since the first
 // frame, in GB/s.
 #include <arpa/inet.h>
-#include <poll.h>
+#include <rte_bus_vdev.h>
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_udp.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "dpdk_io/eal.h"
 #include "dpdk_io/frame_pool.h"
-#include "dpdk_io/interface_port.h"
+#include "dpdk_io/udp_guard.h"
 
 namespace {
 
@@ -32,13 +36,15 @@ using Clock = std::chrono::steady_clock;
 using rocemu::dpdk_io::Eal;
 using rocemu::dpdk_io::EalOptions;
 using rocemu::dpdk_io::FramePool;
-using rocemu::dpdk_io::InterfacePort;
+using rocemu::dpdk_io::guard_udp_port;
+using rocemu::dpdk_io::UniqueFd;
 
 constexpr uint16_t kUdpPort = 4791;
 constexpr uint16_t kFrameBytes = 4158;
 constexpr unsigned kBurst = 32;
 constexpr unsigned kPoolFrames = 8192;
-constexpr int kPatienceMs = 100;
+constexpr unsigned kRoomBytes = 4608;  // a frame and its head in the driver's rings
+constexpr char kDriver[] = "net_af_packet0";
 
 struct Headers {
   rte_ether_hdr ethernet;
@@ -66,7 +72,42 @@ Headers headers_of(const std::string& source, const std::string& destination,
   return headers;
 }
 
-void send(InterfacePort& port, FramePool& pool, const Headers& headers, Clock::duration length) {
+// The driver on an interface. The kernel throws away what it gets of the frames itself.
+class Driver {
+ public:
+  Driver(const std::string& interface, FramePool& pool)
+      : guard_(guard_udp_port(interface, kUdpPort)) {
+    const std::string arguments = "iface=" + interface + ",framesz=" + std::to_string(kRoomBytes) +
+                                  ",blocksz=36864,framecnt=1024,qpairs=1";
+    const rte_eth_conf nothing_special{};
+    if (::rte_vdev_init(kDriver, arguments.c_str()) != 0 ||
+        ::rte_eth_dev_get_port_by_name(kDriver, &port_) != 0 ||
+        ::rte_eth_dev_configure(port_, 1, 1, &nothing_special) != 0 ||
+        ::rte_eth_rx_queue_setup(port_, 0, 0, SOCKET_ID_ANY, nullptr, pool.mempool()) != 0 ||
+        ::rte_eth_tx_queue_setup(port_, 0, 0, SOCKET_ID_ANY, nullptr) != 0 ||
+        ::rte_eth_dev_start(port_) != 0)
+      throw std::runtime_error("no af_packet driver on " + interface);
+  }
+  ~Driver() {
+    ::rte_eth_dev_stop(port_);
+    ::rte_vdev_uninit(kDriver);
+  }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  unsigned receive(std::span<rte_mbuf*> burst) {
+    return ::rte_eth_rx_burst(port_, 0, burst.data(), static_cast<uint16_t>(burst.size()));
+  }
+  unsigned transmit(std::span<rte_mbuf*> burst) {
+    return ::rte_eth_tx_burst(port_, 0, burst.data(), static_cast<uint16_t>(burst.size()));
+  }
+
+ private:
+  UniqueFd guard_;
+  uint16_t port_ = 0;
+};
+
+void send(Driver& driver, FramePool& pool, const Headers& headers, Clock::duration length) {
   const auto end = Clock::now() + length;
   std::array<rte_mbuf*, kBurst> burst;
   unsigned waiting = 0;
@@ -79,7 +120,7 @@ void send(InterfacePort& port, FramePool& pool, const Headers& headers, Clock::d
       frame->pkt_len = kFrameBytes;
       burst[waiting++] = frame;
     }
-    const unsigned taken = port.transmit(0, {burst.data(), waiting});
+    const unsigned taken = driver.transmit({burst.data(), waiting});
     std::copy(burst.begin() + taken, burst.begin() + waiting, burst.begin());
     waiting -= taken;
   }
@@ -87,22 +128,23 @@ void send(InterfacePort& port, FramePool& pool, const Headers& headers, Clock::d
 }
 
 // Bytes per nanosecond, which is GB/s.
-double receive(InterfacePort& port, Clock::duration length) {
+double receive(Driver& driver, Clock::duration length) {
   std::array<rte_mbuf*, kBurst> burst;
   Clock::time_point first{}, last{};
   uint64_t bytes = 0;
   const auto end = Clock::now() + length;
   while (Clock::now() < end) {
-    const unsigned count = port.receive(0, burst);
+    const unsigned count = driver.receive(burst);
     if (count == 0) {
-      pollfd fd{port.poll_fd(), POLLIN, 0};
-      ::poll(&fd, 1, kPatienceMs);
+      ::sched_yield();
       continue;
     }
-    last = Clock::now();
-    if (bytes == 0) first = last;
-    for (const rte_mbuf* frame : std::span(burst).first(count)) bytes += frame->pkt_len;
+    for (const rte_mbuf* frame : std::span(burst).first(count))
+      if (frame->pkt_len == kFrameBytes) bytes += frame->pkt_len;
     FramePool::free_bulk({burst.data(), count});
+    if (bytes == 0) continue;
+    last = Clock::now();
+    if (first == Clock::time_point{}) first = last;
   }
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(last - first).count();
   return ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(ns);
@@ -123,14 +165,14 @@ int run(int argc, char** argv) {
     return 2;
   }
   const Eal eal(EalOptions{});
-  FramePool pool("pump", kPoolFrames, InterfacePort::kFrameBytes);
-  InterfacePort port(argv[2], kUdpPort, pool);
+  FramePool pool("pump", kPoolFrames, kRoomBytes);
+  Driver driver(argv[2], pool);
   if (sends) {
-    send(port, pool, headers_of(argv[3], argv[4], argv[5]), seconds(argv[6]));
+    send(driver, pool, headers_of(argv[3], argv[4], argv[5]), seconds(argv[6]));
   } else {
     std::printf("ready\n");
     std::fflush(stdout);
-    std::printf("%.3f\n", receive(port, seconds(argv[3])));
+    std::printf("%.3f\n", receive(driver, seconds(argv[3])));
   }
   return 0;
 }
