@@ -39,8 +39,8 @@ constexpr int kBufferBytes = 8 << 20;    // wanted; the kernel has a limit for o
 constexpr unsigned kTransmitBurst = 64;  // frames
 
 constexpr char kPrivileges[] =
-    "a port on a network interface needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or in a "
-    "network of its own (unshare -Urn), or use udp:ADDRESS, which needs no privilege";
+    "a port on a network interface needs CAP_NET_RAW: run as root, or in a network of its own "
+    "(unshare -Urn), or use udp:ADDRESS, which needs no privilege";
 
 std::runtime_error error(const std::string& interface, const std::string& why) {
   return std::runtime_error("interface " + interface + ": " + why);

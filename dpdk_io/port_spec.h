@@ -1,7 +1,7 @@
 // What a port is linked to, as text: one grammar for the command line and the configuration file.
 //
 //   switch           the in-process switch
-//   IFNAME           a kernel network interface, by DPDK's af_packet driver
+//   IFNAME           a kernel network interface, by a packet socket
 //   udp:ADDRESS[+ADDRESS...]   UDP sockets of the kernel, bound to these addresses of the machine
 //   vdev:SPEC        a virtual DPDK device
 //   pci:BDF          a PCI device by DPDK

@@ -3,6 +3,7 @@
 # (rocemu lab).
 #
 #   hosts.sh [--user] interface|udp MTU     by the host's interface or by UDP sockets
+#   hosts.sh [--user] mixed MTU             h1 by its interface, h2 by UDP sockets
 #   hosts.sh [--user] errors                what a port that cannot be had says
 #
 #   --user   as an ordinary user without any capability, in a user namespace (started by root)
@@ -33,6 +34,7 @@ if [[ ${1:-} == --user ]]; then
 fi
 
 lab=test$$
+h1_words=() h2_words=()  # which pair adds
 user=()
 [[ $(id -u) == 0 ]] || user=(--user --map-root-user)
 unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
@@ -52,14 +54,14 @@ pair() {
   shift
   echo "== $* $address"
   log=$(mktemp)
-  on h1 "$@" > "$log" 2>&1 &
+  on h1 "$@" "${h1_words[@]}" > "$log" 2>&1 &
   server=$!
   local tries
   for ((tries = 0; tries < 100; ++tries)); do  # the port that all of them listen at
     on_listens && break
     sleep 0.1
   done
-  on h2 "$@" "$address" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
+  on h2 "$@" "${h2_words[@]}" "$address" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
   wait "$server" || { cat "$log"; fail "server of $1"; }
   ! grep -q 'invalid data' "$log" "$log.client" || fail "$1: other data than was sent"
   tail -n 2 "$log.client"
@@ -129,6 +131,38 @@ check_follows() {
   on h1 ibv_devinfo | grep -q PORT_ACTIVE || fail "the interface is up again, the port is not"
 }
 
+# Gives h2 a NIC on UDP sockets instead of the one on its interface.
+change_h2() {
+  # shellcheck disable=SC2016 # expanded on h2
+  on h2 env -u LD_PRELOAD sh -c '"$0" down --name h2 && "$0" up --name h2 --port "rocemu0=udp:10.99.0.2+fd99::2"' \
+    "$ROCEMU" || fail "h2 has no NIC on UDP sockets"
+}
+
+mixed() {
+  "$ROCEMU" lab up --name "$lab" --hosts 2 --mtu "$1"
+  trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
+  change_h2
+  local version
+  for version in 4 6; do
+    pair_of_gids "$version" ibv_rc_pingpong -c -n 200 -s 100000
+    pair_of_gids "$version" ib_write_bw -F -n 500
+    pair_of_gids "$version" ib_read_bw -F -n 500 -b -q 2
+    pair_of_gids "$version" ib_send_bw -F -n 300 -s 100001 -b
+  done
+  check_counters
+}
+
+# pair_of_gids IP_VERSION PROGRAM...: as pair does; the two NICs have the address at different places
+pair_of_gids() {
+  local version=$1 option=-x
+  shift
+  [[ $1 != ibv_* ]] || option=-g
+  h1_words=("$option" "$((version == 4 ? 1 : 2))")
+  h2_words=("$option" "$((version == 4 ? 0 : 1))")
+  pair h1 "$@"
+  h1_words=() h2_words=()
+}
+
 hosts() {
   local link=$1 mtu=$2 gid path_mtu=4096
   ((mtu >= 4192)) || path_mtu=1024
@@ -188,6 +222,7 @@ errors() {
 
 case ${1:-} in
   interface | udp) hosts "$1" "$2" ;;
+  mixed) mixed "$2" ;;
   errors) errors ;;
-  *) fail "interface, udp or errors?" ;;
+  *) fail "interface, udp, mixed or errors?" ;;
 esac
