@@ -24,6 +24,7 @@ foreach(case ucx:rc ucx:transports mpi)
   rocemu_message_layer_test(user/${case} --user ${case})
 endforeach()
 foreach(user "" --user)
+  rocemu_e2e_test(lab-impaired${user} 240 ${here}/lab_impaired.py ${user})
   rocemu_e2e_test(lab-mpi${user} 240 ${here}/lab_mpi.sh ${user})
   if(MPI_CXX_FOUND)
     set_property(TEST e2e/lab-mpi${user} APPEND PROPERTY ENVIRONMENT
