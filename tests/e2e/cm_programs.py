@@ -110,8 +110,12 @@ CASES = {
                            ("atomics", "rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add"))},
     "fi_pingpong:msg": Case("fi_pingpong -p verbs -e msg", f"fi_pingpong -p verbs -e msg {A}",
                             host_addresses=True),
+    # When the other side is gone, rxm's own thread destroys the QP, although the completion of the last
+    # SEND lies in the CQ, which the main thread has not polled yet on a loaded machine: it goes with the QP,
+    # as with mlx5, and rxm reports it as flushed.
     "fi_pingpong:rxm": Case("fi_pingpong -p verbs;ofi_rxm -e rdm",
-                            f"fi_pingpong -p verbs;ofi_rxm -e rdm {A}", host_addresses=True),
+                            f"fi_pingpong -p verbs;ofi_rxm -e rdm {A}", host_addresses=True,
+                            may_say="Work Request Flushed Error", attempts=5),
     "fio:write": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=write --rw=write"),
     "fio:read": Case(f"{FIO} --rw=read", f"{FIO} --hostname={B} --verb=read --rw=write"),
     "rsockets": Case(f"{ECHO} {A}", f"{ECHO} {A} client", rsockets=True),
@@ -184,8 +188,8 @@ def left_over():
     return left
 
 
-class TooSoon(Exception):
-    """A client came before its server listened, although that could be waited for."""
+class LostRace(Exception):
+    """The programs lost a race between themselves, and said so."""
 
 
 def run_inside(name):
@@ -193,13 +197,13 @@ def run_inside(name):
         try:
             run_once(name, attempts_left > 0)
             break
-        except TooSoon:
+        except LostRace:
             continue
     wait_for(f"{name}: something is left", lambda: not left_over(), 15)
     print(f"PASS {name}")
 
 
-def run_once(name, may_be_too_soon):
+def run_once(name, may_be_retried):
     case = CASES[name]
     folder = os.environ["CM_PROGRAMS_FOLDER"]
     env = {**os.environ, **case.env}
@@ -212,12 +216,14 @@ def run_once(name, may_be_too_soon):
             for process in processes:
                 process.kill()
                 process.wait()
-            client_log.seek(0)
-            if may_be_too_soon and case.may_say in client_log.read().decode(errors="replace"):
-                raise TooSoon
+            said = {}
             for title, log in (("server", server_log), ("client", client_log)):
                 log.seek(0)
-                print(f"---- {title}\n{log.read()[-3000:].decode(errors='replace')}")
+                said[title] = log.read().decode(errors="replace")
+            if may_be_retried and any(case.may_say in text for text in said.values()):
+                raise LostRace
+            for title, text in said.items():
+                print(f"---- {title}\n{text[-3000:]}")
             fail(f"{name}: {why}")
 
         def start(command, log):
