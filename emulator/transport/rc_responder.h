@@ -95,6 +95,7 @@ class RcResponder {
   void queue_acknowledge(uint8_t syndrome, wire::Psn psn);
   void queue_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay);
   void queue_atomic(wire::Psn psn, uint64_t original, bool replay);
+  void send_before_later_ones();
   template <class Unwanted>
   void drop_responses_if(Unwanted unwanted);
   void drop_responses_from(wire::Psn psn);

@@ -1,5 +1,6 @@
 // The responder's answers on their way out: ACKs and NAKs, READ responses, atomic ACKs.
 #include <algorithm>
+#include <utility>
 
 #include "emulator/transport/qp.h"
 #include "emulator/transport/rc_responder.h"
@@ -46,6 +47,7 @@ void RcResponder::queue_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd,
   response.length_bytes = reth.length_bytes;
   response.packets = packets_of(response.length_bytes, context_.attributes.path_mtu_bytes);
   ++rd_atomics_queued_;
+  if (replay) send_before_later_ones();
 }
 
 void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, bool replay) {
@@ -58,6 +60,18 @@ void RcResponder::queue_atomic(wire::Psn psn, uint64_t original, bool replay) {
   response.replay = replay;
   response.value = original;
   ++rd_atomics_queued_;
+  if (replay) send_before_later_ones();
+}
+
+// The newest response passes those that go on with a later PSN: the requester waits for this one,
+// would drop them, and may give up before a queue of long READs has been sent.
+void RcResponder::send_before_later_ones() {
+  const wire::Psn psn = responses_.back().psn;
+  for (size_t i = responses_.size() - 1; i > 0; --i) {
+    Response& before = responses_[i - 1];
+    if (!(before.psn + before.sent).after(psn)) return;
+    std::swap(before, responses_[i]);
+  }
 }
 
 // Turns the queue once. ACKs that become neighbours are merged, so that the READs and atomics bound
@@ -86,18 +100,25 @@ void RcResponder::drop_responses_from(wire::Psn psn) {
 }
 
 // Whether the answer to `psn` is to be sent again. Not if its first sending is still to come: the
-// request is then a copy that the network made. When the queue is full, the requester has gone back
-// to `psn` and will ask again for the other replays; if there is none, it has as many answers to
-// come as it may, and this is an old copy.
+// request is then a copy that the network made. What is under way of the same READ is asked for
+// again with it. When the queue is full, the requester has gone back to `psn` and will ask again
+// for the other replays; if there is none, it has as many answers to come as it may, and this is an
+// old copy.
 bool RcResponder::make_room_for_replay(wire::Psn psn) {
+  // Which packet of a response it is; -1 of ACKs and NAKs.
+  const auto index_in = [psn](const Response& response) {
+    return response.kind == Response::Kind::acknowledge ? -1 : psn.distance_from(response.psn);
+  };
   for (size_t i = 0; i < responses_.size(); ++i) {
-    const Response& response = responses_[i];
-    const int32_t within = psn.distance_from(response.psn);
-    if (response.kind != Response::Kind::acknowledge &&
-        within >= static_cast<int32_t>(response.sent) &&
-        within < static_cast<int32_t>(response.packets))
+    const int32_t index = index_in(responses_[i]);
+    if (index >= static_cast<int32_t>(responses_[i].sent) &&
+        index < static_cast<int32_t>(responses_[i].packets))
       return false;
   }
+  drop_responses_if([&](const Response& response) {
+    const int32_t index = index_in(response);
+    return index >= 0 && index < static_cast<int32_t>(response.sent);
+  });
   if (!room_for_rd_atomic())
     drop_responses_if([](const Response& response) { return response.replay; });
   return room_for_rd_atomic();

@@ -115,6 +115,29 @@ TEST_CASE("A new READ is taken while replays wait") {
   CHECK(pair.sent_by(pair.b, Operation::read_response_only).back().psn == kPsn + 1);
 }
 
+TEST_CASE("What is asked for again is answered before what comes after it") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(64 * 1024, 9);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.run_for(10 * kUs);
+  std::vector<std::vector<std::byte>> frames;
+  const auto ask = [&](uint32_t psn, uint32_t bytes) {
+    wire::Bth bth;
+    bth.opcode = wire::bth_opcode(wire::Transport::rc, Operation::read_request);
+    bth.psn = Psn(psn);
+    frames.push_back(pair.frame_for(pair.b, bth, reth(far, bytes), {}));
+  };
+  ask(kPsn + 1, 64 * 1024);
+  ask(kPsn + 65, 64 * 1024);
+  const std::vector<std::span<const std::byte>> views(frames.begin(), frames.end());
+  pair.sent.clear();
+  pair.b.endpoint().on_frames(pair.fabric.now_ns(), views);
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(far, 8));
+  pair.drive();
+  REQUIRE(pair.sent.size() == 129);
+  for (uint32_t i = 0; i < 129; ++i) CHECK(pair.sent[i].psn == kPsn + i);
+}
+
 TEST_CASE("Answers that wait are bounded, whatever a peer asks for again") {
   PairOptions options;
   options.max_rd_atomic = 2;
