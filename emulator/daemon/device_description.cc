@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "emulator/daemon/port_description.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -114,7 +116,7 @@ rocemu_port_attr describe_port(const device::PortConfig& port, const device::Dev
   attr.state = port.active ? kPortActive : kPortDown;
   attr.max_mtu = kMtu4096;
   attr.active_mtu = ibv_mtu(port.mtu_bytes);
-  attr.gid_tbl_len = static_cast<uint32_t>(port.gids.size());
+  attr.gid_tbl_len = static_cast<uint32_t>(gid_table_length(port));
   attr.port_cap_flags = kCmSup | kIpBasedGids;
   attr.max_msg_sz = limits.max_msg_size;
   attr.pkey_tbl_len = 1;

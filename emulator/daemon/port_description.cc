@@ -10,7 +10,6 @@ using device::GidEntry;
 
 constexpr unsigned kLeastPathMtu = 256;
 constexpr unsigned kMostPathMtu = 4096;
-constexpr size_t kMostGids = 256;
 
 // fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
 wire::Gid link_local(const wire::MacAddress& mac) {
@@ -30,7 +29,7 @@ void update_table(std::vector<GidEntry>& table, std::span<const wire::Gid> wante
     const auto free = std::ranges::find(table, wire::Gid{}, &GidEntry::gid);
     if (free != table.end()) {
       free->gid = gid;
-    } else if (table.size() < kMostGids) {
+    } else if (table.size() < kGidTableLength) {
       table.push_back({gid});
     }
   }

@@ -3,6 +3,8 @@
 // table as on a kernel device.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -14,6 +16,14 @@ namespace rocemu::daemon {
 // What a packet may have beside its payload. GRH (the longest IP header), UDP, BTH, XRCETH,
 // AtomicETH, ICRC: what iboe_get_mtu() of Linux takes off.
 inline constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+
+// Places in a port's GID table. As on other devices most of them are empty, so that a program need
+// not ask for the table's length again when an address comes. A UDP port with more addresses has a
+// longer one.
+inline constexpr size_t kGidTableLength = 64;
+inline size_t gid_table_length(const device::PortConfig& port) {
+  return std::max(kGidTableLength, port.gids.size());
+}
 
 // The largest path MTU that fits into the interface's MTU with all headers a packet can have; 256
 // at least.

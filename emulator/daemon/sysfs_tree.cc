@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "emulator/daemon/address_text.h"
+#include "emulator/daemon/port_description.h"
 #include "emulator/daemon/sysfs_counters.h"
 #include "emulator/daemon/unique_fd.h"
 #include "verbs_shim/abi/control.h"
@@ -133,11 +134,12 @@ void write_gids(const Directory& port, const HcaConfig& device) {
   const Directory netdevs = port.sub("gid_attrs/ndevs");
   // libibverbs takes the name of an interface that this machine does not have for an error.
   const bool netdev_exists = ::if_nametoindex(device.port.netdev_name.c_str()) != 0;
-  for (size_t i = 0; i < device.port.gids.size(); ++i) {
+  for (size_t i = 0; i < gid_table_length(device.port); ++i) {
     const std::string index = std::to_string(i);
-    gids.file(index, to_text(device.port.gids[i].gid));
+    const bool used = i < device.port.gids.size();
+    gids.file(index, to_text(used ? device.port.gids[i].gid : wire::Gid{}));
     types.file(index, "RoCE v2");
-    if (netdev_exists) netdevs.file(index, device.port.netdev_name);
+    if (used && netdev_exists) netdevs.file(index, device.port.netdev_name);
   }
 }
 

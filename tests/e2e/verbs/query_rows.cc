@@ -57,6 +57,28 @@ void gids(Lab& lab) {
   }
 }
 
+// A place in the table that holds none.
+void no_gid(Lab& lab) {
+  ibv_context* context = lab.a().context.get();
+  const auto places = static_cast<uint32_t>(lab.a().port.gid_tbl_len);
+  for (uint32_t i = 0; i < places; ++i) {
+    ibv_gid_entry entry{};
+    const int error = ibv_query_gid_ex(context, kPort, i, &entry, 0);
+    if (error == 0) continue;
+    expect_errno(error, {ENODATA}, "ibv_query_gid_ex of an empty place");
+    ibv_ah_attr attr{};
+    attr.is_global = 1;
+    attr.grh.dgid = lab.b().gid;
+    attr.grh.sgid_index = static_cast<uint8_t>(i);
+    attr.port_num = kPort;
+    if (i <= 255)
+      expect_refused(AhPtr(ibv_create_ah(lab.a().pd.get(), &attr)), {EINVAL},
+                     "ibv_create_ah from an empty place");
+    return;
+  }
+  throw Skipped("the table of GIDs is full");
+}
+
 void gids_refused(Lab& lab) {
   ibv_context* context = lab.a().context.get();
   const auto beyond = static_cast<uint32_t>(lab.a().port.gid_tbl_len);
@@ -116,6 +138,7 @@ constexpr Row kRows[] = {
     {"query: the device, extended", device_extended},
     {"query: ports that are there, and that are not", port_numbers},
     {"query: a GID is the same in each query", gids},
+    {"query: a place in the table of GIDs that holds none", no_gid},
     {"query: GIDs, ports and flags that are not there", gids_refused},
     {"query: P_Keys", pkeys},
     {"query: the device's clock", clock},
