@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
-"""asyncwatch.py: ibv_asyncwatch waits for the events of a device, and ends when the NIC goes down or dies.
+"""asyncwatch.py: ibv_asyncwatch waits for the events of a device, and is told of its end when the NIC goes down or
+dies.
 
 ROCEMU names the rocemu command to use (default: the one in PATH)."""
 import os
@@ -42,7 +43,9 @@ def watch(end, what):
         if "rocemu0: async event FD" not in line:
             sys.exit(f"FAIL ibv_asyncwatch printed: {line}")
         end()
-        watcher.wait(20)
+        said = watcher.communicate(timeout=20)[0]
+        if "IBV_EVENT_DEVICE_FATAL" not in said:
+            sys.exit(f"FAIL ibv_asyncwatch was not told that the NIC {what}: {said}")
         print(f"PASS ibv_asyncwatch ends when the NIC {what}")
     except subprocess.TimeoutExpired:
         sys.exit(f"FAIL ibv_asyncwatch waits on after the NIC {what}")

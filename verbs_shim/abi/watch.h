@@ -1,6 +1,6 @@
-/* What the provider asks of the preload library: to see the write() and close() calls on a few file
- * descriptors of its own. libibverbs makes a completion channel by writing a command to the
- * device's descriptor and gives it up by closing it; neither call reaches a provider otherwise.
+/* What the provider asks of the preload library: to see the read(), write() and close() calls on a
+ * few file descriptors of its own. libibverbs makes a completion channel by writing a command to
+ * the device's descriptor and gives it up by closing it; neither call reaches a provider otherwise.
  *
  * The provider finds these functions with dlsym(RTLD_DEFAULT, …): the preload library is loaded
  * with the program, or the program doesn't see the device at all. The suffix is the interface's
@@ -26,16 +26,19 @@ struct rocemu_fd_watch {
   /* Called instead of ioctl(2), and answers as that does. May be null: then the call goes through.
    */
   int (*on_ioctl)(void* context, unsigned long request, void* argument);
+  /* Called when read(2) says that there is nothing more to come, and answers in its place: bytes
+   * put into `data`, or -1 with errno. May be null: then the end is the end. */
+  ssize_t (*on_end)(void* context, void* data, size_t bytes);
 };
 
 /* Watches `fd` until it is closed or unwatched. `watch` is kept by reference. 0, or a positive
  * errno: EBADF not an open descriptor or a number over the table's bound, ENOMEM. */
-int rocemu_preload_watch_fd_v2(int fd, const struct rocemu_fd_watch* watch, void* context);
+int rocemu_preload_watch_fd_v3(int fd, const struct rocemu_fd_watch* watch, void* context);
 
-void rocemu_preload_unwatch_fd_v2(int fd);
+void rocemu_preload_unwatch_fd_v3(int fd);
 
-#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v2"
-#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v2"
+#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v3"
+#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v3"
 
 #ifdef __cplusplus
 }

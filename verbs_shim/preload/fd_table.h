@@ -1,10 +1,10 @@
 // The file descriptors that are not what the kernel takes them for: device descriptors, /dev/null
 // underneath, and descriptors that the provider watches.
 //
-// Looked up in every write() and close() of the program, so the table is two loads deep and takes
-// no lock: an entry is written by the thread that opened the descriptor, and is used by those that
-// the program handed the number to. Pages of it are mapped when the first descriptor of their range
-// is noted, and stay.
+// Looked up in every read(), write() and close() of the program, so the table is two loads deep and
+// takes no lock: an entry is written by the thread that opened the descriptor, and is used by those
+// that the program handed the number to. Pages of it are mapped when the first descriptor of their
+// range is noted, and stay.
 //
 // A descriptor can go away unseen (dup2 over it, close_range). So each entry holds the identity of
 // its file, and an entry whose descriptor is another file by now is dropped when it is met.

@@ -1,4 +1,4 @@
-// write and close, for the descriptors in the table; socket, to hide NETLINK_RDMA.
+// read, write and close, for the descriptors in the table; socket, to hide NETLINK_RDMA.
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -24,7 +24,25 @@ __attribute__((noinline)) ssize_t write_noted(int fd, FdEntry* entry, const void
   return watch->on_write(entry->context, data, bytes);
 }
 
+__attribute__((noinline)) ssize_t read_noted(int fd, FdEntry* entry, void* data, size_t bytes) {
+  const ssize_t got = real().read(fd, data, bytes);
+  if (got != 0 || bytes == 0) return got;
+  const rocemu_fd_watch* watch = entry->watch.load(std::memory_order_acquire);
+  if (watch == nullptr || watch->on_end == nullptr || !in_owner_process() ||
+      check_entry(fd, entry) == nullptr) {
+    return got;
+  }
+  return watch->on_end(entry->context, data, bytes);
+}
+
 }  // namespace
+
+ROCEMU_EXPORT ssize_t read(int fd, void* data, size_t bytes) {
+  FdEntry* entry = find_entry(fd);
+  if (entry != nullptr) [[unlikely]]
+    return read_noted(fd, entry, data, bytes);
+  return real().read(fd, data, bytes);
+}
 
 ROCEMU_EXPORT ssize_t write(int fd, const void* data, size_t bytes) {
   FdEntry* entry = find_entry(fd);

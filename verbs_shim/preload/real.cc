@@ -70,6 +70,7 @@ void initialise() {
   find(functions.realpath_chk, "__realpath_chk");
   find(functions.getxattr, "getxattr");
   find(functions.lgetxattr, "lgetxattr");
+  find(functions.read, "read");
   find(functions.write, "write");
   find(functions.close, "close");
   find(functions.socket, "socket");

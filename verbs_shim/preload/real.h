@@ -53,6 +53,7 @@ struct Real {
   char* (*realpath_chk)(const char*, char*, size_t);
   ssize_t (*getxattr)(const char*, const char*, void*, size_t);
   ssize_t (*lgetxattr)(const char*, const char*, void*, size_t);
+  ssize_t (*read)(int, void*, size_t);
   ssize_t (*write)(int, const void*, size_t);
   int (*close)(int);
   int (*socket)(int, int, int);

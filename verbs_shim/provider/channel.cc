@@ -17,8 +17,8 @@ namespace rocemu::provider {
 namespace {
 
 struct Preload {
-  decltype(&rocemu_preload_watch_fd_v2) watch_fd;
-  decltype(&rocemu_preload_unwatch_fd_v2) unwatch_fd;
+  decltype(&rocemu_preload_watch_fd_v3) watch_fd;
+  decltype(&rocemu_preload_unwatch_fd_v3) unwatch_fd;
 };
 
 bool find_preload(Preload& preload) {
@@ -47,7 +47,9 @@ bool is_create_channel(const void* data, size_t bytes, CreateChannelCommand& com
 
 int ChannelList::open(Context& context) {
   static constexpr rocemu_fd_watch kCommands = {&ChannelList::on_command, nullptr,
-                                                &ChannelList::on_ioctl};
+                                                &ChannelList::on_ioctl, nullptr};
+  static constexpr rocemu_fd_watch kAsyncEvents = {nullptr, nullptr, nullptr,
+                                                   &ChannelList::on_last_event};
   context_ = &context;
   if (!find_preload(preload)) {
     complain(
@@ -55,11 +57,14 @@ int ChannelList::open(Context& context) {
         "'rocemu run' or 'rocemu exec'");
     return ENOSYS;
   }
-  return preload.watch_fd(context.verbs.cmd_fd, &kCommands, this);
+  const int error = preload.watch_fd(context.verbs.cmd_fd, &kCommands, this);
+  if (error != 0) return error;
+  return preload.watch_fd(context.state.async_events.read_end(), &kAsyncEvents, this);
 }
 
 void ChannelList::close() {
   Lock lock(mutex_);
+  preload.unwatch_fd(context_->state.async_events.read_end());
   while (first_ != nullptr) {
     Channel* channel = first_;
     first_ = channel->next;
@@ -98,8 +103,13 @@ int ChannelList::on_ioctl(void* list, unsigned long request, void* argument) {
   return 0;
 }
 
+// The NIC's end was the pipe's.
+ssize_t ChannelList::on_last_event(void* list, void* data, size_t bytes) {
+  return static_cast<ChannelList*>(list)->context_->take_fatal(data, bytes);
+}
+
 int ChannelList::create() {
-  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr};
+  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr, nullptr};
   auto* channel = new_object<Channel>();
   int error = channel == nullptr ? ENOMEM : channel->events.open(channel->write_end);
   if (error != 0) {

@@ -50,6 +50,7 @@ class ChannelList {
   static ssize_t on_command(void* list, const void* data, size_t bytes);
   static void on_close(void* channel);
   static int on_ioctl(void* list, unsigned long request, void* argument);
+  static ssize_t on_last_event(void* list, void* data, size_t bytes);
   void remove(Channel* channel);
   static void free(Channel* channel);
 

@@ -17,6 +17,8 @@
 namespace rocemu::provider {
 namespace {
 
+constexpr rocemu_async_event kFatal = {0, IBV_EVENT_DEVICE_FATAL, 0};
+
 int connect_to_nic(DeviceState& state) {
   const char* directory = getenv(ROCEMU_ENV_DIR);
   if (directory == nullptr || directory[0] == '\0') {
@@ -166,9 +168,16 @@ bool Context::look_for_nic() {
 
 void Context::report_fatal() {
   if (state.fatal_reported.exchange(true)) return;
-  rocemu_async_event event = {};
-  event.event_type = IBV_EVENT_DEVICE_FATAL;
-  state.async_events.append(&event, sizeof(event));
+  state.async_events.append(&kFatal, sizeof(kFatal));
+}
+
+ssize_t Context::take_fatal(void* data, size_t bytes) {
+  if (bytes < sizeof(kFatal) || state.fatal_reported.exchange(true)) {
+    errno = EIO;
+    return -1;
+  }
+  memcpy(data, &kFatal, sizeof(kFatal));
+  return sizeof(kFatal);
 }
 
 }  // namespace rocemu::provider

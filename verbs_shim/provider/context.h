@@ -50,6 +50,10 @@ struct Context {
   // Whether the NIC still is there; looks, which costs a system call.
   bool look_for_nic();
 
+  // What a reader of the asynchronous events gets when the NIC is gone, as read(2) has it: an
+  // IBV_EVENT_DEVICE_FATAL unless that was told already, else EIO.
+  ssize_t take_fatal(void* data, size_t bytes);
+
  private:
   void report_fatal();
 };

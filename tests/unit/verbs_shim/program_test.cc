@@ -385,6 +385,19 @@ TEST_CASE("when the NIC dies, nothing hangs") {
   CHECK(event.event_type == IBV_EVENT_DEVICE_FATAL);
 }
 
+TEST_CASE("who waits for asynchronous events when the NIC dies hears of its end, once") {
+  Program program;
+  std::thread death([&] { program.nic.die(); });
+  ibv_async_event event = {};
+  CHECK(ibv_get_async_event(program.context, &event) == 0);
+  CHECK(event.event_type == IBV_EVENT_DEVICE_FATAL);
+  death.join();
+  CHECK(ibv_get_async_event(program.context, &event) == -1);
+  CHECK(errno == EIO);
+  CHECK(ibv_alloc_pd(program.context) == nullptr);
+  CHECK(ibv_get_async_event(program.context, &event) == -1);
+}
+
 TEST_CASE("a forked child has its parent's NIC, but registers no memory of its own") {
   Program program;
   ibv_comp_channel* channel = ibv_create_comp_channel(program.context);
