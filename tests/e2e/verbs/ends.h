@@ -119,5 +119,6 @@ std::span<const Row> memory_rows();
 std::span<const Row> bound_window_rows();
 std::span<const Row> domain_rows();
 std::span<const Row> transition_rows();
+std::span<const Row> port_rows();
 
 }  // namespace rocemu::e2e
