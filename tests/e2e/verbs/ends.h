@@ -120,5 +120,6 @@ std::span<const Row> bound_window_rows();
 std::span<const Row> domain_rows();
 std::span<const Row> transition_rows();
 std::span<const Row> port_rows();
+std::span<const Row> limit_edge_rows();
 
 }  // namespace rocemu::e2e
