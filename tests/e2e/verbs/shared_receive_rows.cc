@@ -58,6 +58,41 @@ void in_order_for_all(Lab& lab) {
                "ibv_post_recv to a QP with an SRQ");
 }
 
+// All of them send at once, and as there is a receive for each message none is lost, whatever the
+// service.
+void of_many(Lab& lab, ibv_qp_type type) {
+  constexpr uint64_t kPairs = 16, kEach = 3;
+  const SrqPtr srq = make_srq(lab.b(), kPairs * kEach);
+  const CqPtr cq(must(ibv_create_cq(lab.b().context.get(), kPairs * kEach, nullptr, nullptr, 0),
+                      "ibv_create_cq"));
+  const AhPtr ah = type == IBV_QPT_UD ? make_ah(lab.a(), lab.b().gid) : AhPtr();
+  EndOptions sending, receiving;
+  sending.type = receiving.type = type;
+  receiving.srq = srq.get();
+  receiving.recv_cq = cq.get();
+  std::vector<Ends> all;
+  for (uint64_t i = 0; i < kPairs; ++i) {
+    all.push_back({make_end(lab.a(), sending), make_end(lab.b(), receiving)});
+    connect(all.back().a, all.back().b);
+  }
+  for (uint64_t i = 0; i < kPairs * kEach; ++i)
+    post_srq_recv_ok(srq.get(), i, all[0].b.sge(1024 * i, 1024));
+  for (uint64_t i = 0; i < kPairs * kEach; ++i) {
+    Ends& ends = all[i % kPairs];
+    SendRequest request(IBV_WR_SEND, i, ends.a.sge(0, 900));
+    if (ah) address(request, ah.get(), ends.b);
+    post_ok(ends.a.qp.get(), request);
+  }
+  for (uint64_t i = 0; i < kPairs * kEach; ++i) {
+    expect_completion(all[i % kPairs].a.send_cq.get(), i, {IBV_WC_SUCCESS});
+    expect_completion(cq.get(), i, {IBV_WC_SUCCESS});
+  }
+}
+
+void of_many_rc(Lab& lab) { of_many(lab, IBV_QPT_RC); }
+void of_many_uc(Lab& lab) { of_many(lab, IBV_QPT_UC); }
+void of_many_ud(Lab& lab) { of_many(lab, IBV_QPT_UD); }
+
 void limit_event(Lab& lab) {
   Shared shared = make_shared(lab);
   for (uint64_t id = 1; id <= 4; ++id)
@@ -218,14 +253,28 @@ void xrc_unknown_srq(Lab& lab) {
   expect_no_completion(xrc.cq.get());
 }
 
+void xrc_limit_event(Lab& lab) {
+  Xrc xrc = make_xrc(lab);
+  for (const uint64_t id : {1, 2}) post_srq_recv_ok(xrc.srq.get(), id, xrc.ends.b.sge(0, 100));
+  set_limit(xrc.srq.get(), 2);
+  post_to_srq(xrc, IBV_WR_SEND, 10, xrc.number);
+  expect_completion(xrc.ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
+  expect_completion(xrc.cq.get(), 1, {IBV_WC_SUCCESS});
+  expect_srq_event(lab.b(), xrc.srq.get(), IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
 constexpr Row kRows[] = {
     {"SRQ: its receives are taken in order by all its QPs", in_order_for_all},
+    {"SRQ: of sixteen RC QPs", of_many_rc},
+    {"SRQ: of sixteen UC QPs, none of whose messages is lost", of_many_uc},
+    {"SRQ: of sixteen UD QPs, none of whose messages is lost", of_many_ud},
     {"SRQ: the limit event comes once", limit_event},
     {"SRQ: resized with receives inside", resized},
     {"SRQ: an empty one is RNR retries exceeded for the sender", empty_srq},
     {"SRQ: last WQE reached when its QP fails", last_wqe},
     {"SRQ: a datagram that is too long costs a receive, and no more", datagram_too_long},
     {"XRC: SEND, WRITE and READ by the number of an SRQ", xrc_send_and_write},
+    {"XRC: the limit event of an SRQ", xrc_limit_event},
     {"XRC: an unknown SRQ is an invalid request", xrc_unknown_srq},
 };
 
