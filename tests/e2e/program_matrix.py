@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -B
-"""perftest_matrix.py [PREFIX]: runs the lines of perftest_matrix.txt, or those whose program begins so,
-each a server on rocemu0 and a client on rocemu1 of the NIC that this runs in."""
+"""program_matrix.py TABLE [PREFIX]: runs the lines of TABLE (perftest_matrix.txt, pingpong_matrix.txt), or those whose
+program begins so, each a server on rocemu0 and a client on rocemu1 of the NIC that this runs in. Of perftest -F is
+always asked (no warning about the CPU's frequency)."""
 import contextlib
 import os
 import shutil
@@ -10,12 +11,11 @@ from pairs import Pair, PairFailed
 
 SKIPPED = 77
 SECONDS = 60
-TABLE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "perftest_matrix.txt")
 
 
-def lines(prefix):
-    with open(TABLE, encoding="ascii") as table:
-        for line in table:
+def lines(table, prefix):
+    with open(table, encoding="ascii") as text:
+        for line in text:
             words = line.split("#")[0].split()
             if words and words[0].startswith(prefix):
                 yield words
@@ -28,22 +28,23 @@ def remove_xrc_domains():
             os.remove(f"/tmp/xrc_domain_{end}")
 
 
-def main(prefix=""):
+def main(table, prefix=""):
     remove_xrc_domains()
     try:
-        return run_lines(prefix)
+        return run_lines(table, prefix)
     finally:
         remove_xrc_domains()
 
 
-def run_lines(prefix):
+def run_lines(table, prefix):
     failed = count = 0
-    for program, *options in lines(prefix):
+    for program, *options in lines(table, prefix):
         if shutil.which(program) is None:
-            print(f"SKIP: {program} is missing (Debian package perftest)")
+            print(f"SKIP: {program} is missing (Debian packages perftest, ibverbs-utils)")
             return SKIPPED
         count += 1
-        with Pair(program, ["-F", *options], "rocemu0", "rocemu1") as pair:
+        always = ["-F"] if program.startswith("ib_") else []
+        with Pair(program, [*always, *options], "rocemu0", "rocemu1") as pair:
             try:
                 pair.run(SECONDS)
                 verdict = "PASS"
