@@ -6,6 +6,7 @@
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/context.h"
+#include "verbs_shim/provider/memory_region.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/shared_memory.h"
 #include "verbs_shim/provider/verbs_ops.h"
@@ -138,8 +139,6 @@ int free_dm(ibv_dm* dm) {
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t bytes, unsigned access) {
-  auto* mr = new_object<VerbsMr>();
-  if (mr == nullptr) return nullptr;
   rocemu_reg_dm_mr request = {};
   request.pd = pd->handle;
   request.dm = dm->handle;
@@ -147,18 +146,10 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t bytes, unsigne
   request.offset_bytes = offset;
   request.length_bytes = bytes;
   rocemu_reg_mr_reply reply;
-  const int error = to_context(pd->context).call(ROCEMU_OP_REG_DM_MR, request, reply);
-  if (error != 0) {
-    delete_object(mr);
-    errno = error;
-    return nullptr;
-  }
-  mr->mr.context = pd->context;
-  mr->mr.pd = pd;
+  VerbsMr* mr = make_region(pd, ROCEMU_OP_REG_DM_MR, request, reply);
+  if (mr == nullptr) return nullptr;
   mr->mr.length = bytes;
   mr->mr.handle = reply.mr;
-  mr->mr.lkey = reply.lkey;
-  mr->mr.rkey = reply.rkey;
   mr->access = static_cast<int>(access);
   return &mr->mr;
 }

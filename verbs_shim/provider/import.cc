@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verbs_shim/provider/memory_region.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/protection_domain.h"
 #include "verbs_shim/provider/verbs_ops.h"
@@ -60,24 +61,14 @@ void unimport_pd(ibv_pd* pd) {
 }
 
 ibv_mr* import_mr(ibv_pd* pd, uint32_t handle) {
-  auto* mr = new_object<VerbsMr>();
-  if (mr == nullptr) return nullptr;
   rocemu_import_mr request = {};
   request.pd = pd->handle;
   request.mr = handle;
   rocemu_import_mr_reply reply;
-  const int error = to_context(pd->context).call(ROCEMU_OP_IMPORT_MR, request, reply);
-  if (error != 0) {
-    delete_object(mr);
-    errno = error;
-    return nullptr;
-  }
-  mr->mr.context = pd->context;
-  mr->mr.pd = pd;
+  VerbsMr* mr = make_region(pd, ROCEMU_OP_IMPORT_MR, request, reply);
+  if (mr == nullptr) return nullptr;
   mr->mr.length = reply.length_bytes;
   mr->mr.handle = handle;
-  mr->mr.lkey = reply.lkey;
-  mr->mr.rkey = reply.rkey;
   mr->type = kImportedMr;
   return &mr->mr;
 }

@@ -8,6 +8,7 @@
 
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/mapped_range.h"
+#include "verbs_shim/provider/memory_region.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
@@ -54,31 +55,23 @@ void populate(uint64_t address, size_t bytes, bool for_writing) {
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
-  int error = check_registration(to_context(pd->context), address, bytes, flags);
-  auto* mr = error == 0 ? new_object<VerbsMr>() : nullptr;
-  if (error == 0 && mr == nullptr) error = ENOMEM;
-  rocemu_reg_mr_reply reply;
-  if (error == 0) {
-    rocemu_reg_mr request = {};
-    request.pd = pd->handle;
-    request.access = flags & ~kHints;
-    request.address = reinterpret_cast<uintptr_t>(address);
-    request.length_bytes = bytes;
-    request.iova = iova;
-    error = to_context(pd->context).call(ROCEMU_OP_REG_MR, request, reply);
-  }
-  if (error != 0) {
-    if (mr != nullptr) delete_object(mr);
+  if (const int error = check_registration(to_context(pd->context), address, bytes, flags);
+      error != 0) {
     errno = error;
     return nullptr;
   }
-  mr->mr.context = pd->context;
-  mr->mr.pd = pd;
+  rocemu_reg_mr request = {};
+  request.pd = pd->handle;
+  request.access = flags & ~kHints;
+  request.address = reinterpret_cast<uintptr_t>(address);
+  request.length_bytes = bytes;
+  request.iova = iova;
+  rocemu_reg_mr_reply reply;
+  VerbsMr* mr = make_region(pd, ROCEMU_OP_REG_MR, request, reply);
+  if (mr == nullptr) return nullptr;
   mr->mr.addr = address;
   mr->mr.length = bytes;
   mr->mr.handle = reply.mr;
-  mr->mr.lkey = reply.lkey;
-  mr->mr.rkey = reply.rkey;
   mr->access = access;
   return &mr->mr;
 }
@@ -121,22 +114,14 @@ int dereg_mr(VerbsMr* mr) {
 }
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
-  auto* mr = new_object<VerbsMr>();
-  if (mr == nullptr) return nullptr;
   rocemu_handle_message request = {};
   request.handle = pd->handle;
   rocemu_reg_mr_reply reply;
-  const int error = to_context(pd->context).call(ROCEMU_OP_ALLOC_NULL_MR, request, reply);
-  if (error != 0) {
-    delete_object(mr);
-    errno = error;
-    return nullptr;
-  }
-  mr->mr.context = pd->context;
-  mr->mr.pd = pd;
+  VerbsMr* mr = make_region(pd, ROCEMU_OP_ALLOC_NULL_MR, request, reply);
+  if (mr == nullptr) return nullptr;
   mr->mr.length = SIZE_MAX;
   mr->mr.handle = reply.mr;
-  mr->mr.lkey = reply.lkey;
+  mr->mr.rkey = 0;  // it is for local use alone
   mr->type = kNullMr;
   return &mr->mr;
 }
