@@ -23,8 +23,8 @@ import sys
 import tempfile
 import time
 
-SKIPPED = 77
-ROCEMU = os.environ.get("ROCEMU", "rocemu")
+from program_cases import ROCEMU, as_ordinary_user, fail, run_cases, skip
+
 SELF = os.path.realpath(__file__)
 A, B, B6 = "10.77.0.1", "10.77.0.2", "fd52:4f43:4500::2"
 GROUP = "239.1.2.3"
@@ -136,15 +136,6 @@ for name in ("ib_atomic_bw", "ib_atomic_lat"):
 for name in ("ib_send_bw", "ib_send_lat"):
     CASES[f"perftest:{name}:ud"] = perftest(name, "-c", "UD", "-s", "4096")
 CASES["perftest:qps"] = perftest("ib_send_bw", "-q", "4", "-s", "4096")
-
-
-def fail(text):
-    sys.exit(f"FAIL {text}")
-
-
-def skip(text):
-    print(f"SKIP: {text}")
-    sys.exit(SKIPPED)
 
 
 def status():
@@ -310,16 +301,6 @@ def run(name, impair):
         return subprocess.run(command).returncode
 
 
-def as_ordinary_user(arguments):
-    if os.getuid() != 0:
-        skip("not root: everything runs as an ordinary user already")
-    prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
-              "--inh-caps=-all", "--no-new-privs", "env", "-u", "XDG_RUNTIME_DIR", "HOME=/"]
-    if subprocess.run([*prefix, "test", "-r", SELF]).returncode != 0:
-        skip(f"an ordinary user cannot read {SELF}")
-    return subprocess.run([*prefix, SELF, *arguments]).returncode
-
-
 def main(arguments):
     if arguments[:1] == ["--list"]:
         print("\n".join(CASES))
@@ -329,16 +310,13 @@ def main(arguments):
     if arguments[:1] == ["--run-inside"]:
         return run_command(arguments[1:])
     if arguments[:1] == ["--user"]:
-        return as_ordinary_user(arguments[1:])
+        return as_ordinary_user(SELF, arguments[1:])
     impair = None
     if arguments[:1] == ["--impair"]:
         impair, arguments = arguments[1], arguments[2:]
     if arguments[:1] == ["--run"]:
         return subprocess.run(nic_of_its_own(impair) + ["--run-inside", *arguments[1:]]).returncode
-    if not arguments or any(name not in CASES for name in arguments):
-        fail("no such case; see --list")
-    codes = [run(name, impair) for name in arguments]
-    return next((code for code in codes if code not in (0, SKIPPED)), max(codes))
+    return run_cases(arguments, CASES, lambda name: run(name, impair))
 
 
 sys.exit(main(sys.argv[1:]))

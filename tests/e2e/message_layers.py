@@ -16,9 +16,8 @@ import subprocess
 import sys
 
 from pairs import End, Pair, PairFailed
+from program_cases import ROCEMU, as_ordinary_user, fail, run_cases, skip
 
-SKIPPED = 77
-ROCEMU = os.environ.get("ROCEMU", "rocemu")
 SELF = os.path.realpath(__file__)
 DEVICES = {"server": "rocemu0", "client": "rocemu1"}
 SECONDS = 60
@@ -106,15 +105,6 @@ CASES = {
 }
 
 
-def fail(text):
-    sys.exit(f"FAIL {text}")
-
-
-def skip(text):
-    print(f"SKIP: {text}")
-    sys.exit(SKIPPED)
-
-
 def run_inside(name):
     CASES[name]()
     text = subprocess.run([ROCEMU, "status", "--json"], check=True, capture_output=True).stdout
@@ -133,16 +123,6 @@ def run(name):
     return subprocess.run([ROCEMU, "run", "--", SELF, "--inside", name]).returncode
 
 
-def as_ordinary_user(arguments):
-    if os.getuid() != 0:
-        skip("not root: everything runs as an ordinary user already")
-    prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
-              "--inh-caps=-all", "--no-new-privs", "env", "-u", "XDG_RUNTIME_DIR", "HOME=/"]
-    if subprocess.run([*prefix, "test", "-r", SELF]).returncode != 0:
-        skip(f"an ordinary user cannot read {SELF}")
-    return subprocess.run([*prefix, SELF, *arguments]).returncode
-
-
 def main(arguments):
     if arguments[:1] == ["--list"]:
         print("\n".join(CASES))
@@ -150,11 +130,8 @@ def main(arguments):
     if arguments[:1] == ["--inside"]:
         return run_inside(arguments[1])
     if arguments[:1] == ["--user"]:
-        return as_ordinary_user(arguments[1:])
-    if not arguments or any(name not in CASES for name in arguments):
-        fail("no such case; see --list")
-    codes = [run(name) for name in arguments]
-    return next((code for code in codes if code not in (0, SKIPPED)), max(codes))
+        return as_ordinary_user(SELF, arguments[1:])
+    return run_cases(arguments, CASES, run)
 
 
 sys.exit(main(sys.argv[1:]))

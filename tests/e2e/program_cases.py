@@ -1,0 +1,35 @@
+"""What scripts of named cases have in common: the command to use, how they end, and running as an ordinary user."""
+import os
+import subprocess
+import sys
+
+SKIPPED = 77
+ROCEMU = os.environ.get("ROCEMU", "rocemu")
+ORDINARY_USER = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all",
+                 "--inh-caps=-all", "--no-new-privs", "env", "-u", "XDG_RUNTIME_DIR", "HOME=/"]
+
+
+def fail(text):
+    sys.exit(f"FAIL {text}")
+
+
+def skip(text):
+    print(f"SKIP: {text}")
+    sys.exit(SKIPPED)
+
+
+def as_ordinary_user(script, arguments):
+    """The script once more, without root and without any capability."""
+    if os.getuid() != 0:
+        skip("not root: everything runs as an ordinary user already")
+    if subprocess.run([*ORDINARY_USER, "test", "-r", script]).returncode != 0:
+        skip(f"an ordinary user cannot read {script}")
+    return subprocess.run([*ORDINARY_USER, script, *arguments]).returncode
+
+
+def run_cases(names, cases, run):
+    """The exit code of all of them: of the first that failed, or that one was skipped."""
+    if not names or any(name not in cases for name in names):
+        fail("no such case; see --list")
+    codes = [run(name) for name in names]
+    return next((code for code in codes if code not in (0, SKIPPED)), max(codes))
