@@ -10,7 +10,9 @@
 
 namespace rocemu::e2e {
 
-inline constexpr unsigned kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+inline constexpr unsigned kRemoteAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                          IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+inline constexpr unsigned kAccess = kRemoteAccess | IBV_ACCESS_MW_BIND;
 
 // What the verbs are called with: a device opened, and one of each basic object, with an RC QP that
 // is connected to itself.
@@ -28,7 +30,9 @@ struct Bench {
     cq.reset(ibv_create_cq(context(), 64, nullptr, channel.get(), 0));
     qp.reset(make_qp(IBV_QPT_RC));
     if (qp == nullptr) throw std::runtime_error("ibv_create_qp fails");
-    connect_one(qp.get(), device, RcOptions{}, device.gid, device.port.lid, qp->qp_num);
+    RcOptions options;
+    options.access = kRemoteAccess;
+    connect_one(qp.get(), device, options, device.gid, device.port.lid, qp->qp_num);
   }
   ibv_context* context() const { return device.context.get(); }
   ibv_pd* pd() const { return device.pd.get(); }
@@ -62,5 +66,10 @@ struct Probe {
 
 std::span<const Probe> memory_probes();
 std::span<const Probe> queue_probes();
+std::span<const Probe> request_probes();
+
+// Posts the request, with so many bytes of the memory unless it has no data, and a receive if it
+// takes one; 0 when all of it has completed.
+int post_and_poll(const Bench& b, ibv_send_wr wr, bool takes_receive, uint32_t bytes = 64);
 
 }  // namespace rocemu::e2e

@@ -8,30 +8,6 @@ namespace {
 
 int outcome_qp(ibv_qp* qp) { return outcome(qp, ibv_destroy_qp); }
 
-int post_and_poll(const Bench& b, ibv_send_wr wr, bool takes_receive) {
-  ibv_sge sge = b.sge();
-  if (wr.opcode != IBV_WR_LOCAL_INV && wr.opcode != IBV_WR_BIND_MW) {
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-  }
-  wr.send_flags |= IBV_SEND_SIGNALED;
-  ibv_recv_wr receive{};
-  ibv_recv_wr* bad_receive = nullptr;
-  ibv_send_wr* bad = nullptr;
-  if (takes_receive) {
-    receive.sg_list = &sge;
-    receive.num_sge = 1;
-    if (const int rc = ibv_post_recv(b.qp.get(), &receive, &bad_receive); rc != 0) return rc;
-  }
-  if (const int rc = ibv_post_send(b.qp.get(), &wr, &bad); rc != 0) return rc;
-  for (int i = 0; i < (takes_receive ? 2 : 1); ++i) {
-    const auto wc = poll_one(b.cq.get(), std::chrono::seconds(10));
-    if (!wc) return ETIMEDOUT;
-    if (wc->status != IBV_WC_SUCCESS) return EIO;
-  }
-  return 0;
-}
-
 ibv_ah_attr path_to_itself(const Bench& b) {
   ibv_ah_attr attr{};
   attr.is_global = 1;
@@ -230,12 +206,6 @@ std::span<const Probe> queue_probes() {
        [](const Bench& b) {
          ibv_ece ece{};
          return ibv_query_ece(b.qp.get(), &ece);
-       }},
-      {"ibv_post_send of IBV_WR_SEND",
-       [](const Bench& b) {
-         ibv_send_wr wr{};
-         wr.opcode = IBV_WR_SEND;
-         return post_and_poll(b, wr, true);
        }},
       {"ibv_create_ah",
        [](const Bench& b) {

@@ -37,7 +37,8 @@ int run(const char* document, const std::string& device) {
   std::map<std::string, std::string> table = read_table(document);
   const Bench bench(device);
   std::vector<Probe> probes(memory_probes().begin(), memory_probes().end());
-  probes.insert(probes.end(), queue_probes().begin(), queue_probes().end());
+  for (const auto more : {queue_probes(), request_probes()})
+    probes.insert(probes.end(), more.begin(), more.end());
   int wrong = 0;
   for (const Probe& probe : probes) {
     const std::string verb = probe.verb;

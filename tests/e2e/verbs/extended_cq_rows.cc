@@ -265,7 +265,8 @@ void resized(Lab& lab) {
     expect_errno(ibv_resize_cq(cq, entries), {EINVAL}, "ibv_resize_cq to a size out of range");
 }
 
-// A completion more than the CQ holds (IBTA vol 1, 11.6.3.1).
+// A completion more than the CQ holds (IBTA vol 1, 11.6.3.1). A device may also fail the QPs that
+// lose completions by it.
 void overrun(Lab& lab) {
   const CqPtr cq(
       must(ibv_create_cq(lab.a().context.get(), 1, nullptr, nullptr, 0), "ibv_create_cq"));
@@ -276,6 +277,12 @@ void overrun(Lab& lab) {
   connect(ends.a, ends.b);
   for (int i = 0; i <= cq->cqe; ++i) post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
   expect_cq_event(lab.a(), cq.get(), IBV_EVENT_CQ_ERR);
+  try {
+    expect_qp_event(lab.a(), ends.a.qp.get(), IBV_EVENT_QP_FATAL);
+  } catch (const Failure&) {
+    throw Skipped("the CQ failed, but the device leaves its QPs as they are");
+  }
+  expect_state(ends.a.qp.get(), IBV_QPS_ERR);
 }
 
 constexpr Row kRows[] = {
@@ -288,7 +295,7 @@ constexpr Row kRows[] = {
     {"CQ: of eight QPs", of_many_queue_pairs},
     {"CQ: events of each completion vector", every_vector},
     {"CQ: resized with completions inside", resized},
-    {"CQ: overrun", overrun},
+    {"CQ: overrun, CQ error, QP fatal", overrun},
 };
 
 }  // namespace

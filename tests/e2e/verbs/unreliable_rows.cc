@@ -193,6 +193,23 @@ void ud_longer_than_the_mtu(Lab& lab) {
   expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
 }
 
+void ud_attributes(Lab& lab) {
+  EndOptions options;
+  options.type = IBV_QPT_UD;
+  options.qkey = 0x1234567;
+  options.rc.sq_psn = 0x345;
+  const Ends ends = make_ends(lab, options);
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  must(ibv_query_qp(ends.a.qp.get(), &attr, ~0, &init), "ibv_query_qp");
+  expect_equal(attr.qp_state, IBV_QPS_RTS, "qp_state");
+  expect_equal(attr.qkey, 0x1234567, "qkey");
+  expect_equal(attr.sq_psn, 0x345, "sq_psn");
+  expect_equal(attr.port_num, kPort, "port_num");
+  expect_equal(attr.pkey_index, 0, "pkey_index");
+  expect_equal(init.qp_type, IBV_QPT_UD, "qp_type");
+}
+
 void ud_write(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_UD);
   SendRequest request(IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8));
@@ -265,6 +282,7 @@ constexpr Row kRows[] = {
     {"UD: a message longer than the receive is lost, the receive stays",
      ud_too_long_for_the_receive},
     {"UD: a message longer than the MTU is a local length error", ud_longer_than_the_mtu},
+    {"UD: ibv_query_qp gives every attribute back", ud_attributes},
     {"UD: no WRITE", ud_write},
     {"UD: a bad lkey is a local protection error; SQE is left for RTS", ud_bad_lkey},
     {"UD: multicast to every attached QP", ud_multicast},
