@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the NIC against Linux's Soft RoCE (rdma_rxe), which is in the kernel of a virtual machine (qemu without KVM).
 #
-#   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp] [--list] [--verbose] [--table FILE]
+#   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
 #
 # All of it takes some 20 minutes on two idle cores, --short two. The first run fetches a kernel and programs (some
 # 100 MB) from the Debian mirror into ~/.cache/rocemu-interop. Exit code 77: it cannot be run here, and says why.

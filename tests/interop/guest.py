@@ -159,9 +159,15 @@ class Guest:
         """Copies a program to the guest's /usr/local/bin."""
         target = shlex.quote(f"/usr/local/bin/{os.path.basename(path)}")
         with open(path, "rb") as file:
-            data = file.read()
-        sending = self.start(f"head -c {len(data)} > {target} && chmod 755 {target}")
+            self._send(file.read(), f"cat > {target} && chmod 755 {target}")
+
+    def unpack(self, archive):
+        """Unpacks the bytes of a tar file in the guest's root."""
+        self._send(archive, "tar -x -C /")
+
+    def _send(self, data, command):
+        sending = self.start(f"head -c {len(data)} | ({command})")
         sending._socket.settimeout(60)
         sending._socket.sendall(data)
         if sending.wait(60) != 0:
-            raise GuestFailed(f"{path} could not be copied: {sending.output()}")
+            raise GuestFailed(f"'{command}' did not get its {len(data)} bytes: {sending.output()}")

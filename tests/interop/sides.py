@@ -12,6 +12,10 @@ import time
 from guest import GuestFailed
 
 
+# In the kernel's log.
+COMPLAINTS = "rdma_rxe|rxe[01]|ICRC|WARNING|BUG"
+
+
 class HostCommand:
     """A program of the host; the same to use as guest.Command."""
 
@@ -66,7 +70,7 @@ class Rxe:
         return self.guest.start(f"exec {command}")
 
     def devinfo(self):
-        return self.guest.run("ibv_devinfo -v -d rxe0")
+        return self.guest.run(f"ibv_devinfo -v -d {self.device}")
 
     def ready(self, row):
         if row.listens == "tcp":
@@ -81,12 +85,12 @@ class Rxe:
         self.guest.run(f"ip link set eth0 mtu {mtu}")
 
     def counters(self):
-        text = self.guest.run("cd /sys/class/infiniband/rxe0/ports/1/hw_counters && grep . * | grep -v lifespan; "
-                              "echo complaints:$(dmesg | grep -cE 'rdma_rxe|rxe0|ICRC|WARNING|BUG')")
+        text = self.guest.run(f"cd /sys/class/infiniband/{self.device}/ports/1/hw_counters && grep . * | grep -v lifespan; "
+                              f"echo complaints:$(dmesg | grep -cE '{COMPLAINTS}')")
         return {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", text)}
 
     def complaints(self):
-        return self.guest.run("dmesg | grep -E 'rdma_rxe|rxe0|ICRC|WARNING|BUG' | tail -n 5")
+        return self.guest.run(f"dmesg | grep -E '{COMPLAINTS}' | tail -n 5")
 
 
 class Rocemu:
@@ -135,8 +139,11 @@ class Rocemu:
             return row.listens in done.stdout
         return bool(self.status()["connection_management"]["listeners"])
 
-    def set_mtu(self, mtu):
+    def change_mtu(self, mtu):
         subprocess.run(["ip", "link", "set", self.tap, "mtu", str(mtu)], check=True)
+
+    def set_mtu(self, mtu):
+        self.change_mtu(mtu)
         deadline = time.monotonic() + 20
         while f"active_mtu:\t\t{4096 if mtu >= 4192 else 1024} " not in self.devinfo():
             if time.monotonic() > deadline:
