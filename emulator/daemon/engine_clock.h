@@ -1,5 +1,6 @@
 // The engine's time: CLOCK_MONOTONIC, read once a turn, so that all that happens in a turn happens
-// at one time. The engine thread's.
+// at one time. A program sees the same clock, and may have posted in the middle of a turn what
+// completes at its end: what it is told is read anew. The engine thread's.
 #pragma once
 
 #include <time.h>
@@ -17,10 +18,16 @@ inline transport::TimeNs monotonic_now_ns() {
 
 class EngineClock {
  public:
+  using Source = transport::TimeNs (*)();
+
+  explicit EngineClock(Source source = &monotonic_now_ns) : source_(source) {}
+
   transport::TimeNs now_ns() const { return now_ns_; }
   void advance_to(transport::TimeNs now_ns) { now_ns_ = now_ns; }
+  transport::TimeNs read_ns() const { return source_(); }
 
  private:
+  Source source_;
   transport::TimeNs now_ns_ = 0;
 };
 

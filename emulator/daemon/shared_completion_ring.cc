@@ -1,5 +1,6 @@
 #include "emulator/daemon/shared_completion_ring.h"
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -51,14 +52,13 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.imm_or_rkey = completion.immediate;
   cqe.src_qp = completion.source_qp.value;
   cqe.sl = completion.service_level;
-  cqe.timestamp_ns = clock_.now_ns();
   cqe.carried_bytes = static_cast<uint8_t>(completion.carried.length_bytes);
   if (cqe.carried_bytes > 0) {
     static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMostBytes);
     cqe.carried_address = completion.carried.address;
     std::memcpy(cqe.carried, completion.carried.bytes.data(), sizeof(cqe.carried));
   }
-  std::memcpy(ring_ + size_t{producer_ & (entries_ - 1)} * sizeof(cqe), &cqe, sizeof(cqe));
+  std::memcpy(entry(producer_), &cqe, sizeof(cqe));
   ++producer_;
   wakes_solicited_ |= completion.solicited || completion.status != transport::WcStatus::success;
   return true;
@@ -66,7 +66,10 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
 
 bool SharedCompletionRing::show() noexcept {
   if (producer_ == published_) return false;
-  published_ = producer_;
+  const uint64_t completed_ns = clock_.read_ns();
+  for (; published_ != producer_; ++published_)
+    std::memcpy(entry(published_) + offsetof(rocemu_cqe, timestamp_ns), &completed_ns,
+                sizeof(completed_ns));
   const bool wakes_solicited = std::exchange(wakes_solicited_, false);
 
   // The program arms, and then looks at `producer` once more.
@@ -87,9 +90,7 @@ bool SharedCompletionRing::take_over(device::CompletionRing& old_ring) noexcept 
   // More than the old ring holds is a program's lie about its consumer index.
   if (unread > entries_ || unread > old.entries_) return false;
   for (uint32_t i = 0; i < unread; ++i) {
-    const uint32_t from = (consumer + i) & (old.entries_ - 1);
-    std::memcpy(ring_ + size_t{i} * sizeof(rocemu_cqe),
-                old.ring_ + size_t{from} * sizeof(rocemu_cqe), sizeof(rocemu_cqe));
+    std::memcpy(entry(i), old.entry(consumer + i), sizeof(rocemu_cqe));
   }
   producer_ = published_ = unread;
   store_seq_cst(header_.producer, unread);

@@ -15,7 +15,8 @@ namespace rocemu::daemon {
 
 class SharedCompletionRing final : public device::CompletionRing {
  public:
-  // `memory` holds cq_memory_bytes(entries); `clock` outlives the ring and stamps completions.
+  // `memory` holds cq_memory_bytes(entries); `clock` outlives the ring and stamps completions when
+  // they are shown.
   SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock);
 
   bool push(const transport::Completion& completion) noexcept override;
@@ -25,6 +26,9 @@ class SharedCompletionRing final : public device::CompletionRing {
 
  private:
   bool full() noexcept;
+  std::byte* entry(uint32_t index) const {
+    return ring_ + size_t{index & (entries_ - 1)} * sizeof(rocemu_cqe);
+  }
 
   SharedMemory memory_;
   rocemu_cq_header& header_;

@@ -13,7 +13,6 @@ struct Cq {
   explicit Cq(uint32_t entries = 4) {
     SharedMemory shared("test", cq_memory_bytes(entries));
     memory = shared.data();
-    clock.advance_to(123);
     ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, clock);
   }
   rocemu_cq_header& header() { return *reinterpret_cast<rocemu_cq_header*>(memory); }
@@ -28,7 +27,7 @@ struct Cq {
     return ring->push(completion);
   }
 
-  EngineClock clock;
+  EngineClock clock{[] { return transport::TimeNs{123}; }};
   std::byte* memory = nullptr;
   std::unique_ptr<SharedCompletionRing> ring;
 };
