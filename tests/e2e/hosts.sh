@@ -69,6 +69,42 @@ pair() {
 }
 on_listens() { on h1 grep -qE ':4853 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; }
 
+# cm_pair SERVER... -- CLIENT...: programs of librdmacm, the server on h1
+cm_pair() {
+  local server_words=() log server tries
+  while [[ $1 != -- ]]; do
+    server_words+=("$1")
+    shift
+  done
+  shift
+  echo "== $*"
+  log=$(mktemp)
+  on h1 "${server_words[@]}" > "$log" 2>&1 &
+  server=$!
+  for ((tries = 0; tries < 100; ++tries)); do
+    ! on h1 "$ROCEMU" status --json | grep -q '"listeners": \[\]' && break
+    sleep 0.1
+  done
+  on h2 "$@" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
+  wait "$server" || { cat "$log"; fail "server of $1"; }
+  ! grep -q 'mismatch\|data verify error' "$log" "$log.client" || fail "$1: other data than was sent"
+  rm -f "$log" "$log.client"
+}
+
+# programs ADDRESS GID_INDEX: one of each kind, by an address of h1
+programs() {
+  local address=$1 gid=$2
+  pair h1 ibv_uc_pingpong -g "$gid" -c -n 100
+  pair h1 ibv_ud_pingpong -g "$gid" -s 900 -n 100
+  pair h1 ibv_srq_pingpong -g "$gid" -n 100
+  pair h1 ib_atomic_bw -F -x "$gid" -n 200
+  pair h1 ib_write_bw -F -x "$gid" -c UC -n 100
+  pair h1 ib_send_lat -F -x "$gid" -c UD -n 100
+  cm_pair rping -s -a "$address" -C 10 -V -- rping -c -a "$address" -C 10 -V
+  cm_pair ucmatose -b "$address" -- ucmatose -s "$address"
+  cm_pair udaddy -b "$address" -- udaddy -s "$address"
+}
+
 # group ADDRESS GROUP: h1 is a member of a multicast group, h2 sends to it
 group() {
   local log receiver tries
@@ -104,6 +140,37 @@ check_counters() {
       grep -qE "\"$counter\": 0" <<< "$text" || { echo "$text"; fail "$host: $counter"; }
     done
   done
+}
+
+# Datagrams to the RoCE port that are no RoCE: one that bears a VLAN tag is not this port's, one without is.
+check_tagged() {
+  local mac before
+  mac=$(on h1 cat /sys/class/net/eth0/address 2> /dev/null) || mac=$(on h1 ip -brief link show dev eth0 | awk '{ print $3 }')
+  before=$(frames_received)
+  send_raw "$mac" 0x81000001
+  send_raw "$mac" ''
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    (($(frames_received) == before)) || break
+    sleep 0.1
+  done
+  (($(frames_received) == before + 1)) || fail "of a tagged and an untagged frame $(($(frames_received) - before)) came"
+}
+frames_received() { on h1 "$ROCEMU" status --json | sed -n '0,/"rx_frames"/s/.*"rx_frames": \([0-9]*\).*/\1/p'; }
+
+# send_raw MAC TAG: from h2
+send_raw() {
+  on h2 /usr/bin/python3 -c '
+import socket, struct, sys
+mac, tag = bytes.fromhex(sys.argv[1].replace(":", "")), sys.argv[2]
+words = [0x4500, 32, 0, 0x4000, 0x4011, 10 * 256 + 99, 2, 10 * 256 + 99, 1]
+words.insert(5, 0xffff - sum(words) % 0xffff)
+ip = struct.pack(">10H", *words)
+frame = mac + b"\2\0\0\0\0\x63" + (struct.pack(">I", int(tag, 16)) if tag else b"") + b"\x08\0" + ip
+frame += struct.pack(">HHHH", 4791, 4791, 12, 0) + bytes(30)
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(("eth0", 0))
+wire.send(frame)' "$@"
 }
 
 check_follows() {
@@ -176,10 +243,15 @@ hosts() {
   pair h1 ib_read_bw -F -n 500
   pair h1 ib_write_bw -F -n 200 -q 4 -b
   pair h1 ib_send_lat -F -n 100
+  # Each address family with one of the MTUs.
+  local place=0
+  [[ $link == udp ]] || place=1
+  if ((mtu == 9000)); then programs 10.99.0.1 "$place"; else programs fd99::1 "$((place + 1))"; fi
   check_counters
   if [[ $link == interface ]]; then
     group 10.99.0.1 239.77.0.1
     group fd99::1 ff15::77
+    check_tagged
     check_follows
     pair h1 ib_send_bw -F -n 100
   fi
