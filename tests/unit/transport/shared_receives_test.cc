@@ -79,8 +79,7 @@ TEST_CASE("A message over UC that is dropped costs an SRQ its receive") {
   pair.a.receive(2, {pair.a.buffer(3000).sge()});
   SECTION("too long") { pair.b.post(send(pair.b.buffer(3001, 1))); }
   SECTION("without its end") {
-    bool lost = false;
-    pair.lose = [&](const Sent& frame) {
+    pair.lose = [lost = false](const Sent& frame) mutable {
       return frame.operation == Operation::send_last && !std::exchange(lost, true);
     };
     pair.b.post(send(pair.b.buffer(3000, 1)));
