@@ -1,6 +1,7 @@
 // What a connection's QP has to be set to (ibv_modify_qp(3)), for rdma_init_qp_attr.
 #include <cerrno>
 
+#include "emulator/cm/qp_attribute_mask.h"
 #include "emulator/cm/rdma_cm.h"
 
 namespace rocemu::cm {
@@ -13,25 +14,7 @@ constexpr uint32_t kInit = 1;
 constexpr uint32_t kReadyToReceive = 2;
 constexpr uint32_t kReadyToSend = 3;
 
-// enum ibv_qp_attr_mask
-enum Mask : uint32_t {
-  kState = 1u << 0,
-  kAccessFlags = 1u << 3,
-  kPkeyIndex = 1u << 4,
-  kPort = 1u << 5,
-  kQkey = 1u << 6,
-  kAv = 1u << 7,
-  kPathMtu = 1u << 8,
-  kTimeout = 1u << 9,
-  kRetryCount = 1u << 10,
-  kRnrRetry = 1u << 11,
-  kRqPsn = 1u << 12,
-  kMaxQpRdAtomic = 1u << 13,
-  kMinRnrTimer = 1u << 15,
-  kSqPsn = 1u << 16,
-  kMaxDestRdAtomic = 1u << 17,
-  kDestQpn = 1u << 20,
-};
+using enum qp_attribute::Mask;
 
 // enum ibv_access_flags
 constexpr uint32_t kRemoteWrite = 2;
