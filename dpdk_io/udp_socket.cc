@@ -138,7 +138,7 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
                                  MSG_DONTWAIT, nullptr);
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
-    Headers headers;
+    alignas(8) Headers headers;
     write_headers(headers, sources_[slot]);
     count = receiver_.take({slot, messages[slot].msg_len, segment_bytes(messages[slot].msg_hdr),
                             std::span(headers).first(headers_bytes())},
