@@ -72,8 +72,8 @@ Headers headers_of(const std::string& source, const std::string& destination,
   return headers;
 }
 
-// The driver on an interface. The kernel throws away what it gets of the frames itself. Two rings of
-// 512 frames fit into the 8 MB of memory that an ordinary user may lock.
+// The driver on an interface. The kernel throws away what it gets of the frames itself. Two rings
+// of 512 frames fit into the 8 MB of memory that an ordinary user may lock.
 class Driver {
  public:
   Driver(const std::string& interface, FramePool& pool)
