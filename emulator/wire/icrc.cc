@@ -29,6 +29,8 @@ void mask_ipv6(std::byte* header) {
   header[7] = kOnes;  // hop limit
 }
 
+bool is_ipv4(std::span<const std::byte> l3) { return load_u8(l3.data()) >> 4 == 4; }
+
 // crc32_gzip_refl inverts its argument and its result, as zlib's crc32 does: a CRC goes on where
 // the last call stopped when that call's result is handed in.
 uint32_t crc32(uint32_t crc, std::span<const std::byte> bytes) {
@@ -39,7 +41,7 @@ uint32_t crc32(uint32_t crc, std::span<const std::byte> bytes) {
 
 uint32_t compute_icrc(std::span<const std::byte> l3_without_icrc) {
   assert(l3_without_icrc.size() >= kIpv4Bytes + kUdpBytes + kBthBytes);
-  const bool ipv4 = load_u8(l3_without_icrc.data()) >> 4 == 4;
+  const bool ipv4 = is_ipv4(l3_without_icrc);
   const size_t ip_bytes = ipv4 ? kIpv4Bytes : kIpv6Bytes;
   const size_t headers_bytes = ip_bytes + kUdpBytes + kBthBytes;
   assert(l3_without_icrc.size() >= headers_bytes);
@@ -61,7 +63,9 @@ uint32_t compute_icrc(std::span<const std::byte> l3_without_icrc) {
 }
 
 bool icrc_matches(std::span<const std::byte> l3) {
-  assert(l3.size() >= kIcrcBytes);
+  if (l3.size() < kIpv4Bytes + kUdpBytes + kBthBytes + kIcrcBytes ||
+      (!is_ipv4(l3) && l3.size() < kIpv6Bytes + kUdpBytes + kBthBytes + kIcrcBytes))
+    return false;
   const size_t covered_bytes = l3.size() - kIcrcBytes;
   return compute_icrc(l3.first(covered_bytes)) == load_le32(l3.data() + covered_bytes);
 }

@@ -13,7 +13,8 @@ namespace rocemu::wire {
 // little-endian.
 uint32_t compute_icrc(std::span<const std::byte> l3_without_icrc);
 
-// True when the last four bytes of `l3` (Packet::l3) are the ICRC of what stands before them.
+// True when the last four bytes of `l3` (Packet::l3) are the ICRC of what stands before them. False
+// when it is too short to have one: it may be any datagram.
 bool icrc_matches(std::span<const std::byte> l3);
 
 // Computes the ICRC of `l3` without its last four bytes and stores it there.

@@ -41,6 +41,14 @@ std::set<size_t> masked_bits(bool ipv4) {
   return bits;
 }
 
+TEST_CASE("What is too short for an ICRC has none") {
+  const Network network = GENERATE(Network::ipv4, Network::ipv6);
+  const test::Frame frame = sample(network, Operation::send_only).build();
+  const auto l3 = std::span(frame).subspan(test::l3_offset_bytes(network));
+  for (size_t bytes = 0; bytes < l3.size(); ++bytes) CHECK_FALSE(icrc_matches(l3.first(bytes)));
+  CHECK(icrc_matches(l3));
+}
+
 TEST_CASE("A flipped bit breaks the ICRC unless routers may change it") {
   const Network network = GENERATE(Network::ipv4, Network::ipv6);
   // An odd length, so that there are pad bytes to cover.
