@@ -16,27 +16,15 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "dpdk_io/socket_buffers.h"
 #include "dpdk_io/udp_guard.h"
 
 namespace rocemu::dpdk_io {
 namespace {
 
-// What the kernel says of a packet, and is told, in front of it, with PACKET_VNET_HDR: struct
-// virtio_net_hdr of linux/virtio_net.h, which is no C++.
-struct Description {
-  uint8_t flags;
-  uint8_t gso_type;
-  uint16_t hdr_len;
-  uint16_t gso_size;
-  uint16_t csum_start;
-  uint16_t csum_offset;
-};
 constexpr unsigned kDescriptionBytes = 10;
-static_assert(sizeof(Description) == kDescriptionBytes);
-constexpr uint8_t kNeedsChecksum = 1;    // VIRTIO_NET_HDR_F_NEEDS_CSUM
-constexpr uint8_t kUdpTrain = 5;         // VIRTIO_NET_HDR_GSO_UDP_L4
-constexpr int kBufferBytes = 8 << 20;    // wanted; the kernel has a limit for ordinary users
-constexpr unsigned kTransmitBurst = 64;  // frames
+constexpr uint8_t kNeedsChecksum = 1;  // VIRTIO_NET_HDR_F_NEEDS_CSUM
+constexpr uint8_t kUdpTrain = 5;       // VIRTIO_NET_HDR_GSO_UDP_L4
 
 constexpr char kPrivileges[] =
     "a port on a network interface needs CAP_NET_RAW: run as root, or in a network of its own "
@@ -84,16 +72,31 @@ bool attach_filter(int fd, uint16_t udp_port) {
   return ::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 
-void enlarge(int fd, int forced, int asked) {
-  if (::setsockopt(fd, SOL_SOCKET, forced, &kBufferBytes, sizeof kBufferBytes) != 0)
-    ::setsockopt(fd, SOL_SOCKET, asked, &kBufferBytes, sizeof kBufferBytes);
-}
-
 }  // namespace
+
+// What the kernel says of a packet, and is told, in front of it, with PACKET_VNET_HDR: struct
+// virtio_net_hdr of linux/virtio_net.h, which is no C++.
+struct InterfacePort::Description {
+  uint8_t flags;
+  uint8_t gso_type;
+  uint16_t hdr_len;
+  uint16_t gso_size;
+  uint16_t csum_start;
+  uint16_t csum_offset;
+};
+
+// What stands in front of a train's payloads, or of a frame.
+struct InterfacePort::Start {
+  Description description;
+  std::array<std::byte, kMostHeadersBytes> headers;
+};
 
 InterfacePort::InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool,
                              const IdentificationSeal& seal)
-    : seal_(seal), receiver_(pool, kDescriptionBytes, true, ETH_HLEN + 20 + sizeof(udphdr)) {
+    : seal_(seal),
+      receiver_(pool, kDescriptionBytes, true, ETH_HLEN + 20 + sizeof(udphdr)),
+      starts_(TrainSender::kBurst) {
+  static_assert(sizeof(Description) == kDescriptionBytes);
   // Of no protocol, it gets nothing before its filter is there.
   socket_ = UniqueFd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) throw error(interface, errno == EPERM ? kPrivileges : std::strerror(errno));
@@ -110,8 +113,7 @@ void InterfacePort::open(const std::string& interface, uint16_t udp_port) {
   check(::setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) == 0, "packet socket");
   ::setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);  // the filter does it, too
   check(attach_filter(fd, udp_port), "socket filter");
-  enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-  enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  enlarge_buffers(fd);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
@@ -121,11 +123,10 @@ void InterfacePort::open(const std::string& interface, uint16_t udp_port) {
         "packet socket");
 }
 
+InterfacePort::~InterfacePort() = default;
+
 unsigned InterfacePort::receive_buffer_bytes() const noexcept {
-  int bytes = 0;
-  socklen_t length = sizeof bytes;
-  ::getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &length);
-  return static_cast<unsigned>(std::max(bytes, 0));
+  return dpdk_io::receive_buffer_bytes(socket_.get());
 }
 
 unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
@@ -135,6 +136,8 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   if (messages.empty()) return count;
   const int arrived = ::recvmmsg(socket_.get(), messages.data(),
                                  static_cast<unsigned>(messages.size()), MSG_DONTWAIT, nullptr);
+  // Of a kind that the description has no word for, and gone.
+  if (arrived < 0 && errno == EINVAL) ++stats_.dropped(DropReason::malformed);
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
     Description description;
@@ -147,89 +150,45 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
 }
 
 unsigned InterfacePort::train_from(std::span<rte_mbuf* const> burst) const noexcept {
-  return burst[0]->data_len - unsigned{ETH_HLEN} > longest_in_train_bytes_ ? 1
-                                                                           : train_frames(burst);
+  const bool fits = burst[0]->data_len - unsigned{ETH_HLEN} <= longest_in_train_bytes_;
+  return fits && kernel_has_trains() ? train_frames(burst) : 1;
 }
 
-unsigned InterfacePort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
-  return send(burst.first(std::min<size_t>(burst.size(), kTransmitBurst)), kernel_has_trains());
+unsigned InterfacePort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
+  return sender_.send(socket_.get(), now_ns, burst, stats_);
 }
 
 // A train: what the kernel is told, headers of their own, then the payloads.
-unsigned InterfacePort::send(std::span<rte_mbuf* const> burst, bool in_trains) noexcept {
-  struct Packet {
-    Description description;
-    std::array<std::byte, kMostHeadersBytes> headers;
+void InterfacePort::compose(unsigned place, std::span<rte_mbuf* const> train,
+                            msghdr& message) noexcept {
+  Start& start = starts_[place];
+  Description& description = start.description;
+  description = {};
+  const auto add_part = [&](void* from, size_t bytes) {
+    message.msg_iov[message.msg_iovlen++] = {from, bytes};
   };
-  std::array<Packet, kTransmitBurst> packets;
-  std::array<mmsghdr, kTransmitBurst> messages;
-  std::array<unsigned, kTransmitBurst> frames;
-  std::array<iovec, 3 * kTransmitBurst> parts;  // a train of two has four
-  unsigned packet_count = 0;
-  unsigned part_count = 0;
-  const auto add_part = [&](void* start, size_t bytes) { parts[part_count++] = {start, bytes}; };
+  add_part(&description, kDescriptionBytes);
+  auto* const first = rte_pktmbuf_mtod(train[0], std::byte*);
+  if (train.size() == 1) return add_part(first, train[0]->data_len);
 
-  for (size_t first = 0; first < burst.size(); ++packet_count) {
-    const unsigned count = in_trains ? train_from(burst.subspan(first)) : 1;
-    auto* const start = rte_pktmbuf_mtod(burst[first], std::byte*);
-    Packet& packet = packets[packet_count];
-    packet.description = {};
-    msghdr& message = messages[packet_count].msg_hdr;
-    message = {};
-    message.msg_iov = &parts[part_count];
-    add_part(&packet.description, kDescriptionBytes);
-    if (count == 1) {
-      add_part(start, burst[first]->data_len);
-    } else {
-      const auto train = burst.subspan(first, count);
-      const unsigned headers_bytes = headers_bytes_of({start, train[0]->data_len});
-      if (is_ipv4(start)) number_train(train, identification_of(start), seal_);
-      unsigned payload_bytes = 0;
-      std::memcpy(packet.headers.data(), start, headers_bytes);
-      add_part(packet.headers.data(), headers_bytes);
-      for (rte_mbuf* frame : train) {
-        const unsigned length = frame->data_len - headers_bytes;
-        add_part(rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes, length);
-        payload_bytes += length;
-      }
-      write_train_lengths(packet.headers.data(), headers_bytes, payload_bytes);
-      Description& description = packet.description;
-      description.flags = kNeedsChecksum;
-      description.gso_type = kUdpTrain;
-      description.hdr_len = static_cast<uint16_t>(headers_bytes);
-      description.gso_size = static_cast<uint16_t>(train[0]->data_len - headers_bytes);
-      description.csum_start = static_cast<uint16_t>(headers_bytes - sizeof(udphdr));
-      description.csum_offset = offsetof(udphdr, check);
-    }
-    message.msg_iovlen = static_cast<size_t>(&parts[part_count] - message.msg_iov);
-    frames[packet_count] = count;
-    first += count;
+  const unsigned headers_bytes = headers_bytes_of({first, train[0]->data_len});
+  if (is_ipv4(first)) number_train(train, identification_of(first), seal_);
+  unsigned payload_bytes = 0;
+  std::byte* const headers = start.headers.data();
+  std::memcpy(headers, first, headers_bytes);
+  add_part(headers, headers_bytes);
+  for (rte_mbuf* frame : train) {
+    const unsigned length = frame->data_len - headers_bytes;
+    add_part(rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes, length);
+    payload_bytes += length;
   }
-
-  unsigned taken = 0;
-  for (unsigned done = 0; done < packet_count;) {
-    const int sent = ::sendmmsg(socket_.get(), &messages[done], packet_count - done, MSG_DONTWAIT);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    if (sent < 0 && frames[done] > 1) {
-      // What the kernel has against the train may not be true of its frames.
-      const unsigned alone = send(burst.subspan(taken, frames[done]), false);
-      taken += alone;
-      if (alone < frames[done]) break;
-      ++done;
-      continue;
-    }
-    if (sent < 0) ++stats_.dropped(DropReason::refused_by_kernel);
-    for (const unsigned end = done + (sent < 0 ? 1u : static_cast<unsigned>(sent)); done < end;
-         ++done) {
-      for (rte_mbuf* frame : burst.subspan(taken, frames[done])) {
-        ++stats_.tx_frames;
-        stats_.tx_bytes += frame->pkt_len;
-        FramePool::free(frame);
-      }
-      taken += frames[done];
-    }
-  }
-  return taken;
+  write_train_lengths(headers, headers_bytes, payload_bytes);
+  description.flags = kNeedsChecksum;
+  description.gso_type = kUdpTrain;
+  description.hdr_len = static_cast<uint16_t>(headers_bytes);
+  description.gso_size = static_cast<uint16_t>(train[0]->data_len - headers_bytes);
+  description.csum_start = static_cast<uint16_t>(headers_bytes - sizeof(udphdr));
+  description.csum_offset = offsetof(udphdr, check);
 }
 
 }  // namespace rocemu::dpdk_io

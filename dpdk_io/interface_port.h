@@ -14,21 +14,24 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/frame_train.h"
 #include "dpdk_io/port.h"
 #include "dpdk_io/train_receiver.h"
+#include "dpdk_io/train_sender.h"
 #include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
 
-class InterfacePort final : public Port {
+class InterfacePort final : public Port, private TrainSender::Composer {
  public:
   // Needs CAP_NET_RAW in the network namespace. `pool` outlives the port. Throws std::runtime_error
   // with a message that says what to do.
   InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool,
                 const IdentificationSeal& seal);
+  ~InterfacePort() override;
 
   // No longer frames go in trains, from the IP header on: the kernel does not check those against
   // the interface's MTU. By the thread that uses the port.
@@ -45,15 +48,20 @@ class InterfacePort final : public Port {
   unsigned receive_buffer_bytes() const noexcept;
 
  private:
+  struct Description;
+  struct Start;
+
   void open(const std::string& interface, uint16_t udp_port);
-  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept;
-  unsigned send(std::span<rte_mbuf* const> burst, bool in_trains) noexcept;
+  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept override;
+  void compose(unsigned place, std::span<rte_mbuf* const> train, msghdr& message) noexcept override;
 
   IdentificationSeal seal_;
   UniqueFd guard_;
   UniqueFd socket_;
   unsigned longest_in_train_bytes_ = 0;
   TrainReceiver receiver_;
+  std::vector<Start> starts_;  // of what is to be sent
+  TrainSender sender_{*this};
   PortStats stats_;
 };
 

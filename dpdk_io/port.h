@@ -15,18 +15,19 @@ namespace rocemu::dpdk_io {
 enum class DropReason : uint8_t {
   unknown_destination,  // transmitted to a unicast MAC that no port has
   queue_full,           // on its way to this port, whose receive queue was full
-  malformed,            // transmitted: shorter than an Ethernet header, or in several segments
+  malformed,            // transmitted: shorter than an Ethernet header, or in several segments;
+                        // received: no UDP datagram, or longer than a frame
   impairment_loss,      // these three: on a link with impairments of this port, either direction
   impairment_queue,     // of the link's rate, or too many frames under way
   impairment_outage,
-  refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall
+  refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall; the link is down
 };
 inline constexpr size_t kDropReasonCount = 7;
 
 struct PortStats {
   uint64_t rx_frames = 0;  // handed out by receive()
   uint64_t rx_bytes = 0;
-  uint64_t tx_frames = 0;  // taken by transmit(), the dropped ones included
+  uint64_t tx_frames = 0;  // sent into the link, which may lose them; not what was refused
   uint64_t tx_bytes = 0;
   std::array<uint64_t, kDropReasonCount> drops{};
 

@@ -36,7 +36,7 @@ unsigned UdpPort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   return count;
 }
 
-unsigned UdpPort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
+unsigned UdpPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   unsigned taken = 0;
   while (taken < burst.size()) {
     const auto socket = std::ranges::find_if(
@@ -48,7 +48,7 @@ unsigned UdpPort::transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept {
     }
     unsigned end = taken + 1;
     while (end < burst.size() && (*socket)->can_send(burst[end])) ++end;
-    const unsigned sent = (*socket)->send(burst.subspan(taken, end - taken), stats_);
+    const unsigned sent = (*socket)->send(now_ns, burst.subspan(taken, end - taken), stats_);
     if (sent == 0) break;
     taken += sent;
   }

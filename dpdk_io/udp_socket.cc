@@ -13,10 +13,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "dpdk_io/socket_buffers.h"
+
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr int kBufferBytes = 8 << 20;  // wanted; the kernel has a limit for ordinary users
 constexpr uint8_t kDefaultHopLimit = 64;
 constexpr unsigned kEthernetBytes = sizeof(rte_ether_hdr);
 constexpr unsigned kUdpBytes = sizeof(rte_udp_hdr);
@@ -24,12 +25,6 @@ constexpr unsigned kUdpBytes = sizeof(rte_udp_hdr);
 void demand(int fd, int level, int name, int value, const IpAddress& address) {
   if (::setsockopt(fd, level, name, &value, sizeof value) != 0)
     throw std::runtime_error("UDP socket of " + to_text(address) + ": " + std::strerror(errno));
-}
-
-void enlarge(int fd, int forced, int asked) {
-  const int value = kBufferBytes;
-  if (::setsockopt(fd, SOL_SOCKET, forced, &value, sizeof value) != 0)
-    ::setsockopt(fd, SOL_SOCKET, asked, &value, sizeof value);
 }
 
 std::runtime_error bind_error(const IpAddress& address, uint16_t port, int error) {
@@ -77,6 +72,12 @@ struct UdpSocket::Control {
   alignas(cmsghdr) char bytes[kControlBytes];
 };
 
+// What a message bears besides its payloads.
+struct UdpSocket::Envelope {
+  SocketAddress destination;
+  Control control;
+};
+
 UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index,
                      FramePool& pool, const IdentificationSeal& seal)
     : address_(address),
@@ -85,7 +86,8 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
       seal_(seal),
       ipv4_(address.is_ipv4()),
       fd_(::socket(ipv4_ ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
-      receiver_(pool, 0, false, headers_bytes()) {
+      receiver_(pool, 0, false, headers_bytes()),
+      envelopes_(TrainSender::kBurst) {
   if (!fd_)
     throw std::runtime_error("UDP socket of " + to_text(address) + ": " + std::strerror(errno));
   const int fd = fd_.get();
@@ -102,17 +104,15 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
   }
   const int trains = 1;
   if (kernel_has_trains()) ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &trains, sizeof trains);
-  enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-  enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  enlarge_buffers(fd);
   const SocketAddress local = to_socket_address(address, udp_port, interface_index);
   if (::bind(fd, local.get(), local.length) != 0) throw bind_error(address, udp_port, errno);
 }
 
+UdpSocket::~UdpSocket() = default;
+
 unsigned UdpSocket::receive_buffer_bytes() const noexcept {
-  int bytes = 0;
-  socklen_t length = sizeof bytes;
-  ::getsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &length);
-  return static_cast<unsigned>(std::max(bytes, 0));
+  return dpdk_io::receive_buffer_bytes(fd_.get());
 }
 
 unsigned UdpSocket::headers_bytes() const noexcept {
@@ -193,90 +193,53 @@ bool UdpSocket::can_send(const rte_mbuf* frame) const noexcept {
          std::memcmp(l3 + offsetof(rte_ipv6_hdr, src_addr), address_.bytes.data(), 16) == 0;
 }
 
-unsigned UdpSocket::send(std::span<rte_mbuf* const> burst, PortStats& stats) noexcept {
-  return send(burst.first(std::min<size_t>(burst.size(), kBurst)), kernel_has_trains(), stats);
+unsigned UdpSocket::send(uint64_t now_ns, std::span<rte_mbuf* const> burst,
+                         PortStats& stats) noexcept {
+  return sender_.send(fd_.get(), now_ns, burst, stats);
 }
 
-unsigned UdpSocket::send(std::span<rte_mbuf* const> burst, bool in_trains,
-                         PortStats& stats) noexcept {
-  std::array<mmsghdr, kBurst> messages;
-  std::array<unsigned, kBurst> frames;
-  std::array<iovec, kBurst> payloads;
-  std::array<SocketAddress, kBurst> destinations;
-  std::array<Control, kBurst> controls;
-  unsigned message_count = 0;
-  for (size_t first = 0; first < burst.size(); ++message_count) {
-    const unsigned count = in_trains ? train_frames(burst.subspan(first)) : 1;
-    const std::span train = burst.subspan(first, count);
-    // The kernel counts from 0.
-    if (ipv4_) number_train(train, 0, seal_);
-    for (size_t i = 0; i < count; ++i)
-      payloads[first + i] = {rte_pktmbuf_mtod(train[i], std::byte*) + headers_bytes(),
-                             train[i]->data_len - headers_bytes()};
+unsigned UdpSocket::train_from(std::span<rte_mbuf* const> burst) const noexcept {
+  return kernel_has_trains() ? train_frames(burst) : 1;
+}
 
-    auto* const start = rte_pktmbuf_mtod(train[0], std::byte*);
-    const std::byte* const l3 = start + kEthernetBytes;
-    uint8_t traffic_class, hop_limit;
-    uint16_t port;
-    std::memcpy(&port, start + headers_bytes() - kUdpBytes + offsetof(rte_udp_hdr, dst_port), 2);
-    port = rte_be_to_cpu_16(port);
-    SocketAddress& destination = destinations[message_count];
-    if (ipv4_) {
-      const auto& ip = *reinterpret_cast<const rte_ipv4_hdr*>(l3);
-      traffic_class = ip.type_of_service;
-      hop_limit = ip.time_to_live;
-      destination = to_socket_address(IpAddress::of_ipv4(&ip.dst_addr), port, 0);
-    } else {
-      const auto& ip = *reinterpret_cast<const rte_ipv6_hdr*>(l3);
-      traffic_class = static_cast<uint8_t>(rte_be_to_cpu_32(ip.vtc_flow) >> 20);
-      hop_limit = ip.hop_limits;
-      destination = to_socket_address(IpAddress::of_ipv6(ip.dst_addr), port, interface_index_);
-    }
-    msghdr& message = messages[message_count].msg_hdr;
-    message = {};
-    message.msg_name = &destination.storage;
-    message.msg_namelen = destination.length;
-    message.msg_iov = &payloads[first];
-    message.msg_iovlen = count;
-    message.msg_control = controls[message_count].bytes;
-    if (traffic_class != 0 || hop_limit != kDefaultHopLimit) {
-      add_control<int>(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TOS : IPV6_TCLASS,
-                       traffic_class);
-      add_control<int>(message, ipv4_ ? IPPROTO_IP : IPPROTO_IPV6, ipv4_ ? IP_TTL : IPV6_HOPLIMIT,
-                       hop_limit);
-    }
-    if (count > 1)
-      add_control<uint16_t>(message, IPPROTO_UDP, UDP_SEGMENT,
-                            static_cast<uint16_t>(payloads[first].iov_len));
-    if (message.msg_controllen == 0) message.msg_control = nullptr;
-    frames[message_count] = count;
-    first += count;
-  }
+void UdpSocket::compose(unsigned place, std::span<rte_mbuf* const> train,
+                        msghdr& message) noexcept {
+  if (ipv4_) number_train(train, 0, seal_);  // the kernel counts from 0
+  for (rte_mbuf* frame : train)
+    message.msg_iov[message.msg_iovlen++] = {rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes(),
+                                             frame->data_len - headers_bytes()};
 
-  unsigned taken = 0;
-  for (unsigned done = 0; done < message_count;) {
-    const int sent = ::sendmmsg(fd_.get(), &messages[done], message_count - done, MSG_DONTWAIT);
-    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)) break;
-    if (sent < 0 && frames[done] > 1) {
-      // What the kernel has against the train may not be true of its frames.
-      const unsigned alone = send(burst.subspan(taken, frames[done]), false, stats);
-      taken += alone;
-      if (alone < frames[done]) break;
-      ++done;
-      continue;
-    }
-    if (sent < 0) ++stats.dropped(DropReason::refused_by_kernel);
-    for (const unsigned end = done + (sent < 0 ? 1u : static_cast<unsigned>(sent)); done < end;
-         ++done) {
-      for (rte_mbuf* frame : burst.subspan(taken, frames[done])) {
-        ++stats.tx_frames;
-        stats.tx_bytes += frame->pkt_len;
-        FramePool::free(frame);
-      }
-      taken += frames[done];
-    }
+  Envelope& envelope = envelopes_[place];
+  const auto* const start = rte_pktmbuf_mtod(train[0], const std::byte*);
+  const std::byte* const l3 = start + kEthernetBytes;
+  uint8_t traffic_class, hop_limit;
+  uint16_t port;
+  std::memcpy(&port, start + headers_bytes() - kUdpBytes + offsetof(rte_udp_hdr, dst_port), 2);
+  port = rte_be_to_cpu_16(port);
+  if (ipv4_) {
+    const auto& ip = *reinterpret_cast<const rte_ipv4_hdr*>(l3);
+    traffic_class = ip.type_of_service;
+    hop_limit = ip.time_to_live;
+    envelope.destination = to_socket_address(IpAddress::of_ipv4(&ip.dst_addr), port, 0);
+  } else {
+    const auto& ip = *reinterpret_cast<const rte_ipv6_hdr*>(l3);
+    traffic_class = static_cast<uint8_t>(rte_be_to_cpu_32(ip.vtc_flow) >> 20);
+    hop_limit = ip.hop_limits;
+    envelope.destination =
+        to_socket_address(IpAddress::of_ipv6(ip.dst_addr), port, interface_index_);
   }
-  return taken;
+  message.msg_name = &envelope.destination.storage;
+  message.msg_namelen = envelope.destination.length;
+  message.msg_control = envelope.control.bytes;
+  if (traffic_class != 0 || hop_limit != kDefaultHopLimit) {
+    const int level = ipv4_ ? IPPROTO_IP : IPPROTO_IPV6;
+    add_control<int>(message, level, ipv4_ ? IP_TOS : IPV6_TCLASS, traffic_class);
+    add_control<int>(message, level, ipv4_ ? IP_TTL : IPV6_HOPLIMIT, hop_limit);
+  }
+  if (train.size() > 1)
+    add_control<uint16_t>(message, IPPROTO_UDP, UDP_SEGMENT,
+                          static_cast<uint16_t>(message.msg_iov[0].iov_len));
+  if (message.msg_controllen == 0) message.msg_control = nullptr;
 }
 
 }  // namespace rocemu::dpdk_io

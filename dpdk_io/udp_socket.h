@@ -20,22 +20,25 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/frame_train.h"
 #include "dpdk_io/ip_address.h"
 #include "dpdk_io/port.h"
 #include "dpdk_io/train_receiver.h"
+#include "dpdk_io/train_sender.h"
 #include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
 
-class UdpSocket {
+class UdpSocket final : private TrainSender::Composer {
  public:
   // `interface_index` is that of the interface with the address. Throws std::runtime_error with a
   // message that says what to do.
   UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned interface_index, FramePool& pool,
             const IdentificationSeal& seal);
+  ~UdpSocket();
 
   int fd() const noexcept { return fd_.get(); }
   const IpAddress& address() const noexcept { return address_; }
@@ -52,16 +55,17 @@ class UdpSocket {
   // Takes frames from the front, for which can_send() is true, and returns how many; what the
   // kernel refuses for good is dropped and counted in `stats`. May change the identification of
   // those it does not take.
-  unsigned send(std::span<rte_mbuf* const> burst, PortStats& stats) noexcept;
+  unsigned send(uint64_t now_ns, std::span<rte_mbuf* const> burst, PortStats& stats) noexcept;
 
  private:
-  static constexpr unsigned kBurst = 64;  // frames to send
   struct Control;
+  struct Envelope;
   using Headers = std::array<std::byte, kMostHeadersBytes>;
 
   unsigned headers_bytes() const noexcept;
   void write_headers(Headers& headers, const sockaddr_storage& source) const noexcept;
-  unsigned send(std::span<rte_mbuf* const> burst, bool in_trains, PortStats& stats) noexcept;
+  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept override;
+  void compose(unsigned place, std::span<rte_mbuf* const> train, msghdr& message) noexcept override;
 
   IpAddress address_;
   uint16_t udp_port_;
@@ -71,6 +75,8 @@ class UdpSocket {
   UniqueFd fd_;
   TrainReceiver receiver_;
   std::array<sockaddr_storage, TrainReceiver::kSlots> sources_{};
+  std::vector<Envelope> envelopes_;  // of what is to be sent
+  TrainSender sender_{*this};
 };
 
 }  // namespace rocemu::dpdk_io

@@ -71,7 +71,6 @@ unsigned UplinkPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
 unsigned UplinkPort::send(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   if (!running_) [[unlikely]] {
     for (rte_mbuf* frame : burst) drop(frame, DropReason::refused_by_kernel);
-    own_.tx_frames += burst.size();
     return static_cast<unsigned>(burst.size());
   }
   if (capture_ == nullptr) [[likely]]

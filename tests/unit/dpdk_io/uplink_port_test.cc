@@ -92,6 +92,7 @@ TEST_CASE_METHOD(Uplink, "while the link is down what is sent is lost, and count
   send(port, {frame(kBob, "1"), frame(kAlice, "own"), frame(kBob, "2")});
   CHECK(take_sent().empty());
   CHECK(port.stats().dropped(DropReason::refused_by_kernel) == 2);
+  CHECK(port.stats().tx_frames == 1);
   CHECK(receive(port) == Texts{"own"});
   port.set_running(true);
   wire.room = 10;
