@@ -11,36 +11,14 @@
 # ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77: skipped.
 set -euo pipefail
 
-readonly skipped=77
-self=$(readlink -f "$0")
-ROCEMU=${ROCEMU:-rocemu}
-export ROCEMU
-
-fail() {
-  echo "FAIL $*"
-  exit 1
-}
-
-skip() {
-  echo "SKIP: $*"
-  exit "$skipped"
-}
-
-if [[ ${1:-} == --user ]]; then
-  shift
-  [[ $(id -u) == 0 ]] || skip "not root: everything runs as an ordinary user already"
-  exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
-    --no-new-privs env -u XDG_RUNTIME_DIR HOME=/ "$self" "$@"
-fi
+# shellcheck source=namespaces.sh
+source "$(dirname "$0")/namespaces.sh"
+as_user_if_asked "$@"
 
 lab=test$$
 h1_words=() h2_words=()  # which pair adds
-user=()
-[[ $(id -u) == 0 ]] || user=(--user --map-root-user)
-unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
-for program in ip:iproute2 ib_write_bw:perftest ibv_rc_pingpong:ibverbs-utils mckey:rdmacm-utils; do
-  command -v "${program%%:*}" > /dev/null || skip "${program%%:*} is missing (Debian package ${program##*:})"
-done
+need_namespaces --net --mount --uts
+need ip:iproute2 ib_write_bw:perftest ibv_rc_pingpong:ibverbs-utils mckey:rdmacm-utils
 
 on() {
   local host=$1

@@ -7,31 +7,13 @@
 # ROCEMU names the rocemu command to use, MPI_PROGRAMS the folder of tests/e2e/mpi's. Exit code 77: skipped.
 set -euo pipefail
 
-self=$(readlink -f "$0")
-ROCEMU=${ROCEMU:-rocemu}
-export ROCEMU
+# shellcheck source=namespaces.sh
+source "$(dirname "$0")/namespaces.sh"
+as_user_if_asked "$@"
 
-skip() {
-  echo "SKIP: $*"
-  exit 77
-}
-
-fail() {
-  echo "FAIL $*"
-  exit 1
-}
-
-if [[ ${1:-} == --user ]]; then
-  [[ $(id -u) == 0 ]] || skip "not root: everything runs as an ordinary user already"
-  exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
-    --no-new-privs env -u XDG_RUNTIME_DIR HOME=/ "$self"
-fi
-
-command -v mpirun > /dev/null || skip "mpirun is missing (Debian package openmpi-bin)"
+need mpirun:openmpi-bin
 [[ -n ${MPI_PROGRAMS:-} ]] || skip "the MPI programs were not built (Debian package libopenmpi-dev)"
-user=()
-[[ $(id -u) == 0 ]] || user=(--user --map-root-user)
-unshare "${user[@]}" --net --mount --uts true 2> /dev/null || skip "no namespaces can be made here"
+need_namespaces --net --mount --uts
 
 lab=mpi$$
 scratch=$(mktemp -d)

@@ -9,28 +9,14 @@
 # ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77: skipped.
 set -euo pipefail
 
-readonly skipped=77 interface=eth0
-self=$(readlink -f "$0")
-ROCEMU=${ROCEMU:-rocemu}
-export ROCEMU
-
-skip() {
-  echo "SKIP: $*"
-  exit "$skipped"
-}
-
-if [[ ${1:-} == --user ]]; then
-  shift
-  [[ $(id -u) == 0 ]] || skip "not root: everything runs as an ordinary user already"
-  exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
-    --no-new-privs env -u XDG_RUNTIME_DIR HOME=/ "$self" "$@"
-fi
+readonly interface=eth0
+# shellcheck source=../namespaces.sh
+source "$(dirname "$0")/../namespaces.sh"
+as_user_if_asked "$@"
 
 if [[ ${1:-} != --inside ]]; then
-  command -v ip > /dev/null || skip "ip is missing (Debian package iproute2)"
-  user=()
-  [[ $(id -u) == 0 ]] || user=(--user --map-root-user)
-  unshare "${user[@]}" --net true 2> /dev/null || skip "no namespaces can be made here"
+  need ip:iproute2
+  need_namespaces --net
   exec unshare "${user[@]}" --net "$self" --inside "$@"
 fi
 programs=$2
