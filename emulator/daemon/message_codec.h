@@ -38,6 +38,12 @@ struct Request {
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).
   int error = 0;
+
+  // Of a request that names one object; 0 otherwise.
+  uint32_t handle() const {
+    const auto* const named = std::get_if<rocemu_handle_message>(&body);
+    return named != nullptr ? named->handle : 0;
+  }
 };
 
 // A copy of the message, which is `bytes` as it came.

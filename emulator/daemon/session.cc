@@ -63,8 +63,7 @@ void Session::dispatch_control(const Request& request) {
 }
 
 void Session::dispatch_context(const Request& request, ReceivedMessage& message) {
-  const auto* const named = std::get_if<rocemu_handle_message>(&request.body);
-  const uint32_t handle = named != nullptr ? named->handle : 0;
+  const uint32_t handle = request.handle();
   switch (request.header.op) {
     case ROCEMU_OP_QUERY_DEVICE:
       return query_device();

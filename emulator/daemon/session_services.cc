@@ -23,8 +23,7 @@ wire::Gid to_gid(const uint8_t (&bytes)[16]) {
 }  // namespace
 
 bool Session::dispatch_service(const Request& request, ReceivedMessage& message) {
-  const auto* const named = std::get_if<rocemu_handle_message>(&request.body);
-  const uint32_t handle = named != nullptr ? named->handle : 0;
+  const uint32_t handle = request.handle();
   switch (request.header.op) {
     case ROCEMU_OP_CREATE_AH:
       create_ah(std::get<rocemu_create_ah>(request.body));

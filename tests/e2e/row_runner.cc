@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace rocemu::e2e {
 namespace {
@@ -86,9 +87,8 @@ int run(const Options& options, const char* program,
         std::initializer_list<std::span<const Row>> sets) {
   Tally tally;
   try {
-    Lab lab(open_device(options.device_a, options.gid_index),
-            open_device(options.device_b.empty() ? options.device_a : options.device_b,
-                        options.gid_index));
+    auto [a, b] = open_devices(options.device_a, options.device_b, options.gid_index);
+    Lab lab(std::move(a), std::move(b));
     lab.check_standing_link();
     for (const auto rows : sets) {
       for (const Row& row : rows) {

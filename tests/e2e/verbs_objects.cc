@@ -60,6 +60,11 @@ Device open_device(const std::string& name, int gid_index) {
   return device;
 }
 
+std::pair<Device, Device> open_devices(const std::string& a, const std::string& b, int gid_index) {
+  Device first = open_device(a, gid_index);
+  return {std::move(first), open_device(b.empty() ? a : b, gid_index)};
+}
+
 Memory::Memory(size_t bytes) : bytes_(bytes) {
   const size_t whole = round_to_pages(bytes) + 2 * page_bytes();
   void* base = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace rocemu::e2e {
 
@@ -51,6 +52,9 @@ struct Device {
 
 // Opens the device of that name, or the first there is when the name is empty. Throws Failure.
 Device open_device(const std::string& name, int gid_index);
+
+// The two of a program's -d and -D: without the second name it is the first one, opened once more.
+std::pair<Device, Device> open_devices(const std::string& a, const std::string& b, int gid_index);
 
 // Anonymous pages with inaccessible ones before and after, so that a program's own slip is a fault.
 class Memory {

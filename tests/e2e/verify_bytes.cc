@@ -170,9 +170,7 @@ int run(const Options& options) {
   try {
     const std::vector<Part> chosen = parts(options);
     Random random(options.seed);
-    Device a = open_device(options.device_a, options.gid_index);
-    Device b = open_device(options.device_b.empty() ? options.device_a : options.device_b,
-                           options.gid_index);
+    auto [a, b] = open_devices(options.device_a, options.device_b, options.gid_index);
     Bench bench = make_bench(std::move(a), std::move(b), options.max_bytes, random);
     for (const Part& part : chosen) {
       try {

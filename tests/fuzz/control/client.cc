@@ -71,8 +71,7 @@ bool Client::receive(std::span<const std::byte> datagram) {
 }
 
 void Client::dispatch(const daemon::Request& request) {
-  const auto* const named = std::get_if<rocemu_handle_message>(&request.body);
-  const uint32_t handle = named != nullptr ? named->handle : 0;
+  const uint32_t handle = request.handle();
   switch (request.header.op) {
     case ROCEMU_OP_ALLOC_PD:
       return alloc_pd();

@@ -17,17 +17,6 @@ Buffer word_of(Host& host, uint64_t value, uint32_t access = kLocalWrite) {
   return word;
 }
 
-void expect_refused(Pair& pair, WcStatus status, uint8_t syndrome, QpEvent event) {
-  pair.drive();
-  CHECK(statuses(pair.a.send_cq) == std::vector{status});
-  const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
-  REQUIRE_FALSE(answers.empty());
-  CHECK(answers.back().ext.aeth.syndrome == syndrome);
-  CHECK(pair.a.state() == QpState::error);
-  CHECK(pair.b.state() == QpState::error);
-  CHECK(pair.b.had_event(event));
-}
-
 }  // namespace
 
 TEST_CASE("An ATOMIC WRITE is one packet, answered by a READ response without data") {
@@ -94,23 +83,23 @@ TEST_CASE("An ATOMIC WRITE needs the right to write, and an aligned address") {
   SECTION("of the region") {
     Pair pair;
     pair.a.post(atomic_write(word_of(pair.a, 1), pair.b.buffer(8, 0, kLocalWrite)));
-    expect_refused(pair, WcStatus::remote_access_error, wire::syndrome::kNakRemoteAccess,
-                   QpEvent::access_error);
+    expect_nak(pair, WcStatus::remote_access_error, wire::syndrome::kNakRemoteAccess,
+               QpEvent::access_error);
   }
   SECTION("of the QP") {
     options.access = kRemoteRead | kRemoteAtomic;
     Pair pair(options);
     pair.a.post(atomic_write(word_of(pair.a, 1), pair.b.buffer(8)));
-    expect_refused(pair, WcStatus::remote_invalid_request_error, wire::syndrome::kNakInvalidRequest,
-                   QpEvent::request_error);
+    expect_nak(pair, WcStatus::remote_invalid_request_error, wire::syndrome::kNakInvalidRequest,
+               QpEvent::request_error);
   }
   SECTION("aligned") {
     Pair pair;
     Buffer cell = pair.b.buffer(16);
     cell.address += 4;
     pair.a.post(atomic_write(word_of(pair.a, 1), cell));
-    expect_refused(pair, WcStatus::remote_invalid_request_error, wire::syndrome::kNakInvalidRequest,
-                   QpEvent::request_error);
+    expect_nak(pair, WcStatus::remote_invalid_request_error, wire::syndrome::kNakInvalidRequest,
+               QpEvent::request_error);
   }
 }
 

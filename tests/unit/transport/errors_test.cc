@@ -6,22 +6,6 @@
 
 namespace rocemu::transport_test {
 
-namespace {
-
-// Expect: the request fails with `status`, b sent `syndrome`, both QPs are in ERROR.
-void expect_nak(Pair& pair, WcStatus status, uint8_t syndrome, QpEvent event) {
-  pair.drive();
-  CHECK(statuses(pair.a.send_cq) == std::vector{status});
-  const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
-  REQUIRE_FALSE(answers.empty());
-  CHECK(answers.back().ext.aeth.syndrome == syndrome);
-  CHECK(pair.a.state() == QpState::error);
-  CHECK(pair.b.state() == QpState::error);
-  CHECK(pair.b.had_event(event));
-}
-
-}  // namespace
-
 TEST_CASE("A responder refuses what a key does not grant") {
   Pair pair;
   const Buffer near = pair.a.buffer(16, 1);

@@ -248,4 +248,15 @@ std::vector<uint64_t> wr_ids(const sim::SimCompletionQueue& cq) {
   return result;
 }
 
+void expect_nak(Pair& pair, WcStatus status, uint8_t syndrome, QpEvent event) {
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{status});
+  const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
+  REQUIRE_FALSE(answers.empty());
+  CHECK(answers.back().ext.aeth.syndrome == syndrome);
+  CHECK(pair.a.state() == QpState::error);
+  CHECK(pair.b.state() == QpState::error);
+  CHECK(pair.b.had_event(event));
+}
+
 }  // namespace rocemu::transport_test

@@ -173,4 +173,8 @@ SendRequest unsignaled(SendRequest request);
 std::vector<WcStatus> statuses(const sim::SimCompletionQueue& cq);
 std::vector<uint64_t> wr_ids(const sim::SimCompletionQueue& cq);
 
+// Drives. The request of `a` must fail with `status`, since `b` sent `syndrome`; both QPs are in
+// ERROR then, and `b` has had the event.
+void expect_nak(Pair& pair, WcStatus status, uint8_t syndrome, QpEvent event);
+
 }  // namespace rocemu::transport_test
