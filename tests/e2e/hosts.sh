@@ -209,7 +209,7 @@ pair_of_gids() {
 }
 
 hosts() {
-  local link=$1 mtu=$2 gid path_mtu=4096
+  local link=$1 mtu=$2 gid tries path_mtu=4096
   ((mtu >= 4192)) || path_mtu=1024
   "$ROCEMU" lab up --name "$lab" --hosts 2 --link "$link" --mtu "$mtu"
   trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
@@ -233,8 +233,15 @@ hosts() {
     check_follows
     pair h1 ib_send_bw -F -n 100
   fi
+  "$ROCEMU" lab exec --name "$lab" h2 -- sh -c "trap '' TERM; while :; do sleep 1; done" &
+  local stubborn=$!
+  for ((tries = 0; tries < 100; ++tries)); do
+    ! grep -q '^SigIgn:.*4...$' "/proc/$stubborn/status" || break
+    sleep 0.1
+  done
   "$ROCEMU" lab down --name "$lab"
   trap - EXIT
+  ! kill -0 "$stubborn" 2> /dev/null || fail "lab down left a program"
   [[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
 }
 
