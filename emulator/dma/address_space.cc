@@ -46,11 +46,10 @@ AddressSpace::AddressSpace(Method method, pid_t pid, std::unique_ptr<MemFd> mem_
 std::unique_ptr<AddressSpace> AddressSpace::probe(pid_t pid, int mem_fd, uint64_t address,
                                                   uint64_t value, std::optional<Method> force) {
   auto descriptor = std::make_unique<MemFd>(mem_fd);
-  if (pid <= 0) return nullptr;
   if (!descriptor->is_process_memory() || force == Method::process_vm) descriptor.reset();
 
   Method first = Method::process_vm;
-  if (force == Method::mem_fd) {
+  if (force == Method::mem_fd || pid <= 0) {
     if (!descriptor) return nullptr;
     first = Method::mem_fd;
   } else if (force == Method::local || force == Method::none) {

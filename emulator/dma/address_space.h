@@ -48,7 +48,8 @@ class AddressSpace {
   // Finds the first way that reads `value` back at `address` in process `pid`: process_vm, then the
   // descriptor. `force` restricts the search to one. nullptr when no way works.
   // Takes over `mem_fd` in every case (-1: none given). `pid` must be vouched for by the kernel
-  // (SO_PEERCRED), never by the program.
+  // (SO_PEERCRED), never by the program. It is 0 for a program whose PID namespace is not visible
+  // here, as in another container; then only the descriptor is left.
   static std::unique_ptr<AddressSpace> probe(pid_t pid, int mem_fd, uint64_t address,
                                              uint64_t value, std::optional<Method> force = {});
 

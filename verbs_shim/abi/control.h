@@ -88,6 +88,11 @@ struct rocemu_header {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_header, 24);
 
+/* Of the pipes whose write ends are handed to the daemon. It opens them anew, for file status flags
+ * of its own, and may be another user than the program, which is root then. Nobody else gets at
+ * them: /proc/PID/fd wants the rights of a debugger. */
+#define ROCEMU_EVENT_PIPE_MODE 0602
+
 /* ---- HELLO ----
  * Request descriptors, in this order: [0] the write end of the program's async event pipe
  * (O_NONBLOCK set by the program on that end), [1] the program's own /proc/self/mem opened O_RDWR,

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "verbs_shim/abi/control.h"
 #include "verbs_shim/preload/fd_table.h"
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm_answers.h"
@@ -89,6 +91,7 @@ CmChannel* find_channel(int fd) {
 int open_rdma_cm(int flags, dev_t cdev) {
   int ends[2];
   if (pipe2(ends, flags & (O_CLOEXEC | O_NONBLOCK)) != 0) return -1;
+  fchmod(ends[1], ROCEMU_EVENT_PIPE_MODE);
   CmChannel* channel;
   int error = ENOMEM;
   {

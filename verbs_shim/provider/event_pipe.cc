@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "verbs_shim/abi/control.h"
 
 namespace rocemu::provider {
 namespace {
@@ -42,6 +45,7 @@ int EventPipe::open(int& write_end) {
   if (pipe2(ends, O_CLOEXEC) != 0) return errno;
   read_end_ = ends[0];
   write_end = ends[1];
+  fchmod(write_end, ROCEMU_EVENT_PIPE_MODE);
   fcntl(write_end, F_SETFL, O_NONBLOCK);
   const int reopened = open_write_end();
   if (reopened >= 0) {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <optional>
 
 #include "emulator/dma/address_space.h"
 #include "tests/unit/dma/child_program.h"
@@ -48,8 +49,18 @@ TEST_CASE("probe finds nothing when the value is another, or nothing is there") 
   CHECK_FALSE(probe_at(child.base() + test::kPageBytes, 0));
   CHECK_FALSE(probe_at(UINT64_MAX - 3, 0));
   CHECK_FALSE(probe_at(UINT64_MAX - 7, 0));
-  CHECK_FALSE(AddressSpace::probe(0, child.mem_fd(), child.base(), ChildProgram::kProbeValue));
-  CHECK_FALSE(AddressSpace::probe(-1, child.mem_fd(), child.base(), ChildProgram::kProbeValue));
+}
+
+TEST_CASE("probe uses the descriptor when the process has no id here") {
+  ChildProgram child(1);
+  const auto by = [&](int mem_fd, std::optional<Method> force = {}) {
+    return AddressSpace::probe(0, mem_fd, child.base(), ChildProgram::kProbeValue, force);
+  };
+  const auto space = by(child.mem_fd());
+  REQUIRE(space);
+  CHECK(space->method() == Method::mem_fd);
+  CHECK_FALSE(by(-1));
+  CHECK_FALSE(by(child.mem_fd(), Method::process_vm));
 }
 
 TEST_CASE("probe uses the descriptor when the process id is a stranger's") {

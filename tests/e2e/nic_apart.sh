@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Programs whose NIC is not quite where they are: another user's, for root; one in another PID namespace, as from one
+# container to another, where neither knows the other by a process id.
+#
+#   nic_apart.sh     by root; ROCEMU names the rocemu command to use. Exit code 77: skipped.
+set -euo pipefail
+
+# shellcheck source=namespaces.sh
+source "$(dirname "$0")/namespaces.sh"
+[[ $(id -u) == 0 ]] || skip "not root: there is no other user's NIC to use"
+need ibv_rc_pingpong:ibverbs-utils ib_write_bw:perftest rping:rdmacm-utils
+need_namespaces --pid --mount --net
+user=(setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all)
+
+here=$(dirname "$self")
+state=$(mktemp -d)
+holder=
+trap '[[ -z $holder ]] || kill "$holder" || true; rm -rf "$state"' EXIT
+chown 65534:65534 "$state"
+chmod 711 "$state"
+
+# Waits for the NIC of the function's holder.
+wait_for_nic() {
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    "$ROCEMU" status --socket "$nic" > /dev/null 2>&1 && return
+    sleep 0.1
+  done
+  fail "the NIC is not up: $(cat "$state/log")"
+}
+nic=$state/rocemu/apart/nic.sock
+
+# programs COMMAND...: what runs over the NIC, each started by that command
+programs() {
+  local pair=("$here/pair.py" --server rocemu0 --client rocemu1 --forbid 'invalid data' --)
+  "$@" "$ROCEMU" exec --socket "$nic" -- "${pair[@]}" ibv_rc_pingpong -g 1 -c -n 200
+  "$@" "$ROCEMU" exec --socket "$nic" -- "${pair[@]}" ibv_rc_pingpong -g 1 -c -e -n 200
+  "$@" "$ROCEMU" exec --socket "$nic" -- "${pair[@]}" ib_write_bw -F -n 500
+  # shellcheck disable=SC2016 # expanded inside
+  "$@" "$ROCEMU" exec --socket "$nic" -- bash -euc '
+    rping -s -a 10.77.0.1 -C 10 -V & server=$!
+    for ((tries = 0; tries < 50; ++tries)); do
+      rping -c -a 10.77.0.1 -C 10 -V > /dev/null 2>&1 && break
+      sleep 0.1
+    done
+    wait "$server"'
+}
+
+# The NIC of an ordinary user, as the first process of its PID namespace wants it.
+# shellcheck disable=SC2016 # expanded inside
+unshare --pid --fork --kill-child --mount-proc "${user[@]}" env XDG_RUNTIME_DIR="$state" HOME=/ sh -c \
+  '"$ROCEMU" up --name apart --devices 2; exec sleep infinity' > "$state/log" 2>&1 &
+holder=$!
+wait_for_nic
+
+echo "== as root, of an ordinary user's NIC"
+programs timeout 60
+echo "== as the same user, in another PID namespace"
+programs timeout 60 unshare --pid --fork --kill-child --mount-proc "${user[@]}" env -u XDG_RUNTIME_DIR HOME=/
