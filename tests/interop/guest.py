@@ -13,6 +13,7 @@ import time
 
 QEMU = "qemu-system-x86_64"
 BOOT_SECONDS = 180
+STOP_SECONDS = 60
 AGENT_PORT = 7000
 END = re.compile(rb"\x1erc=(\d+)\n")
 
@@ -67,7 +68,10 @@ class Command:
 
     def stop(self):
         """Ends its process group, if it still runs."""
+        deadline = time.monotonic() + STOP_SECONDS
         while self.code() is None and b"\n" not in self._received:
+            if time.monotonic() > deadline:
+                raise GuestFailed(f"the guest has not started '{self.command}' within {STOP_SECONDS} s")
             self._receive(1)
         if self._code is None:
             group = self._received.split(b"\n", 1)[0].decode()

@@ -157,8 +157,8 @@ class Lab:
             time.sleep(0.2)
 
     def command(self, row, text, side, server):
-        return text.format(device=side.device, gid=self.gids[side.name, row.ip], own=side.addresses[row.ip], peer=server.addresses[row.ip],
-                           host=server.addresses[4])
+        return text.format(device=side.device, gid=self.gids[side.name, row.ip], own=side.addresses[row.ip],
+                           peer=server.addresses[row.ip], host=server.addresses[4])
 
     def pair(self, row, server_name):
         """Runs a row once. Raises Difference, with what both ends printed."""
@@ -201,8 +201,9 @@ class Lab:
             return side.start(" ".join([words.format(program=program, name=name, device=side.device,
                                                      gid=self.gids[side.name, 4], port=SCENARIO_PORT), *host]))
 
-        ends = [start(responder_side), start(requester_side, responder_side.addresses[4])]
+        ends = [start(responder_side)]
         try:
+            ends.append(start(requester_side, responder_side.addresses[4]))
             for end in ends:
                 if end.wait(SCENARIO_SECONDS) != 0:
                     raise Difference("\n".join(f"{each.command} (exit code {each.code()}): {each.output()}"
@@ -215,7 +216,8 @@ class Lab:
 
 
 def grown(before, after, names):
-    return {name: after[name] - before[name] for name in names if after.get(name, 0) != before.get(name, 0)}
+    """A counter that is not there is an error: it could not be held against anything."""
+    return {name: after[name] - before[name] for name in names if after[name] != before[name]}
 
 
 class Report:
