@@ -1,28 +1,15 @@
-// An IP address of either version, and the way to text and to the kernel's socket addresses.
+// The way from IP addresses to text and to the kernel's socket addresses.
 #pragma once
 
 #include <netinet/in.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "dpdk_io/ip_host/ip_address.h"
+
 namespace rocemu::dpdk_io {
-
-// IPv6, or IPv4 as ::ffff:a.b.c.d.
-struct IpAddress {
-  std::array<uint8_t, 16> bytes{};
-  auto operator<=>(const IpAddress&) const = default;
-
-  bool is_ipv4() const noexcept;
-  bool is_link_local_ipv6() const noexcept { return bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80; }
-  bool is_loopback_ipv4() const noexcept { return is_ipv4() && bytes[12] == 127; }
-  const uint8_t* ipv4_bytes() const noexcept { return &bytes[12]; }
-
-  static IpAddress of_ipv4(const void* four_bytes) noexcept;
-  static IpAddress of_ipv6(const void* sixteen_bytes) noexcept;
-};
 
 // As people write them: 10.0.0.1, fd00::1. Empty when `text` is no address.
 std::optional<IpAddress> parse_ip_address(const std::string& text);

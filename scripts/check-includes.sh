@@ -7,6 +7,7 @@
 #   layers    a folder includes only the folders that the table below gives it
 #   pure      emulator/ outside daemon/ and cli/, and impairment/, know no DPDK, socket, thread or clock
 #   abi       verbs_shim/abi includes nothing but the C library
+#             and dpdk_io/ip_host neither
 #   no-rdma   dpdk_io knows Ethernet, so no RDMA header
 #   no-dpdk   DPDK headers belong to dpdk_io and emulator/daemon
 #   rooted    quoted includes are written from the project's root
@@ -24,9 +25,10 @@ BEGIN {
   allowed["emulator/device"] = "emulator/wire emulator/transport emulator/cm emulator/dma emulator/device"
   allowed["emulator/sim"] = "emulator/wire emulator/transport emulator/cm emulator/device emulator/sim impairment"
   allowed["emulator/daemon"] = "emulator/wire emulator/transport emulator/cm emulator/dma " \
-                               "emulator/device emulator/daemon dpdk_io impairment verbs_shim/abi"
+                               "emulator/device emulator/daemon dpdk_io dpdk_io/ip_host impairment verbs_shim/abi"
   allowed["emulator/cli"] = "emulator/cli impairment verbs_shim/abi"
-  allowed["dpdk_io"] = "dpdk_io impairment"
+  allowed["dpdk_io"] = "dpdk_io dpdk_io/ip_host impairment"
+  allowed["dpdk_io/ip_host"] = "dpdk_io/ip_host"
   allowed["impairment"] = "impairment"
   allowed["verbs_shim/abi"] = "verbs_shim/abi"
   allowed["verbs_shim/provider"] = "verbs_shim/abi verbs_shim/provider"
@@ -45,6 +47,7 @@ function part_of(path, pieces, count) {
   if (pieces[1] == "emulator" || pieces[1] == "verbs_shim") {
     return count > 2 ? pieces[1] "/" pieces[2] : pieces[1]
   }
+  if (path ~ /^dpdk_io\/ip_host\//) return "dpdk_io/ip_host"
   return pieces[1]
 }
 
@@ -71,10 +74,10 @@ function check_angled(part, name) {
   if (name ~ dpdk && part != "dpdk_io" && part != "emulator/daemon") {
     complain("no-dpdk", part " may not include <" name ">")
   }
-  if (name ~ impure && part ~ /^(emulator\/|impairment)/ && part != "emulator/daemon" && part != "emulator/cli") {
+  if (name ~ impure && part ~ /^(emulator\/|impairment|dpdk_io\/ip_host)/ && part != "emulator/daemon" && part != "emulator/cli") {
     complain("pure", part " may not include <" name ">")
   }
-  if (name ~ rdma && part == "dpdk_io") complain("no-rdma", part " may not include <" name ">")
+  if (name ~ rdma && part ~ /^dpdk_io/) complain("no-rdma", part " may not include <" name ">")
   if (name ~ /\// && name != "sys/types.h" && part == "verbs_shim/abi") complain("abi", part " may not include <" name ">")
 }
 

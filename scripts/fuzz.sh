@@ -3,7 +3,7 @@
 #
 #   scripts/fuzz.sh TARGET MINUTES [--jobs N] [--coverage]
 #
-# TARGET: frame, trains, transport, services, control, cm or rings. Starts from tests/fuzz/corpus/TARGET and from what
+# TARGET: frame, trains, transport, services, control, cm, rings or ip_host. Starts from tests/fuzz/corpus/TARGET and from what
 # earlier runs found (build/fuzz/corpus/TARGET). With --coverage it prints at the end which lines
 # of the code under test all these inputs reach; 0 MINUTES then only does that.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|trains|transport|services|control|cm|rings MINUTES [--jobs N] [--coverage]" >&2
+  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|trains|transport|services|control|cm|rings|ip_host MINUTES [--jobs N] [--coverage]" >&2
   exit 2
 }
 
@@ -49,6 +49,7 @@ case $target in
     code=(emulator/daemon/shared_work_queues.cc emulator/daemon/shared_completion_ring.cc
           emulator/daemon/doorbells.cc emulator/daemon/doorbells.h)
     ;;
+  ip_host) max_len=1024 code=(dpdk_io/ip_host) ;;
   *) usage "there is no target '$target'" ;;
 esac
 

@@ -1,0 +1,54 @@
+// The addresses that a host has on its link, and what they say of others: who is on the link, where
+// frames for the rest of the world go, and which groups belong to which address.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dpdk_io/ip_host/ip_address.h"
+#include "dpdk_io/ip_host/mac_address.h"
+
+namespace rocemu::dpdk_io {
+
+// An address and the network it is in.
+struct LinkAddress {
+  IpAddress address;
+  uint8_t prefix_bits = 0;  // of its own family: 32 at most for IPv4, 128 for IPv6
+
+  bool operator==(const LinkAddress&) const = default;
+};
+
+struct IpSettings {
+  std::vector<LinkAddress> addresses;
+  std::vector<IpAddress> gateways;  // one of each family at most
+
+  bool operator==(const IpSettings&) const = default;
+};
+
+bool is_multicast(const IpAddress& address) noexcept;
+bool is_unspecified(const IpAddress& address) noexcept;
+bool same_family(const IpAddress& a, const IpAddress& b) noexcept;
+
+// A station's: no group, no broadcast, not unspecified, no loopback.
+bool is_unicast(const IpAddress& address) noexcept;
+
+// Both in the network that `prefix` describes. An IPv4 network's own two addresses, the first and
+// the last, are nobody's; /31 and /32 have none such (RFC 3021).
+bool is_on_link(const LinkAddress& prefix, const IpAddress& address) noexcept;
+
+// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
+IpAddress link_local_address(const MacAddress& mac) noexcept;
+// ff02::1:ff00:0/104 with the last three bytes of the address (RFC 4291, 2.7.1).
+IpAddress solicited_node_group(const IpAddress& address) noexcept;
+// Where frames to a group go (RFC 1112, 6.4 and RFC 2464, 7).
+MacAddress group_mac(const IpAddress& group) noexcept;
+
+// Who on the link frames for `destination` go to: itself, or a gateway. Empty: no way. IPv6
+// link-local addresses are always on the link.
+std::optional<IpAddress> next_hop(const IpSettings& settings, const IpAddress& destination);
+
+// The address to speak to `neighbour` from: the one in its network, else the first of its family.
+std::optional<IpAddress> source_towards(const IpSettings& settings, const IpAddress& neighbour);
+
+}  // namespace rocemu::dpdk_io
