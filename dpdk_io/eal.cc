@@ -2,7 +2,6 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_log.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -12,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
+#include "dpdk_io/driver_log.h"
 #include "dpdk_io/sysfs_stand_in.h"
 
 namespace rocemu::dpdk_io {
@@ -91,7 +90,11 @@ std::vector<std::string> arguments_for(const EalOptions& options, const cpu_set_
     arguments.insert(arguments.end(), {"--no-huge", "--no-shconf"});
   }
   arguments.emplace_back("--no-telemetry");
-  if (!options.pci) arguments.emplace_back("--no-pci");
+  if (options.pci_devices.empty()) arguments.emplace_back("--no-pci");
+  // Without hugepages nobody knows physical addresses: the IOMMU has to translate.
+  if (!options.pci_devices.empty() && !options.hugepages) arguments.emplace_back("--iova-mode=va");
+  for (const std::string& device : options.pci_devices)
+    arguments.insert(arguments.end(), {"-a", device});
   arguments.insert(arguments.end(), {"-m", std::to_string(options.memory_mb)});
   if (!names_cores(options)) arguments.push_back(floating_lcore(cpus));
   if (!sets_log_level(options)) arguments.emplace_back("--log-level=error");
@@ -115,48 +118,13 @@ std::string advice(const EalOptions& options, int error) {
   return "add the DPDK option --log-level=debug to see each step";
 }
 
+std::string complaints_in(DriverLog& log) {
+  return log.summary({kNoRuntimeDirectory, "assuming core 0", "cannot open sysfs value"});
+}
+
 std::atomic<bool> started{false};
 
 }  // namespace
-
-// Collects what DPDK logs during its start, less what is known to be harmless. DPDK may go on using
-// the stream it was given, so it lives as long as DPDK runs.
-class Eal::Log {
- public:
-  Log() : stream_(open_memstream(&text_, &length_bytes_)) {
-    if (stream_ == nullptr) throw std::runtime_error("out of memory for the log of DPDK");
-    rte_openlog_stream(stream_);
-  }
-  ~Log() {
-    show_on_stderr();
-    std::fclose(stream_);
-    std::free(text_);
-  }
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-
-  void show_on_stderr() { rte_openlog_stream(stderr); }
-
-  // The lines that tell something, joined by "; ".
-  std::string summary() {
-    std::fflush(stream_);
-    std::istringstream lines(std::string(text_, length_bytes_));
-    std::string joined;
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find(kNoRuntimeDirectory) != std::string::npos) continue;
-      if (line.find("assuming core 0") != std::string::npos) continue;
-      if (line.find("cannot open sysfs value") != std::string::npos) continue;
-      if (!joined.empty()) joined += "; ";
-      joined += line;
-    }
-    return joined;
-  }
-
- private:
-  char* text_ = nullptr;
-  size_t length_bytes_ = 0;
-  FILE* stream_;
-};
 
 Eal::Eal(const EalOptions& options) {
   if (started.exchange(true)) {
@@ -167,7 +135,7 @@ Eal::Eal(const EalOptions& options) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
 
-  if (!sets_log_level(options)) log_ = std::make_unique<Log>();
+  if (!sets_log_level(options)) log_ = std::make_unique<DriverLog>();
   int result = 0;
   {
     const ScopedEnvironment runtime_directory("RUNTIME_DIRECTORY", kNoRuntimeDirectory);
@@ -179,12 +147,12 @@ Eal::Eal(const EalOptions& options) {
   if (result < 0) {
     std::string message = "DPDK did not start";
     if (error != 0) message += std::string(" (") + std::strerror(error) + ")";
-    if (log_) message += ": " + log_->summary();
+    if (log_) message += ": " + complaints_in(*log_);
     throw std::runtime_error(message + "; what to do: " + advice(options, error));
   }
   if (log_) {
     log_->show_on_stderr();
-    const std::string complaints = log_->summary();
+    const std::string complaints = complaints_in(*log_);
     if (!complaints.empty()) std::fprintf(stderr, "%s\n", complaints.c_str());
   }
 }

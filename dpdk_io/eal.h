@@ -1,6 +1,6 @@
 // Brings DPDK's environment abstraction layer (EAL) up and down, once per process, with settings
-// that suit an ordinary user: no hugepages, no devices on the PCI bus, no files shared with other
-// DPDK processes, threads that float over the CPUs the caller may use.
+// that suit an ordinary user: no hugepages, no devices that are not asked for, no files shared with
+// other DPDK processes, threads that float over the CPUs the caller may use.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,16 @@
 
 namespace rocemu::dpdk_io {
 
+class DriverLog;
+
 struct EalOptions {
   unsigned memory_mb = 192;  // address space; pages count once they are touched
   std::vector<std::string>
       extra{};  // appended as they are, e.g. "--vdev=net_af_packet0,iface=eth0"
   bool hugepages = false;
-  bool pci = false;
+  // Addresses, each with ",key=value" for its driver's arguments; nothing else on the PCI bus is
+  // looked at.
+  std::vector<std::string> pci_devices{};
 };
 
 // Construct before the process has other threads: for the length of the constructor an environment
@@ -34,8 +38,7 @@ class Eal {
   Eal& operator=(const Eal&) = delete;
 
  private:
-  class Log;
-  std::unique_ptr<Log> log_;
+  std::unique_ptr<DriverLog> log_;
 };
 
 }  // namespace rocemu::dpdk_io

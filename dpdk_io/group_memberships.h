@@ -9,21 +9,18 @@
 #include <span>
 
 #include "dpdk_io/ip_address.h"
+#include "dpdk_io/multicast_groups.h"
 #include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
 
-class GroupMemberships {
+class GroupMemberships final : public MulticastGroups {
  public:
-  static constexpr size_t kMostGroups = 512;
-
   explicit GroupMemberships(unsigned interface_index) : interface_index_(interface_index) {}
 
-  // 0, also for a group it is in already, or an errno value: ENOBUFS beyond kMostGroups.
-  int join(const IpAddress& group) noexcept;
-  // Leaves every group that is not among these.
-  void keep(std::span<const IpAddress> groups) noexcept;
-  size_t count() const noexcept { return sockets_.size(); }
+  int join(const IpAddress& group) noexcept override;
+  void keep(std::span<const IpAddress> groups) noexcept override;
+  size_t count() const noexcept override { return sockets_.size(); }
 
  private:
   unsigned interface_index_;

@@ -57,8 +57,9 @@ class Port {
   // True while receive() would hand out a frame of the past: an engine must not go to sleep then.
   virtual bool has_work() const noexcept = 0;
 
-  // When a frame arrives that is under way now, so that receive() has to be called: an engine must
-  // not sleep longer. kNever when none is. It may turn out to be another port's.
+  // When receive() has to be called at the latest, so that an engine must not sleep longer: a frame
+  // that is under way arrives then, perhaps at another port, or the port has to look for itself, or
+  // has something of its own to do. kNever: not before poll_fd() says so.
   virtual uint64_t next_arrival_ns() const noexcept = 0;
 
   virtual const PortStats& stats() const noexcept = 0;

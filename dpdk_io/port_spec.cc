@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "dpdk_io/ethdev/device_arguments.h"
+#include "dpdk_io/ethdev/pci_device.h"
+#include "dpdk_io/network_spec.h"
+
 namespace rocemu::dpdk_io {
 namespace {
 
@@ -19,19 +23,18 @@ ParsedPort wrong(std::string error) { return {std::nullopt, std::move(error)}; }
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 ParsedPort parse_addresses(std::string_view device, std::string_view list) {
-  PortSpec spec{PortKind::udp, {}, {}};
-  while (true) {
-    const std::string_view text = list.substr(0, list.find('+'));
+  PortSpec spec{.kind = PortKind::udp};
+  std::string error = for_each_part(list, '+', [&](std::string_view text) -> std::string {
     const auto address = parse_ip_address(std::string(text));
     if (!address)
-      return wrong(quoted(text) + " is no IP address; write udp:ADDRESS with an address of this " +
-                   "machine, like udp:10.0.0.1 or udp:10.0.0.1+fd00::1");
+      return quoted(text) + " is no IP address; write udp:ADDRESS with an address of this " +
+             "machine, like udp:10.0.0.1 or udp:10.0.0.1+fd00::1";
     if (std::ranges::find(spec.addresses, *address) != spec.addresses.end())
-      return wrong(quoted(text) + " stands there twice");
+      return quoted(text) + " stands there twice";
     spec.addresses.push_back(*address);
-    if (text.size() == list.size()) break;
-    list.remove_prefix(text.size() + 1);
-  }
+    return {};
+  });
+  if (!error.empty()) return wrong(std::move(error));
   if (spec.addresses.size() > kMaxAddresses)
     return wrong("a udp port has at most " + std::to_string(kMaxAddresses) + " addresses");
   return {PortAssignment{std::string(device), std::move(spec)}, {}};
@@ -43,6 +46,25 @@ bool is_interface_name(std::string_view name) {
              name, [](unsigned char c) { return c <= ' ' || c == '/' || c == ',' || c == 0x7f; });
 }
 
+ParsedPort parse_device(std::string_view device, PortKind kind, std::string_view text) {
+  PortSpec spec{.kind = kind};
+  const size_t at = text.rfind('@');
+  spec.name = text.substr(0, at);
+  if (kind == PortKind::pci) {
+    const std::string bdf = whole_pci_address(device_name(spec.name));
+    if (bdf.empty())
+      return wrong(quoted(device_name(spec.name)) +
+                   " is no PCI address; write it like lspci -D does: pci:0000:03:00.0");
+    spec.name.replace(0, device_name(spec.name).size(), bdf);
+  }
+  if (device_name(spec.name).empty())
+    return wrong("vdev: without a device; write it as DPDK does, like vdev:net_tap0,iface=tap0");
+  if (at != std::string_view::npos)
+    if (std::string error = parse_network(text.substr(at + 1), spec); !error.empty())
+      return wrong(std::move(error));
+  return {PortAssignment{std::string(device), std::move(spec)}, {}};
+}
+
 }  // namespace
 
 ParsedPort parse_port(std::string_view text) {
@@ -52,12 +74,13 @@ ParsedPort parse_port(std::string_view text) {
   const std::string device(text.substr(0, equals));
   std::string_view spec = text.substr(equals + 1);
   const auto found = [&](PortKind kind, std::string_view name) {
-    return ParsedPort{PortAssignment{device, {kind, std::string(name), {}}}, {}};
+    return ParsedPort{PortAssignment{device, {.kind = kind, .name = std::string(name)}}, {}};
   };
   if (spec == kSwitch) return found(PortKind::fabric, {});
   if (spec.starts_with(kUdp)) return parse_addresses(device, spec.substr(kUdp.size()));
-  if (spec.starts_with(kVdev)) return found(PortKind::vdev, spec.substr(kVdev.size()));
-  if (spec.starts_with(kPci)) return found(PortKind::pci, spec.substr(kPci.size()));
+  if (spec.starts_with(kVdev))
+    return parse_device(device, PortKind::vdev, spec.substr(kVdev.size()));
+  if (spec.starts_with(kPci)) return parse_device(device, PortKind::pci, spec.substr(kPci.size()));
   if (spec.starts_with(kInterface)) spec.remove_prefix(kInterface.size());
   if (!is_interface_name(spec))
     return wrong(quoted(spec) +
@@ -73,18 +96,14 @@ std::string to_text(const PortSpec& spec) {
     case PortKind::interface:
       return spec.name;
     case PortKind::vdev:
-      return std::string(kVdev) + spec.name;
+      return std::string(kVdev) + spec.name + network_text(spec);
     case PortKind::pci:
-      return std::string(kPci) + spec.name;
+      return std::string(kPci) + spec.name + network_text(spec);
     case PortKind::udp:
       break;
   }
-  std::string text(kUdp);
-  for (const IpAddress& address : spec.addresses) {
-    if (text.size() != kUdp.size()) text += '+';
-    text += to_text(address);
-  }
-  return text;
+  return std::string(kUdp) +
+         joined(spec.addresses, [](const IpAddress& address) { return to_text(address); });
 }
 
 }  // namespace rocemu::dpdk_io

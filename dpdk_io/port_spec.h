@@ -3,8 +3,14 @@
 //   switch           the in-process switch
 //   IFNAME           a kernel network interface, by a packet socket
 //   udp:ADDRESS[+ADDRESS...]   UDP sockets of the kernel, bound to these addresses of the machine
-//   vdev:SPEC        a virtual DPDK device
-//   pci:BDF          a PCI device by DPDK
+//   vdev:SPEC[@NETWORK]   a virtual device of DPDK, as its --vdev option has it
+//   pci:BDF[,ARGUMENT=VALUE...][@NETWORK]   a NIC on the PCI bus by DPDK
+//
+// NETWORK is what nobody tells such devices, separated by commas:
+//   ADDRESS[/PREFIX][+ADDRESS[/PREFIX]...]   the port's addresses; a prefix is 24 or 64 if not
+//   given gateway=ADDRESS[+ADDRESS]                for destinations in no network of those vlan=ID
+//   the tag of all frames mtu=BYTES                                what the link carries
+// The last @ is what counts, so a SPEC with one in it needs a NETWORK.
 //
 // An interface named like a keyword is written if:IFNAME.
 #pragma once
@@ -15,6 +21,7 @@
 #include <vector>
 
 #include "dpdk_io/ip_address.h"
+#include "dpdk_io/ip_host/ip_settings.h"
 
 namespace rocemu::dpdk_io {
 
@@ -22,8 +29,12 @@ enum class PortKind { fabric, interface, udp, vdev, pci };
 
 struct PortSpec {
   PortKind kind = PortKind::fabric;
-  std::string name;                  // interface, vdev arguments or PCI address
-  std::vector<IpAddress> addresses;  // udp
+  std::string name{};  // interface, or the device with its arguments as DPDK has them
+  std::vector<IpAddress> addresses{};  // udp
+  // These of vdev and pci. Without addresses the port has those that its device has on a switch.
+  IpSettings ip{};
+  uint16_t vlan_id = 0;    // 0: no tag
+  unsigned mtu_bytes = 0;  // 0: the largest that the device takes
 
   bool operator==(const PortSpec&) const = default;
 };

@@ -3,6 +3,7 @@
 // link can have impairments in each direction; there may be a capture.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -42,7 +43,9 @@ class UplinkPort final : public LinkedPort {
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   int poll_fd() const noexcept override { return wire_->poll_fd(); }
   bool has_work() const noexcept override { return !arrived_.empty() || wire_->has_work(); }
-  uint64_t next_arrival_ns() const noexcept override { return in_flight_.next_arrival_ns(); }
+  uint64_t next_arrival_ns() const noexcept override {
+    return std::min(in_flight_.next_arrival_ns(), wire_->next_arrival_ns());
+  }
   const PortStats& stats() const noexcept override;
 
  private:

@@ -181,10 +181,11 @@ class Parser {
                     "Number of devices, rocemu0 and on (2, or as many as --port names)")
         ->option_text("N")
         ->check(CLI::PositiveNumber);
-    sub->add_option("--port", options_.nic.ports,
-                    "What a device's port is linked to: DEVICE=switch (inside the NIC), =IFNAME (a "
-                    "network interface), =udp:ADDRESS (docs/ports.md); several times for several "
-                    "devices")
+    sub->add_option(
+           "--port", options_.nic.ports,
+           "What a device's port is linked to: DEVICE=switch (inside the NIC), =IFNAME (a "
+           "network interface), =udp:ADDRESS, or a device of DPDK: =vdev:SPEC[@ADDRESS/PREFIX], "
+           "=pci:BDF[@ADDRESS/PREFIX] (docs/ports.md); several times for several devices")
         ->option_text("DEVICE=PORT")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -9,8 +9,10 @@
 #include <csignal>
 #include <cstdint>
 
-#include "dpdk_io/interface_port.h"
+#include "dpdk_io/ethdev/device_arguments.h"
+#include "dpdk_io/ethdev/pci_device.h"
 #include "emulator/daemon/address_text.h"
+#include "emulator/daemon/kernel_attachment.h"
 #include "emulator/daemon/links.h"
 #include "emulator/daemon/port_description.h"
 #include "emulator/transport/environment.h"
@@ -49,10 +51,30 @@ std::vector<device::HcaConfig> configure(const Options& options) {
   return devices;
 }
 
+bool is_on_the_kernel(const dpdk_io::PortSpec& spec) {
+  return spec.kind == dpdk_io::PortKind::interface || spec.kind == dpdk_io::PortKind::udp;
+}
+
+// Looks at the PCI bus for the NICs that are asked for and for no other. DPDK says little of what
+// is in the way, so that is found out before it starts.
+dpdk_io::EalOptions eal_options(const Options& options) {
+  dpdk_io::EalOptions eal;
+  for (const dpdk_io::PortAssignment& port : options.ports) {
+    if (port.spec.kind == dpdk_io::PortKind::vdev || port.spec.kind == dpdk_io::PortKind::pci)
+      eal.memory_mb += dpdk_io::EthernetDevice::kMemoryMb;
+    if (port.spec.kind != dpdk_io::PortKind::pci) continue;
+    const std::string address(dpdk_io::device_name(port.spec.name));
+    if (const std::string why = dpdk_io::why_not_usable(address); !why.empty())
+      throw std::runtime_error("port pci:" + address + ": " + why);
+    eal.pci_devices.push_back(port.spec.name);
+  }
+  return eal;
+}
+
 }  // namespace
 
 Daemon::Daemon(const Options& options)
-    : eal_(dpdk_io::EalOptions{}),
+    : eal_(eal_options(options)),
       pool_("frames", kFrames, transport::kMaxFrameBytes),
       switch_(pool_),
       attachments_(options.devices),
@@ -89,6 +111,8 @@ Daemon::Daemon(const Options& options)
   });
   if (network_ != nullptr)
     network_watch_ = std::make_unique<NetworkWatch>(io_, *network_, [this] { follow_network(); });
+  if (!ethdevs_.empty())
+    link_watch_ = std::make_unique<LinkWatch>(io_, ethdevs_, [this] { follow_network(); });
   engine_.start();
   listener_->start();
   if (network_ != nullptr) follow_network();
@@ -102,8 +126,7 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   if (assignment.spec.kind == dpdk_io::PortKind::fabric) return;
   device::HcaConfig& device = *std::ranges::find(nic_.devices, assignment.device,
                                                  [](const auto& config) { return config.name; });
-  if (network_ == nullptr) network_ = std::make_unique<dpdk_io::KernelNetwork>();
-  auto attachment = std::make_unique<Attachment>(assignment.spec, device.index, *network_, pool_);
+  std::unique_ptr<Attachment> attachment = open(assignment.spec, device);
   device.port.gids.clear();
   device.port = attachment->describe(device.port);
   device.node_guid = device::guid_from_mac(device.port.mac);
@@ -115,10 +138,21 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   attachments_[device.index] = std::move(attachment);
 }
 
+std::unique_ptr<Attachment> Daemon::open(const dpdk_io::PortSpec& spec,
+                                         const device::HcaConfig& device) {
+  if (is_on_the_kernel(spec)) {
+    if (network_ == nullptr) network_ = std::make_unique<dpdk_io::KernelNetwork>();
+    return std::make_unique<KernelAttachment>(spec, device.index, *network_, pool_);
+  }
+  auto attachment = std::make_unique<EthdevAttachment>(spec, device, io_, engine_, pool_);
+  ethdevs_.push_back(attachment.get());
+  return attachment;
+}
+
 void Daemon::add_device(const device::HcaConfig& config, transport::TransportLimits limits) {
   Attachment* const attachment = attachments_[config.index].get();
   nic_.path_finders.push_back(path_finders_[config.index].get());
-  nic_.memberships.push_back(attachment == nullptr ? nullptr : attachment->memberships());
+  nic_.groups.push_back(attachment == nullptr ? nullptr : attachment->groups());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
     engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back());
@@ -178,12 +212,12 @@ void Daemon::refresh_counters() {
 // go is many-fold, so groups are left when they are found to have no QP any more.
 void Daemon::leave_groups(const Snapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i) {
-    dpdk_io::GroupMemberships* const memberships = nic_.memberships_of(static_cast<uint32_t>(i));
-    if (memberships == nullptr || memberships->count() == 0) continue;
+    dpdk_io::MulticastGroups* const joined = nic_.groups_of(static_cast<uint32_t>(i));
+    if (joined == nullptr || joined->count() == 0) continue;
     std::vector<dpdk_io::IpAddress> groups;
     for (const wire::Gid& group : snapshot.devices[i].groups)
       groups.push_back(to_ip_address(group));
-    memberships->keep(groups);
+    joined->keep(groups);
   }
 }
 

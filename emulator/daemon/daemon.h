@@ -18,6 +18,7 @@
 #include "emulator/daemon/cm_service.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/gid_directory.h"
+#include "emulator/daemon/link_watch.h"
 #include "emulator/daemon/listener.h"
 #include "emulator/daemon/network_watch.h"
 #include "emulator/daemon/nic.h"
@@ -41,6 +42,7 @@ class Daemon {
 
  private:
   void attach(const dpdk_io::PortAssignment& assignment);
+  std::unique_ptr<Attachment> open(const dpdk_io::PortSpec& spec, const device::HcaConfig& device);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
   void follow_network();
   void refresh_counters();
@@ -66,6 +68,8 @@ class Daemon {
   boost::asio::signal_set signals_;
   boost::asio::steady_timer counter_timer_;
   std::unique_ptr<NetworkWatch> network_watch_;
+  std::vector<EthdevAttachment*> ethdevs_;  // of attachments_
+  std::unique_ptr<LinkWatch> link_watch_;
   std::vector<uint64_t> frames_shown_;  // by device, as of the last write to sysfs
 };
 

@@ -205,6 +205,7 @@ void Engine::yield() {
 
 void Engine::sleep() {
   flush_capture();
+  bool timed_out = false;
   store_seq_cst(page_.sleeping, 1);
   if (!anything_to_do()) {
     ++stats_.sleeps;
@@ -213,11 +214,11 @@ void Engine::sleep() {
     TimeNs limit = kNever;
     if (sleeps_until_ns_ != kNever) limit = sleeps_until_ns_ > now ? sleeps_until_ns_ - now : 0;
     token_.give_back();
-    wake_set_.wait(limit);
+    timed_out = !wake_set_.wait(limit);
     token_.take();
   }
   store_release(page_.sleeping, 0);
-  idle_policy_.on_wake_up();
+  idle_policy_.on_wake_up(timed_out);
 }
 
 bool Engine::anything_to_do() const {

@@ -6,6 +6,7 @@ namespace rocemu::daemon {
 
 IdlePolicy::Action IdlePolicy::on_empty_turn(TimeNs now) {
   if (empty_turns_++ == 0) idle_since_ = now;
+  if (timed_out_) return Action::sleep;
   if (block_mode(now))
     return empty_turns_ > parameters_.block_mode_turns ? Action::sleep : Action::poll;
   if (now - idle_since_ >= parameters_.sleep_after_ns) return Action::sleep;

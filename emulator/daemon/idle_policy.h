@@ -4,6 +4,7 @@
 // cores is the normal case. The engine therefore
 //   - polls, and yields every few empty turns, so that the program it shares a core with gets on;
 //   - sleeps after some 50 us without work, so that an idle NIC costs nothing;
+//   - sleeps at once after a turn without work that a timer alone has brought about;
 //   - times each yield. One that took over 300 us means that a program which never yields (one that
 //     polls its own memory, say) hogs the core until the scheduler takes it away. The engine then
 //     goes to block mode for 20 to 200 ms: it sleeps at once, and the kernel's wake-up preemption,
@@ -33,16 +34,25 @@ class IdlePolicy {
   IdlePolicy() = default;
   explicit IdlePolicy(const Parameters& parameters) : parameters_(parameters) {}
 
-  void on_work() { empty_turns_ = 0; }
+  void on_work() {
+    empty_turns_ = 0;
+    timed_out_ = false;
+  }
   Action on_empty_turn(TimeNs now);
   void on_yield(TimeNs before, TimeNs after);
-  void on_wake_up() { empty_turns_ = 0; }
+  // After a sleep. When nothing but time has ended it, a turn without work is followed by the next
+  // sleep at once: a port that is looked at by time would cost far more than the look.
+  void on_wake_up(bool timed_out) {
+    empty_turns_ = 0;
+    timed_out_ = timed_out;
+  }
 
   bool block_mode(TimeNs now) const { return now < block_until_; }
 
  private:
   Parameters parameters_;
   unsigned empty_turns_ = 0;
+  bool timed_out_ = false;
   TimeNs idle_since_ = 0;
   TimeNs block_until_ = 0;
   TimeNs block_length_ns_ = 0;

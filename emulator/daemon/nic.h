@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/group_memberships.h"
 #include "dpdk_io/linked_port.h"
+#include "dpdk_io/multicast_groups.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/path_finder.h"
 #include "emulator/device/attributes.h"
@@ -30,13 +30,13 @@ struct Nic {
   std::vector<PathFinder*> path_finders{};
 
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
-  std::vector<dpdk_io::GroupMemberships*> memberships{};
+  std::vector<dpdk_io::MulticastGroups*> groups{};
 
   PathFinder* path_finder(uint32_t device) const {
     return path_finders.empty() ? nullptr : path_finders[device];
   }
-  dpdk_io::GroupMemberships* memberships_of(uint32_t device) const {
-    return memberships.empty() ? nullptr : memberships[device];
+  dpdk_io::MulticastGroups* groups_of(uint32_t device) const {
+    return groups.empty() ? nullptr : groups[device];
   }
 };
 

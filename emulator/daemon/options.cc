@@ -132,8 +132,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
           ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
           ->capture_default_str();
   app.add_option("--port", ports,
-                 "What a device's port is linked to: DEVICE=switch, =IFNAME, =udp:ADDRESS; several "
-                 "times for several devices")
+                 "What a device's port is linked to: DEVICE=switch, =IFNAME, =udp:ADDRESS, "
+                 "=vdev:SPEC[@ADDRESS/PREFIX] or =pci:BDF[@ADDRESS/PREFIX] by DPDK; several times "
+                 "for several devices")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--pcap", pcap, "Write every frame on the wire to this file");

@@ -35,12 +35,19 @@ void PathFinder::find(const wire::Gid& destination, Found found) {
 }
 
 void PathFinder::look(std::shared_ptr<Search> search) {
-  const Attachment::Answer answer = attachment_.find(port_, search->destination);
+  const wire::Gid& destination = search->destination;
+  attachment_.find(port_, destination,
+                   [this, search = std::move(search)](const Attachment::Answer& answer) mutable {
+                     go_on(std::move(search), answer);
+                   });
+}
+
+void PathFinder::go_on(std::shared_ptr<Search> search, const Attachment::Answer& answer) {
   if (answer.kind == Attachment::Answer::Kind::found) return search->found(0, answer.mac);
   if (answer.kind == Attachment::Answer::Kind::unreachable ||
       std::chrono::steady_clock::now() >= search->end)
     return search->found(EHOSTUNREACH, {});
-  if (!search->asked) attachment_.make_kernel_resolve(search->destination);
+  if (!search->asked) attachment_.begin_to_ask(search->destination);
   search->asked = true;
   search->timer.expires_after(search->pause);
   search->pause = std::min(2 * search->pause, kLongestPause);

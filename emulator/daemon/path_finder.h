@@ -27,6 +27,7 @@ class PathFinder {
  private:
   struct Search;
   void look(std::shared_ptr<Search> search);
+  void go_on(std::shared_ptr<Search> search, const Attachment::Answer& answer);
 
   boost::asio::io_context& io_;
   Attachment& attachment_;

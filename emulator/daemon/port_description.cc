@@ -78,6 +78,30 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
   return port;
 }
 
+device::PortConfig describe_ethdev_port(const device::PortConfig& before,
+                                        const wire::MacAddress& mac, unsigned mtu_bytes,
+                                        const dpdk_io::IpSettings& ip, bool link_is_up) {
+  device::PortConfig port = before;
+  port.active = link_is_up;
+  port.mac = mac;
+  port.mtu_bytes = path_mtu_bytes(mtu_bytes);
+  port.gids = {{link_local(mac)}};
+  for (const dpdk_io::LinkAddress& own : ip.addresses) port.gids.push_back({to_gid(own.address)});
+  return port;
+}
+
+dpdk_io::IpSettings default_network(const device::PortConfig& port) {
+  constexpr uint8_t kIpv4Prefix = 24;
+  constexpr uint8_t kIpv6Prefix = 64;
+  dpdk_io::IpSettings ip;
+  for (const GidEntry& entry : port.gids) {
+    const dpdk_io::IpAddress address = to_ip_address(entry.gid);
+    if (address.is_link_local_ipv6()) continue;
+    ip.addresses.push_back({address, address.is_ipv4() ? kIpv4Prefix : kIpv6Prefix});
+  }
+  return ip;
+}
+
 wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address) {
   constexpr uint8_t kLocallyAdministered = 0x02;
   const auto& b = address.bytes;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "dpdk_io/ip_host/ip_settings.h"
 #include "dpdk_io/kernel_network.h"
 #include "emulator/device/attributes.h"
 
@@ -45,6 +46,14 @@ struct UdpAddress {
 // them is. Precondition: at least one address.
 device::PortConfig describe_udp_port(const device::PortConfig& before,
                                      std::span<const UdpAddress> addresses);
+
+// A port on a device of DPDK, of which all is known but whether its link is up.
+device::PortConfig describe_ethdev_port(const device::PortConfig& before,
+                                        const wire::MacAddress& mac, unsigned mtu_bytes,
+                                        const dpdk_io::IpSettings& ip, bool link_is_up);
+
+// The addresses that a device has on a switch, as those of a network: /24 and /64.
+dpdk_io::IpSettings default_network(const device::PortConfig& port);
 
 // A MAC for an address whose own never shows: locally administered, made from its last bytes.
 wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address);

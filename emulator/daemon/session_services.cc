@@ -216,9 +216,8 @@ void Session::change_mcast(const rocemu_mcast& message) {
 
 // The machine's network has to send the group here, too.
 void Session::join_group(const rocemu_mcast& message) {
-  dpdk_io::GroupMemberships* const memberships = nic_.memberships_of(device_index_);
-  const int error =
-      memberships == nullptr ? 0 : memberships->join(to_ip_address(to_gid(message.gid)));
+  dpdk_io::MulticastGroups* const groups = nic_.groups_of(device_index_);
+  const int error = groups == nullptr ? 0 : groups->join(to_ip_address(to_gid(message.gid)));
   if (error == 0) return answer_outcome(0, message.qp);
   on_context(
       [qp = message.qp, group = to_gid(message.gid)](EngineContext& context) {

@@ -28,7 +28,11 @@ WakeSet::WakeSet() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
 
 void WakeSet::add_port(int fd) { add(epoll_.get(), fd, EPOLLIN); }
 
-void WakeSet::wait(transport::TimeNs timeout_ns) noexcept {
+void WakeSet::remove_port(int fd) noexcept {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+bool WakeSet::wait(transport::TimeNs timeout_ns) noexcept {
   constexpr int kEvents = 64;
   constexpr transport::TimeNs kNsPerS = 1'000'000'000;
   constexpr transport::TimeNs kNsPerMs = 1'000'000;
@@ -37,15 +41,15 @@ void WakeSet::wait(transport::TimeNs timeout_ns) noexcept {
     timespec timeout{static_cast<time_t>(timeout_ns / kNsPerS),
                      static_cast<long>(timeout_ns % kNsPerS)};
     const timespec* limit = timeout_ns == transport::kNever ? nullptr : &timeout;
-    if (::epoll_pwait2(epoll_.get(), events, kEvents, limit, nullptr) >= 0 || errno != ENOSYS)
-      return;
+    const int woken = ::epoll_pwait2(epoll_.get(), events, kEvents, limit, nullptr);
+    if (woken >= 0 || errno != ENOSYS) return woken != 0;
     has_pwait2_ = false;
   }
   const int timeout_ms = timeout_ns == transport::kNever
                              ? -1
                              : static_cast<int>(std::min<transport::TimeNs>(
                                    (timeout_ns + kNsPerMs - 1) / kNsPerMs, INT_MAX));
-  ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
+  return ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms) != 0;
 }
 
 WakeFd::WakeFd(WakeSet& set) : set_(set), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -19,9 +19,11 @@ class WakeSet {
 
   // A port's descriptor; the port outlives the set. Throws std::system_error.
   void add_port(int fd);
+  // Of one that is in the set. Nothing happens when it is not.
+  void remove_port(int fd) noexcept;
 
-  // Until something wakes it or `timeout_ns` has passed; kNever: no limit.
-  void wait(transport::TimeNs timeout_ns) noexcept;
+  // Until something wakes it or `timeout_ns` has passed; kNever: no limit. False: the time has.
+  bool wait(transport::TimeNs timeout_ns) noexcept;
 
  private:
   friend class WakeFd;

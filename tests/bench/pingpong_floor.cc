@@ -123,7 +123,7 @@ class Program {
           if (::read(wake_fd, &count, sizeof count) < 0 && errno != EAGAIN) ::_exit(1);
         }
         shared.sleeping.store(0, std::memory_order_release);
-        policy.on_wake_up();
+        policy.on_wake_up(false);
         break;
       }
     }

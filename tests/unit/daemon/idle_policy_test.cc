@@ -22,6 +22,19 @@ TimeNs idle_until_sleep(IdlePolicy& policy, TimeNs now, unsigned* yields = nullp
 
 }  // namespace
 
+TEST_CASE(
+    "after a sleep that only time has ended, a turn without work is followed by the next sleep") {
+  IdlePolicy policy;
+  idle_until_sleep(policy, kMs);
+  policy.on_wake_up(true);
+  CHECK(policy.on_empty_turn(5 * kMs) == Action::sleep);
+  policy.on_wake_up(false);
+  CHECK(idle_until_sleep(policy, 9 * kMs) == 9 * kMs + 50 * kUs);
+  policy.on_wake_up(true);
+  policy.on_work();
+  CHECK(idle_until_sleep(policy, 19 * kMs) == 19 * kMs + 50 * kUs);
+}
+
 TEST_CASE("without work it polls, yields every eighth turn, and sleeps after 50 us") {
   IdlePolicy policy;
   unsigned yields = 0;

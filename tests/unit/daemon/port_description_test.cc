@@ -94,4 +94,21 @@ TEST_CASE("a port on UDP sockets has the addresses it was given, and one UDP sou
   CHECK_FALSE(describe_udp_port(port, {&addresses[1], 1}).active);
 }
 
+TEST_CASE(
+    "a port on a device of DPDK has the addresses it is given, or those it would have on a "
+    "switch") {
+  const device::PortConfig on_a_switch = device::default_config(1).port;
+  const dpdk_io::IpSettings ip = default_network(on_a_switch);
+  REQUIRE(ip.addresses.size() == 2);
+  CHECK(ip.addresses[0] == dpdk_io::LinkAddress{address_of("10.77.0.2"), 24});
+  CHECK(ip.addresses[1] == dpdk_io::LinkAddress{address_of("fd52:4f43:4500::2"), 64});
+  const wire::MacAddress mac = {2, 0, 0, 0, 0, 9};
+  const device::PortConfig port = describe_ethdev_port(on_a_switch, mac, 1500, ip, false);
+  CHECK(gids(port) == Texts{"fe80::ff:fe00:9", "10.77.0.2", "fd52:4f43:4500::2"});
+  CHECK(port.mtu_bytes == 1024);
+  CHECK(port.mac == mac);
+  CHECK_FALSE(port.active);
+  CHECK(describe_ethdev_port(port, mac, 4200, ip, true).active);
+}
+
 }  // namespace rocemu::daemon

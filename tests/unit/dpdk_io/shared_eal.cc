@@ -4,6 +4,6 @@
 
 namespace rocemu::dpdk_io {
 
-void need_eal() { static const Eal eal{EalOptions{.memory_mb = 64}}; }
+void need_eal() { static const Eal eal{EalOptions{.memory_mb = 192}}; }
 
 }  // namespace rocemu::dpdk_io

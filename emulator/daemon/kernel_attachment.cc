@@ -1,4 +1,4 @@
-#include "emulator/daemon/attachment.h"
+#include "emulator/daemon/kernel_attachment.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -28,21 +28,17 @@ std::runtime_error error(const dpdk_io::PortSpec& spec, const std::string& why) 
 
 }  // namespace
 
-Attachment::Attachment(const dpdk_io::PortSpec& spec, unsigned number,
-                       dpdk_io::KernelNetwork& network, dpdk_io::FramePool& pool)
+KernelAttachment::KernelAttachment(const dpdk_io::PortSpec& spec, unsigned number,
+                                   dpdk_io::KernelNetwork& network, dpdk_io::FramePool& pool)
     : spec_(spec), network_(network) {
   if (spec.kind == PortKind::interface) {
     open_interface(number, pool);
-  } else if (spec.kind == PortKind::udp) {
-    open_sockets(number, pool);
   } else {
-    throw error(spec,
-                "not supported: it would have to answer ARP and neighbour discovery itself, which "
-                "this version does not do; use a kernel interface or udp:ADDRESS");
+    open_sockets(number, pool);
   }
 }
 
-void Attachment::open_interface(unsigned number, dpdk_io::FramePool& pool) {
+void KernelAttachment::open_interface(unsigned number, dpdk_io::FramePool& pool) {
   const auto interface = network_.interface_named(spec_.name);
   if (!interface)
     throw error(spec_,
@@ -64,7 +60,7 @@ void Attachment::open_interface(unsigned number, dpdk_io::FramePool& pool) {
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(wire), number, pool);
 }
 
-void Attachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
+void KernelAttachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
   std::vector<dpdk_io::UdpPort::LocalAddress> locals;
   for (const dpdk_io::IpAddress& address : spec_.addresses) {
     const auto interface = interface_with(address);
@@ -79,13 +75,13 @@ void Attachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(sockets), number, pool);
 }
 
-std::optional<KernelInterface> Attachment::interface_with(const dpdk_io::IpAddress& address) {
+std::optional<KernelInterface> KernelAttachment::interface_with(const dpdk_io::IpAddress& address) {
   // All of 127.0.0.0/8 is an address of the loopback interface, although only one is listed.
   if (address.is_loopback_ipv4()) return network_.interface_named("lo");
   return network_.interface_with(address);
 }
 
-device::PortConfig Attachment::describe(const device::PortConfig& before) {
+device::PortConfig KernelAttachment::describe(const device::PortConfig& before) {
   if (spec_.kind == PortKind::interface)
     return describe_interface_port(before, network_.interface_at(interface_index_));
   std::vector<UdpAddress> addresses;
@@ -94,14 +90,19 @@ device::PortConfig Attachment::describe(const device::PortConfig& before) {
   return describe_udp_port(before, addresses);
 }
 
-void Attachment::follow(const device::PortConfig& port) noexcept {
-  port_->set_mac(port.mac);
-  port_->set_running(port.active);
+void KernelAttachment::follow(const device::PortConfig& port) noexcept {
+  Attachment::follow(port);
   if (interface_port_ != nullptr)
     interface_port_->set_longest_in_train(port.mtu_bytes + kMostHeaderBytes);
 }
 
-Attachment::Answer Attachment::find(const device::PortConfig& port, const wire::Gid& destination) {
+void KernelAttachment::find(const device::PortConfig& port, const wire::Gid& destination,
+                            Answered answered) {
+  answered(look_up(port, destination));
+}
+
+Attachment::Answer KernelAttachment::look_up(const device::PortConfig& port,
+                                             const wire::Gid& destination) {
   using Kind = Answer::Kind;
   if (std::ranges::find(port.gids, destination, &device::GidEntry::gid) != port.gids.end())
     return {Kind::found, port.mac};
@@ -123,7 +124,7 @@ Attachment::Answer Attachment::find(const device::PortConfig& port, const wire::
   return {Kind::not_yet, {}};
 }
 
-void Attachment::make_kernel_resolve(const wire::Gid& destination) {
+void KernelAttachment::begin_to_ask(const wire::Gid& destination) {
   network_.make_kernel_resolve(interface_index_, to_ip_address(destination));
 }
 
