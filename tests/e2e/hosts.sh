@@ -258,8 +258,6 @@ errors() {
   refused 'there is no such interface' nosuch0
   refused 'no Ethernet interface' lo
   refused 'is no address of this machine' udp:192.0.2.1
-  refused 'not supported' vdev:net_null0
-  refused 'not supported' pci:0000:00:00.0
   refused 'is no IP address' udp:localhost
   refused 'is no port' eth0/1
   # Two NICs of one machine over its loopback interface.
