@@ -78,13 +78,15 @@ TrainSender::Outcome TrainSender::hand_over(int fd, uint64_t now_ns, unsigned pl
   const int sent = send_messages_(fd, &messages_[place], count, MSG_DONTWAIT);
   if (sent >= 0) {
     obstructed_since_ns_ = kNever;
+    obstructed_tries_ = 0;
     return {.messages = static_cast<unsigned>(sent)};
   }
   const int error = errno;
   bool later = error == EAGAIN || error == EINTR;
   if (error == ENOBUFS) {
     obstructed_since_ns_ = std::min(obstructed_since_ns_, now_ns);
-    later = now_ns - obstructed_since_ns_ < kPatienceNs;
+    obstructed_tries_ = std::min(obstructed_tries_ + 1, kPatienceTries);
+    later = now_ns - obstructed_since_ns_ < kPatienceNs || obstructed_tries_ < kPatienceTries;
   }
   return {.verdict = later ? Verdict::later : Verdict::refused, .error = error};
 }

@@ -22,7 +22,10 @@ class TrainSender {
  public:
   static constexpr unsigned kBurst = 64;    // frames
   static constexpr unsigned kOwnParts = 2;  // of a message, besides one for each frame
+  // What ENOBUFS must last for to be taken for a refusal: this long, and for so many tries, as the
+  // thread may have been kept from its core meanwhile.
   static constexpr uint64_t kPatienceNs = 10'000'000;
+  static constexpr unsigned kPatienceTries = 100;
 
   // How one kind of socket wants its frames.
   class Composer {
@@ -69,7 +72,9 @@ class TrainSender {
 
   Composer& composer_;
   SendMessages send_messages_;
-  uint64_t obstructed_since_ns_ = kNever;  // the first ENOBUFS after the last message that left
+  // ENOBUFS since the last message that left.
+  uint64_t obstructed_since_ns_ = kNever;
+  unsigned obstructed_tries_ = 0;
   std::array<mmsghdr, kBurst> messages_{};
   std::array<unsigned, kBurst> frames_{};  // of each message
   std::array<iovec, (kOwnParts + 1) * kBurst> parts_{};

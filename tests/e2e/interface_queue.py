@@ -12,7 +12,7 @@ import sys
 from lab_hosts import Failed, Lab, need, words_as_user
 from program_cases import skip
 
-MOST_LOST_SHARE = 0.2  # of the frames; that few are sent again shows that the NIC has waited
+MOST_LOST_SHARE = 0.05  # of the frames; that few are sent again shows that the NIC has waited
 
 
 def set_queue(lab, burst):

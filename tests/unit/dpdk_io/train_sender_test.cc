@@ -84,6 +84,13 @@ struct Sending : TrainSender::Composer {
     FramePool::free_bulk(std::span(burst).subspan(taken));
     return taken;
   }
+  // Nothing is taken, so many times.
+  void refuse(unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+      kernel.answers = {-ENOBUFS};
+      CHECK(send("a") == 0);
+    }
+  }
   uint64_t refused() const { return stats.dropped(DropReason::refused_by_kernel); }
 
   struct Started {
@@ -142,11 +149,9 @@ TEST_CASE_METHOD(Sending, "of a train that is refused each frame has its own cha
 }
 
 TEST_CASE_METHOD(Sending, "a full queue of the interface is waited for, but not for ever") {
-  kernel.answers = {-ENOBUFS};
-  CHECK(send("a") == 0);
+  refuse(TrainSender::kPatienceTries);
   now_ns += TrainSender::kPatienceNs - 1;
-  kernel.answers = {-ENOBUFS};
-  CHECK(send("a") == 0);
+  refuse(1);
   CHECK(refused() == 0);
   now_ns += 1;
   kernel.answers = {-ENOBUFS, -ENOBUFS};
@@ -156,13 +161,22 @@ TEST_CASE_METHOD(Sending, "a full queue of the interface is waited for, but not 
 
   // Once something has left, it is a queue again.
   CHECK(send("a") == 1);
+  refuse(1);
+  CHECK(refused() == 2);
+}
+
+TEST_CASE_METHOD(Sending, "a thread that was kept from its core tries again, too") {
+  refuse(1);
+  now_ns += 2 * TrainSender::kPatienceNs;
+  refuse(TrainSender::kPatienceTries - 2);
+  CHECK(refused() == 0);
   kernel.answers = {-ENOBUFS};
-  CHECK(send("a") == 0);
+  CHECK(send("a") == 1);
+  CHECK(refused() == 1);
 }
 
 TEST_CASE_METHOD(Sending, "a train that a full queue refuses is not tried frame by frame") {
-  kernel.answers = {-ENOBUFS};
-  CHECK(send("aaa") == 0);
+  refuse(TrainSender::kPatienceTries);
   now_ns += TrainSender::kPatienceNs;
   kernel.answers = {-ENOBUFS};
   CHECK(send("aaa") == 3);
