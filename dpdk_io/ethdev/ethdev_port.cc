@@ -154,7 +154,6 @@ unsigned EthdevPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
   last_traffic_ns_ = now_ns;
   const auto lose = [&](DropReason reason) {
     for (rte_mbuf* frame : burst) drop(frame, reason);
-    stats_.tx_frames += burst.size();
     return static_cast<unsigned>(burst.size());
   };
   if (!usable_) [[unlikely]]
