@@ -50,6 +50,9 @@ EthdevAttachment::EthdevAttachment(const dpdk_io::PortSpec& spec, const device::
   link_is_up_ = device_.link_is_up();
 }
 
+// The port first: on links with a delay it holds frames that are in buffers of the device.
+EthdevAttachment::~EthdevAttachment() { port_.reset(); }
+
 device::PortConfig EthdevAttachment::describe(const device::PortConfig& before) {
   return describe_ethdev_port(before, device_.mac(), device_.mtu_bytes(), ip_, link_is_up_);
 }

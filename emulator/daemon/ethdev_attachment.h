@@ -24,6 +24,7 @@ class EthdevAttachment final : public Attachment {
   // attachment. Throws std::runtime_error with a message for the user.
   EthdevAttachment(const dpdk_io::PortSpec& spec, const device::HcaConfig& config,
                    boost::asio::io_context& io, Engine& engine, dpdk_io::FramePool& pool);
+  ~EthdevAttachment() override;
 
   dpdk_io::MulticastGroups* groups() override { return &groups_; }
   device::PortConfig describe(const device::PortConfig& before) override;

@@ -188,7 +188,20 @@ reconnect() {
   "$ROCEMU" link set --name b rocemu0 loss=2%
   pair ib_send_bw -F -x 1 -n 500
   [[ $("$ROCEMU" link show --name b) == *loss=2%* ]] || fail "rocemu link does not show what was set"
-  "$ROCEMU" link set --name b rocemu0 none
+  # A NIC that ends while frames are under way to it.
+  "$ROCEMU" link set --name b rocemu0 delay=300ms
+  port=$((port + 1))
+  on a ib_write_bw -F -x 1 -p "$port" > /dev/null 2>&1 &
+  until_true 10 listens || fail "server of ib_write_bw"
+  on b ib_write_bw -F -x 1 -p "$port" 127.0.0.1 > /dev/null 2>&1 &
+  sleep 3
+  "$ROCEMU" down --name b > /dev/null
+  wait
+  ! grep -qiE 'error|panic|signal' "$dir/rocemu/a/log" || { show_logs; fail "NIC a complains"; }
+  wait_down a
+  up b "$(memif_port client 10.88.0.2/24+fd88::2/64)"
+  wait_active b
+  wait_active a
   "$ROCEMU" down --name b > /dev/null
   wait_down a
   up b "$(memif_port client 10.88.0.2/24+fd88::2/64)" --pcap "$dir/wire.pcap"
