@@ -80,8 +80,26 @@ Frame message_frame(ByteSource& input) {
   return build_ip(header, message);
 }
 
+// As a router asks for groups: in either version of IGMP or MLD.
+Frame query_frame(ByteSource& input) {
+  const bool ipv6 = input.flag();
+  const bool old = input.flag();
+  Frame message = {ipv6 ? uint8_t{130} : uint8_t{0x11}, ipv6 ? uint8_t{0} : input.u8(), 0, 0};
+  message.resize(ipv6 ? (old ? 24 : 28) : (old ? 8 : 12));
+  if (ipv6) message[4] = input.u8();
+  const IpAddress all = ip(ipv6 ? "ff02::1" : "224.0.0.1");
+  return build_ip({kPeerMac,
+                   {0x33, 0x33, 0, 0, 0, 1},
+                   ip(ipv6 ? "fe80::2" : "10.0.0.2"),
+                   all,
+                   ipv6 ? kIcmpv6 : kIgmp,
+                   1,
+                   true},
+                  message);
+}
+
 Frame make_frame(ByteSource& input) {
-  switch (input.below(5)) {
+  switch (input.below(6)) {
     case 0: {
       Frame frame;
       for (size_t left = input.u16() % kLongestFrame; left != 0; --left)
@@ -96,6 +114,8 @@ Frame make_frame(ByteSource& input) {
     case 3:
       return build_advertisement(pick_mac(input), pick_address(input), pick_mac(input),
                                  pick_address(input));
+    case 4:
+      return query_frame(input);
     default:
       return message_frame(input);
   }
