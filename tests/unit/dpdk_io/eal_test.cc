@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "dpdk_io/ethdev/ethernet_device.h"
 #include "dpdk_io/frame_pool.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
@@ -98,6 +99,14 @@ TEST_CASE("start: a driver that is missing is named in the message", "[.start]")
   CHECK_THAT(message, Catch::Contains("no-such-driver.so: cannot open shared object file"));
 }
 
+TEST_CASE("start: a NIC on the PCI bus that is not there is missed when it is wanted", "[.start]") {
+  const Eal eal(EalOptions{.pci_devices = {"0000:ff:1f.7"}});
+  FramePool pool("start", 64, 4210);
+  CHECK_THROWS_WITH(
+      EthernetDevice({EthernetDeviceRequest::Bus::pci, "0000:ff:1f.7", 0, {2, 0, 0, 0, 0, 1}}),
+      Catch::Contains("no driver of DPDK has taken this NIC"));
+}
+
 TEST_CASE("an Eal starts without HOME or any other environment variable") {
   CHECK(run_case("start: affinity and environment stay as they were") == 0);
 }
@@ -105,6 +114,10 @@ TEST_CASE("an Eal starts without HOME or any other environment variable") {
 TEST_CASE("a second process starts while the first one runs") {
   need_eal();
   CHECK(run_case("start: affinity and environment stay as they were") == 0);
+}
+
+TEST_CASE("an Eal starts with the PCI bus, without hugepages") {
+  CHECK(run_case("start: a NIC on the PCI bus that is not there is missed when it is wanted") == 0);
 }
 
 TEST_CASE("an Eal starts without privileges, /sys or a place to write") {
