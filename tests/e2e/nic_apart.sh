@@ -14,12 +14,15 @@ user=(setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --i
 
 here=$(dirname "$self")
 state=$(mktemp -d)
+mkfifo "$state/until"
+exec {until}<> "$state/until"
 holder=
-trap '[[ -z $holder ]] || kill "$holder" || true; rm -rf "$state"' EXIT
+# The holder takes its NIC down when this script lets go of the pipe, in whatever way it ends.
+trap 'exec {until}>&-; [[ -z $holder ]] || wait "$holder" || true; rm -rf "$state"' EXIT
 chown 65534:65534 "$state"
 chmod 711 "$state"
 
-# Waits for the NIC of the function's holder.
+# Waits until the NIC answers.
 wait_for_nic() {
   local tries
   for ((tries = 0; tries < 100; ++tries)); do
@@ -46,10 +49,11 @@ programs() {
     wait "$server"'
 }
 
-# The NIC of an ordinary user, as the first process of its PID namespace wants it.
+# The NIC of an ordinary user, in a PID namespace of its own.
 # shellcheck disable=SC2016 # expanded inside
-unshare --pid --fork --kill-child --mount-proc "${user[@]}" env XDG_RUNTIME_DIR="$state" HOME=/ sh -c \
-  '"$ROCEMU" up --name apart --devices 2; exec sleep infinity' > "$state/log" 2>&1 &
+unshare --pid --fork --mount-proc "${user[@]}" env XDG_RUNTIME_DIR="$state" HOME=/ sh -c \
+  '"$ROCEMU" up --name apart --devices 2; read -r _; "$ROCEMU" down --name apart' \
+  < "$state/until" {until}>&- > "$state/log" 2>&1 &
 holder=$!
 wait_for_nic
 
