@@ -20,6 +20,7 @@ namespace {
 using dpdk_io::IpHost;
 
 constexpr std::chrono::seconds kConnectPeriod{1};
+constexpr std::chrono::minutes kReportPeriod{1};  // anybody on the link can make us say it
 
 dpdk_io::EthernetDeviceRequest request_for(const dpdk_io::PortSpec& spec,
                                            const device::PortConfig& port) {
@@ -104,10 +105,12 @@ void EthdevAttachment::stop_waiting_for_a_dead_descriptor() {
 }
 
 void EthdevAttachment::report_conflict() {
+  if (std::chrono::steady_clock::now() < report_at_) return;
   engine_.post(Task([this] {
     const auto conflict = ethdev_port_->host().take_conflict();
     if (!conflict) return;
     boost::asio::post(io_, [this, conflict] {
+      report_at_ = std::chrono::steady_clock::now() + kReportPeriod;
       spdlog::warn(
           "{}: {} is also the address of {}; give one of them another: "
           "--port {}=vdev:SPEC@ADDRESS/PREFIX",

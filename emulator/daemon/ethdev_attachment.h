@@ -65,6 +65,7 @@ class EthdevAttachment final : public Attachment {
   bool link_is_up_ = false;
   bool connecting_ = false;
   std::chrono::steady_clock::time_point connect_at_{};
+  std::chrono::steady_clock::time_point report_at_{};
 };
 
 }  // namespace rocemu::daemon
