@@ -31,8 +31,9 @@ BEGIN {
   allowed["dpdk_io/ip_host"] = "dpdk_io/ip_host"
   allowed["impairment"] = "impairment"
   allowed["verbs_shim/abi"] = "verbs_shim/abi"
-  allowed["verbs_shim/provider"] = "verbs_shim/abi verbs_shim/provider"
-  allowed["verbs_shim/preload"] = "verbs_shim/abi verbs_shim/preload"
+  allowed["verbs_shim/exchange"] = "verbs_shim/abi verbs_shim/exchange"
+  allowed["verbs_shim/provider"] = "verbs_shim/abi verbs_shim/exchange verbs_shim/provider"
+  allowed["verbs_shim/preload"] = "verbs_shim/abi verbs_shim/exchange verbs_shim/preload"
 
   dpdk = "^(rte_|dpdk)"
   rdma = "^(infiniband|rdma|linux/(rdma|ib_))"

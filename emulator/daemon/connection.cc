@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace rocemu::daemon {
 namespace {
@@ -21,8 +22,10 @@ std::vector<int> numbers(const std::vector<UniqueFd>& fds) {
 
 }  // namespace
 
-Connection::Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer)
+Connection::Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer,
+                       Attention* attention)
     : io_(io),
+      attention_(attention),
       peer_(peer),
       socket_(io, socket.release()),
       process_(io),
@@ -33,7 +36,7 @@ Connection::Connection(boost::asio::io_context& io, UniqueFd socket, const PeerC
 
 void Connection::start() {
   watch_peer();
-  read_next();
+  wait();
 }
 
 void Connection::end() {
@@ -53,37 +56,51 @@ void Connection::watch_peer() {
                       });
 }
 
-void Connection::read_next() {
+void Connection::wait() {
   if (ended_) return;
+  set_attended(false);
   socket_.async_wait(descriptor_base::wait_read,
                      [self = shared_from_this()](const error_code& error) {
                        if (error) return self->end();
-                       self->read();
+                       if (!self->look_at_socket()) self->wait();
                      });
 }
 
-void Connection::read() {
-  if (ended_) return;
+void Connection::set_attended(bool attended) {
+  if (mailbox_ != nullptr) mailbox_->set_attended(attended);
+}
+
+bool Connection::look_at_mailbox() {
+  if (ended_) return true;
+  if (mailbox_ == nullptr || !mailbox_->take(*message_)) return false;
+  asked_by_mailbox_ = true;
+  on_request(*message_);
+  return true;
+}
+
+bool Connection::look_at_socket() {
+  if (ended_) return true;
   switch (receive_message(socket_.native_handle(), *message_)) {
     case ReceiveResult::message:
       on_request(*message_);
       message_->close_fds();
-      return;
+      return true;
     case ReceiveResult::nothing:
-      read_next();
-      return;
+      return false;
     case ReceiveResult::truncated:
       spdlog::warn("process {}: message too long or with too many descriptors; closing", peer_.pid);
-      end();
-      return;
+      break;
     case ReceiveResult::ended:
-      end();
-      return;
+      break;
   }
+  end();
+  return true;
 }
 
 void Connection::reply(std::span<const std::byte> bytes, std::span<const int> fds) {
   if (ended_) return;
+  if (std::exchange(asked_by_mailbox_, false) && mailbox_->answer(bytes, !fds.empty()))
+    return replied();
   switch (send_message(socket_.native_handle(), bytes, fds)) {
     case SendResult::sent:
       return replied();
@@ -100,7 +117,9 @@ void Connection::end_soon() {
 
 void Connection::replied() {
   on_replied();
-  read_next();
+  if (ended_) return;
+  if (attention_ == nullptr || mailbox_ == nullptr) return wait();
+  attention_->keep(shared_from_this());
 }
 
 void Connection::keep_for_later(std::span<const std::byte> bytes, std::span<const int> fds) {

@@ -12,18 +12,30 @@
 #include <span>
 #include <vector>
 
+#include "emulator/daemon/attention.h"
+#include "emulator/daemon/mailbox.h"
 #include "emulator/daemon/message_socket.h"
 
 namespace rocemu::daemon {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer);
+  // `attention` outlives it; nullptr: no mailbox is looked at.
+  Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer,
+             Attention* attention = nullptr);
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   void start();
+
+  // For Attention, and not while a request is being answered. They serve a request that is there,
+  // or find the connection ended; false: there is nothing.
+  bool look_at_mailbox();
+  bool look_at_socket();
+  void set_attended(bool attended);
+  // For the kernel to say that there is something.
+  void wait();
   // From now on nothing is read or sent; on_end() is called, once. The object lives until calls
   // under way have returned.
   void end();
@@ -39,14 +51,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The reply has been handed to the kernel, and the next request may come.
   virtual void on_replied() {}
 
+  // A page by which requests may come, too; the program has been given it.
+  void add_mailbox(std::unique_ptr<Mailbox> mailbox) { mailbox_ = std::move(mailbox); }
+
   // Never ends the connection before it returns, though the program may be gone: the caller still
   // uses what on_end() takes away.
   void reply(std::span<const std::byte> bytes, std::span<const int> fds);
 
  private:
   void end_soon();
-  void read_next();
-  void read();
   void replied();
   void keep_for_later(std::span<const std::byte> bytes, std::span<const int> fds);
   void wait_for_room();
@@ -54,10 +67,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch_peer();
 
   boost::asio::io_context& io_;
+  Attention* attention_;
   PeerCredentials peer_;
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::posix::stream_descriptor process_;
   std::unique_ptr<ReceivedMessage> message_;
+  std::unique_ptr<Mailbox> mailbox_;  // may be none
+  bool asked_by_mailbox_ = false;
   std::vector<std::byte> pending_reply_;
   std::vector<UniqueFd> pending_fds_;
   bool ended_ = false;

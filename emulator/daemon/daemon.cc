@@ -84,6 +84,7 @@ Daemon::Daemon(const Options& options)
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_),
       frames_shown_(options.devices) {
+  nic_.attention = &attention_;
   if (options.pcap) {
     capture_ = std::make_unique<dpdk_io::PcapWriter>(
         *options.pcap, dpdk_io::PcapWriter::kWholeFrames,
@@ -188,7 +189,7 @@ void Daemon::follow_network() {
 }
 
 void Daemon::run() {
-  io_.run();
+  attention_.run(io_);
   listener_->close();
   engine_.stop();
 }

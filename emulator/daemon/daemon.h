@@ -15,6 +15,7 @@
 #include "dpdk_io/pcap.h"
 #include "dpdk_io/switch.h"
 #include "emulator/daemon/attachment.h"
+#include "emulator/daemon/attention.h"
 #include "emulator/daemon/cm_service.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/gid_directory.h"
@@ -58,6 +59,7 @@ class Daemon {
   std::unique_ptr<dpdk_io::KernelNetwork> network_;  // when a port is on it
   GidDirectory gids_;
   boost::asio::io_context io_;
+  Attention attention_;
   std::vector<std::unique_ptr<Attachment>> attachments_;  // by device; nullptr: on the switch
   Engine engine_;
   Nic nic_;

@@ -15,6 +15,7 @@
 
 namespace rocemu::daemon {
 
+class Attention;
 class CmService;
 
 struct Nic {
@@ -24,6 +25,8 @@ struct Nic {
   transport::TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
+  // The control thread's; nullptr: it waits for each request.
+  Attention* attention = nullptr;
   // The engine thread's; port N is device N's. Empty: their links cannot be set.
   std::vector<dpdk_io::LinkedPort*> ports{};
   // By device; nullptr: on the in-process switch. Empty: all are.

@@ -8,7 +8,9 @@ namespace rocemu::daemon {
 
 Session::Session(boost::asio::io_context& io, const Nic& nic, UniqueFd socket,
                  const PeerCredentials& peer, Ended ended)
-    : Connection(io, std::move(socket), peer), nic_(nic), ended_callback_(std::move(ended)) {}
+    : Connection(io, std::move(socket), peer, nic.attention),
+      nic_(nic),
+      ended_callback_(std::move(ended)) {}
 
 void Session::on_request(ReceivedMessage& message) {
   if (kind_ == Kind::cm) return dispatch_cm(message);

@@ -33,7 +33,11 @@ void Session::hello(const rocemu_hello& message, ReceivedMessage& received) {
     if (nic_.cm == nullptr) return refuse(ENODEV);
     cm_ = std::make_unique<CmConversation>(*nic_.cm);
     kind_ = Kind::cm;
-    return answer_hello(0, {});
+    auto mailbox = std::make_unique<Mailbox>();
+    const UniqueFd mailbox_fd = mailbox->take_fd();
+    add_mailbox(std::move(mailbox));
+    const int fds[] = {mailbox_fd.get()};
+    return answer_hello(0, fds);
   }
   if (received.fd_count < kMinFds || received.fd_count > kMaxFds) return refuse(EINVAL);
   if (message.device_index >= nic_.devices.size()) return refuse(ENODEV);
@@ -53,6 +57,7 @@ void Session::open_device(const rocemu_hello& message, ReceivedMessage& received
   UniqueFd page_fd = page.take_fd();
   auto doorbells = std::make_unique<Doorbells>(std::move(page), doorbell_slots(config().limits));
   auto wake = std::make_unique<WakeFd>(engine.wake_set());
+  auto mailbox = std::make_unique<Mailbox>();
 
   on_engine(
       [&engine, index = device_index_, memory = std::move(memory), events = std::move(*events),
@@ -64,11 +69,15 @@ void Session::open_device(const rocemu_hello& message, ReceivedMessage& received
         return &engine.add_context(
             std::make_unique<EngineContext>(hca, *id, std::move(doorbells), std::move(wake)));
       },
-      [this, page_fd = std::move(page_fd)](device::Result<EngineContext*> context) {
+      [this, page_fd = std::move(page_fd),
+       mailbox = std::move(mailbox)](device::Result<EngineContext*> context) mutable {
         if (!context) return refuse(context.error());
         context_ = *context;
         kind_ = Kind::context;
-        const int fds[] = {page_fd.get(), nic_.engine.engine_page_fd(), context_->wake_fd()};
+        const UniqueFd mailbox_fd = mailbox->take_fd();
+        add_mailbox(std::move(mailbox));
+        const int fds[] = {page_fd.get(), nic_.engine.engine_page_fd(), context_->wake_fd(),
+                           mailbox_fd.get()};
         answer_hello(0, fds);
       });
 }

@@ -3,7 +3,8 @@
  * be. Commands, their structures and their answers are those of rdma/rdma_user_cm.h, ABI version 4.
  *
  * A connection of its own for each program: a HELLO with device_index ROCEMU_CM_SERVICE and no
- * descriptors. Closing it, by whatever cause, destroys every channel and every id; peers are told.
+ * descriptors, which is answered with one: the mailbox's page (mailbox.h). Closing it, by whatever
+ * cause, destroys every channel and every id; peers are told.
  *
  * A channel is one opened /dev/infiniband/rdma_cm. Its file is the read end of a pipe that the
  * program makes; rocemud writes one byte for each event that it queues, so that poll, epoll and

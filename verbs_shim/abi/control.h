@@ -4,7 +4,8 @@
  * ROCEMU_MESSAGE_MAX bytes, file descriptors by SCM_RIGHTS. Every request is answered by exactly
  * one reply with the same `op` and `cookie`, in the order of the requests. A reply's `status` is 0
  * or a positive errno; a reply with a status carries no body. The daemon closes the connection
- * after a message that is not well formed (short, unknown op, wrong size).
+ * after a message that is not well formed (short, unknown op, wrong size). Once a device or the
+ * service is open, requests may also go by a page that came with the reply to HELLO (mailbox.h).
  *
  * The first request on a connection is ROCEMU_OP_HELLO. A HELLO with device_index
  * ROCEMU_NO_DEVICE makes a control connection (status, links, shutdown); any other opens that
@@ -28,7 +29,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 2,
+  ROCEMU_ABI_VERSION = 3,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -100,7 +101,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_header, 24);
  * The daemon reads `probe_value` back from `probe_address` to learn how it can reach the program's
  * memory; when no way works the answer is EPERM.
  * Reply descriptors (device connections): [0] doorbell page memfd (rw), [1] engine page memfd
- * (read-only), [2] the wake eventfd.
+ * (read-only), [2] the wake eventfd, [3] the mailbox's page (mailbox.h).
  * Errors: EPROTO other magic or ABI version (the reply then does carry a body: the daemon's
  * version), ENODEV no such device, EPERM memory out of reach, ENOMEM table full. */
 struct rocemu_hello {

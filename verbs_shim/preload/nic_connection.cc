@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "verbs_shim/exchange/mailbox.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
@@ -16,6 +17,7 @@ namespace {
 int nic = -1;
 bool lost = false;
 uint64_t cookie = 0;
+exchange::Mailbox mailbox;
 
 bool send_message(const rocemu_header* request, int fd) {
   iovec data = {const_cast<rocemu_header*>(request), request->length};
@@ -39,24 +41,54 @@ bool send_message(const rocemu_header* request, int fd) {
   return sent == static_cast<ssize_t>(request->length);
 }
 
-// No reply here comes with descriptors.
-bool receive_message(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes) {
-  ssize_t got;
+// Only the reply to HELLO comes with a descriptor: `received`, the caller's then.
+bool receive_message(rocemu_header* reply, size_t reply_bytes, size_t& got, int* received) {
+  iovec data = {reply, reply_bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (received != nullptr) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+  }
+  ssize_t bytes;
   do {
-    got = recv(nic, reply, reply_bytes, 0);
-  } while (got < 0 && errno == EINTR);
-  const auto length = static_cast<size_t>(got);
-  return got >= static_cast<ssize_t>(sizeof(*reply)) && reply->length == length &&
-         reply->op == request->op && reply->cookie == request->cookie && reply->status >= 0 &&
-         (length == reply_bytes || reply->status != 0);
+    bytes = recvmsg(nic, &message, MSG_CMSG_CLOEXEC);
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes < 0) return false;
+  const cmsghdr* rights = received != nullptr ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof(int)))
+    memcpy(received, CMSG_DATA(rights), sizeof(*received));
+  got = static_cast<size_t>(bytes);
+  return true;
 }
 
-int exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd) {
+bool ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes, size_t& got,
+         int sent, int* received) {
+  using Outcome = exchange::Mailbox::Outcome;
+  Outcome outcome = Outcome::ask_by_socket;
+  if (sent < 0) outcome = mailbox.ask(request, reply, reply_bytes, got);
+  if (outcome == Outcome::answered) return true;
+  if (outcome == Outcome::ask_by_socket && !send_message(request, sent)) return false;
+  const bool answered = receive_message(reply, reply_bytes, got, received);
+  mailbox.settle();
+  return answered;
+}
+
+int exchange_messages(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd,
+                      int* received = nullptr) {
   request->cookie = ++cookie;
   request->status = 0;
   request->reserved = 0;
   memset(static_cast<void*>(reply), 0, reply_bytes);
-  if (!send_message(request, fd) || !receive_message(request, reply, reply_bytes)) {
+  size_t got = 0;
+  const bool answered = ask(request, reply, reply_bytes, got, fd, received) &&
+                        got >= sizeof(*reply) && reply->length == got && reply->op == request->op &&
+                        reply->cookie == request->cookie && reply->status >= 0 &&
+                        (got == reply_bytes || reply->status != 0);
+  if (!answered) {
     lost = true;
     return EIO;
   }
@@ -83,7 +115,13 @@ int say_hello() {
   hello.abi_version = ROCEMU_ABI_VERSION;
   hello.device_index = ROCEMU_CM_SERVICE;
   rocemu_hello_reply reply;
-  return exchange(&hello.header, &reply.header, sizeof(reply), -1);
+  int page = -1;
+  const int error = exchange_messages(&hello.header, &reply.header, sizeof(reply), -1, &page);
+  if (page >= 0) {
+    if (error == 0) mailbox.map(page);
+    real().close(page);
+  }
+  return error;
 }
 
 int connect_to_nic() {
@@ -123,12 +161,13 @@ int call_nic(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, i
     if (const int error = connect_to_nic()) return error;
   }
   if (lost) return EIO;
-  return exchange(request, reply, reply_bytes, fd);
+  return exchange_messages(request, reply, reply_bytes, fd);
 }
 
 void forget_nic_connection() {
   if (nic >= 0) real().close(nic);
   nic = -1;
+  mailbox.unmap();
 }
 
 }  // namespace rocemu::preload

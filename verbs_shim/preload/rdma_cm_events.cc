@@ -7,6 +7,7 @@
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm.h"
 #include "verbs_shim/preload/rdma_cm_answers.h"
+#include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
 namespace {
@@ -62,7 +63,8 @@ void take_tokens(const CmChannel& channel, uint32_t count) {
   char bytes[64];
   pollfd readable = {channel.fd, POLLIN, 0};
   while (count > 0 && poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0) {
-    const ssize_t got = read(channel.fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
+    const ssize_t got =
+        real().read(channel.fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
     if (got <= 0) return;
     count -= static_cast<uint32_t>(got);
   }

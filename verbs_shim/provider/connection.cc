@@ -90,7 +90,12 @@ int Connection::open(const char* directory) {
 void Connection::close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+  mailbox_.unmap();
   turn_.close();
+}
+
+void Connection::use_mailbox(int fd) {
+  if (fd >= 0) mailbox_.map(fd);
 }
 
 pid_t Connection::peer_process() const {
@@ -115,9 +120,9 @@ int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t re
   request->status = 0;
   request->reserved = 0;
   size_t got = 0;
-  const bool answered = send(request, sent) &&
-                        receive_answer(request->cookie, reply, reply_bytes, received, got) &&
-                        reply->length == got && reply->op == request->op && reply->status >= 0 &&
+  const bool answered = ask(request, reply, reply_bytes, received, sent, got) &&
+                        reply->cookie == request->cookie && reply->length == got &&
+                        reply->op == request->op && reply->status >= 0 &&
                         (got == reply_bytes || reply->status != 0);
   if (!answered) {
     lost_.store(true, std::memory_order_relaxed);
@@ -125,6 +130,23 @@ int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t re
     return EIO;
   }
   return reply->status;
+}
+
+bool Connection::ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
+                     ReceivedFds* received, SentFds sent, size_t& got) {
+  using Outcome = exchange::Mailbox::Outcome;
+  Outcome outcome = Outcome::ask_by_socket;
+  if (sent.count == 0) {
+    memset(static_cast<void*>(reply), 0, reply_bytes);
+    outcome = mailbox_.ask(request, reply, reply_bytes, got);
+  } else {
+    mailbox_.withdraw();
+  }
+  if (outcome == Outcome::answered) return true;
+  if (outcome == Outcome::ask_by_socket && !send(request, sent)) return false;
+  const bool answered = receive_answer(request->cookie, reply, reply_bytes, received, got);
+  mailbox_.settle();
+  return answered;
 }
 
 bool Connection::send(const rocemu_header* request, SentFds sent) {

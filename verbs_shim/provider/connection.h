@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/exchange/mailbox.h"
 #include "verbs_shim/provider/shared_turn.h"
 
 namespace rocemu::provider {
@@ -56,6 +57,10 @@ class Connection {
     return exchange(&request.header, &reply.header, sizeof(Reply), received, sent);
   }
 
+  // A page of the NIC that requests may go by from now on; `fd` stays the caller's. Without one, or
+  // with -1, all go by the socket.
+  void use_mailbox(int fd);
+
   // Whether this process is the one that connected.
   bool is_owner() const;
 
@@ -67,6 +72,8 @@ class Connection {
  private:
   int exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
                ReceivedFds* received, SentFds sent);
+  bool ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
+           ReceivedFds* received, SentFds sent, size_t& got);
   bool send(const rocemu_header* request, SentFds sent);
   bool receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
                       ReceivedFds* received, size_t& got);
@@ -77,6 +84,7 @@ class Connection {
   pid_t owner_process_ = 0;
   std::atomic<bool> lost_{false};
   SharedTurn turn_;
+  exchange::Mailbox mailbox_;
 };
 
 }  // namespace rocemu::provider

@@ -74,6 +74,7 @@ int take_pages(DeviceState& state, const rocemu_hello_reply& reply, ReceivedFds&
     error = state.engine_page.map(received.get(1), sizeof(rocemu_engine_page), PROT_READ);
   }
   if (error != 0) return error;
+  state.connection.use_mailbox(received.get(3));
   Doorbells& doorbells = state.doorbells;
   doorbells.page = static_cast<rocemu_doorbell_page*>(state.doorbell_page.address);
   doorbells.engine = static_cast<const rocemu_engine_page*>(state.engine_page.address);

@@ -12,6 +12,7 @@
 
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/port.h"
+#include "emulator/daemon/attention.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/gid_directory.h"
 #include "emulator/daemon/listener.h"
@@ -51,6 +52,7 @@ class NicFixture {
   DeadPort port_;
   GidDirectory gids_;
   boost::asio::io_context io_;
+  Attention attention_;
   Engine engine_;
   std::atomic<bool> shut_down_asked_{false};
   Nic nic_;

@@ -225,7 +225,7 @@ TEST_CASE("a hello tells what the program needs") {
   CHECK(body.abi_version == ROCEMU_ABI_VERSION);
   CHECK(body.max_doorbells == device::DeviceLimits{}.max_qp);
   CHECK(std::string(body.daemon_version) == ROCEMU_VERSION);
-  REQUIRE(reply.fds.size() == 3);
+  REQUIRE(reply.fds.size() == 4);
 
   void* engine_page =
       ::mmap(nullptr, sizeof(rocemu_engine_page), PROT_READ, MAP_SHARED, reply.fds[1].get(), 0);
