@@ -60,7 +60,8 @@ def perftest(program, *options):
     """The server listens once for an exchange of parameters and then anew for the queue pairs, and a client
     that is quicker than that is refused, and crashes."""
     words = " ".join([program, "-R", "-F", "-n", "200", *options])
-    return Case(words, f"{words} {B}", may_say="RDMA_CM_EVENT_REJECTED; error: 8", attempts=5)
+    refused = "RDMA_CM_EVENT_UNREACHABLE; error: 1" if "UD" in options else "RDMA_CM_EVENT_REJECTED; error: 8"
+    return Case(words, f"{words} {B}", may_say=refused, attempts=5)
 
 
 def ucmatose(*options):
