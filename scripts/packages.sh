@@ -12,7 +12,7 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
        libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libmnl-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
-bench=(python3 python3-matplotlib qperf ucx-utils libfabric-bin)
+bench=(python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format fio iproute2 libfabric-bin libopenmpi-dev librdmacm-dev openmpi-bin python3
       python3-pyverbs python3-scapy qperf rdmacm-utils tshark ucx-utils)

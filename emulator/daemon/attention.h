@@ -31,7 +31,7 @@ class Attention {
  private:
   static constexpr size_t kMost = 16;
   // What cannot come by a mailbox is rare, and costs a system call to look for.
-  static constexpr unsigned kLooksPerSocket = 8;
+  static constexpr unsigned kLooksPerSocket = 32;
 
   using Kept = std::array<std::shared_ptr<Connection>, kMost>;
 

@@ -85,6 +85,14 @@ def perftest(program, arguments, devices, environment):
     return [float(cell) for cell in rows[-1]]
 
 
+def wait_until(what, condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > deadline:
+            raise MeasurementFailed(f"in vain for 10 s: {what}")
+        time.sleep(0.02)
+
+
 def server_and_client(server_command, client_command, port):
     """Runs both; the client starts when the server listens. What the client printed."""
     server = End("server", [str(part) for part in server_command])

@@ -18,6 +18,7 @@ LATENCY_SIZES = [8, 64, 512, 4096, 16384, 65536]
 TARGET_BANDWIDTH_SIZES = [65536, 1 << 20]
 OPERATIONS = ["write", "read", "send"]
 MIB = 1 << 20
+CONNECTIONS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +99,19 @@ def nic_measurements(nic):
                            nic.environment)
         return {"gb_per_s": row[3] * MIB / 1e9}
 
+    def connects():
+        server = lab.End("server", ["cmtime", "-b", "10.77.0.2", "-c", str(CONNECTIONS)], nic.environment)
+        try:
+            lab.wait_until("cmtime listens", lambda: nic.status()["connection_management"]["listeners"])
+            steps = lab.output_of(["cmtime", "-b", "10.77.0.1", "-s", "10.77.0.2", "-c", CONNECTIONS], nic.environment)
+        finally:
+            server.kill()
+        # Of each step, the milliseconds that it took for all connections.
+        return {"per_s": CONNECTIONS * 1e3 / sum(map(float, re.findall(r"^[a-z ]+: +([0-9.]+) ", steps, re.M)))}
+
     for count in (1, 16, 256, 4096, 20_000):
         yield Measurement(f"rocemu/qps/{count}", lambda c=count: qps(c), quick=count in (1, 20_000))
+    yield Measurement("rocemu/connects", connects)
     yield Measurement("rocemu/start-up", start_up)
     yield Measurement("rocemu/idle", idle)
     yield Measurement(f"rocemu/ib_write_bw-cold/{MIB}", cold, quick=False)
