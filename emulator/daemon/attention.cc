@@ -53,7 +53,6 @@ void Attention::keep(std::shared_ptr<Connection> connection) {
     std::move(kept_.begin() + 1, kept_.end(), kept_.begin());
     --kept_count_;
   }
-  connection->set_attended(true);
   kept_[kept_count_++] = std::move(connection);
 }
 
