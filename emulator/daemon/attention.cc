@@ -53,6 +53,9 @@ void Attention::keep(std::shared_ptr<Connection> connection) {
     std::move(kept_.begin() + 1, kept_.end(), kept_.begin());
     --kept_count_;
   }
+  // Not before the reply has left. A program that runs on sooner than this thread has taken its
+  // core from it, and would look for a reply in vain.
+  connection->set_attended(true);
   kept_[kept_count_++] = std::move(connection);
 }
 

@@ -99,8 +99,6 @@ bool Connection::look_at_socket() {
 
 void Connection::reply(std::span<const std::byte> bytes, std::span<const int> fds) {
   if (ended_) return;
-  // Before the program runs on, which may be before this thread does.
-  set_attended(attention_ != nullptr);
   if (std::exchange(asked_by_mailbox_, false) && mailbox_->answer(bytes, !fds.empty()))
     return replied();
   switch (send_message(socket_.native_handle(), bytes, fds)) {

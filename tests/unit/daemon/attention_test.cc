@@ -1,5 +1,6 @@
 #include "emulator/daemon/attention.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <catch2/catch.hpp>
@@ -80,23 +81,32 @@ bool asked_by_page(Client& client, Page& page, uint32_t op, const Message& messa
   });
 }
 
+// With one core the NIC never looks by itself, so that there is nothing to be seen.
+bool nothing_to_see() {
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0 || CPU_COUNT(&cores) > 1) return false;
+  WARN("SKIPPED: one core only");
+  return true;
+}
+
 }  // namespace
 
-TEST_CASE("after a reply the NIC attends to the mailbox for a while") {
+TEST_CASE("a while after the last reply the NIC no longer looks at the mailbox") {
+  if (nothing_to_see()) return;
   NicFixture nic;
   Client client(nic);
-  const Client::Reply hello = client.hello();
-  const Page page(hello);
-  CHECK(soon([&] { return !page.attended(); }));
-  CHECK(soon([&] {
-    client.call(ROCEMU_OP_QUERY_DEVICE, HeaderOnly{});
-    return page.attended();
-  }));
-  CHECK(soon([&] { return !page.attended(); }));
+  Page page(client.hello());
+  REQUIRE(asked_by_page(client, page, ROCEMU_OP_ALLOC_PD, rocemu_handle_message{}));
+  REQUIRE(soon([&] { return page.state() == ROCEMU_MAILBOX_ANSWERED; }));
+  REQUIRE(soon([&] { return !page.attended(); }));
+  page.ask(ROCEMU_OP_ALLOC_PD, rocemu_handle_message{});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(page.withdraw());
   CHECK(client.call(ROCEMU_OP_QUERY_DEVICE, HeaderOnly{}).header.status == 0);
 }
 
 TEST_CASE("a request by the mailbox is answered there") {
+  if (nothing_to_see()) return;
   NicFixture nic;
   Client client(nic);
   Page page(client.hello());
@@ -108,6 +118,7 @@ TEST_CASE("a request by the mailbox is answered there") {
 }
 
 TEST_CASE("a request by the mailbox that is not well formed ends the connection") {
+  if (nothing_to_see()) return;
   NicFixture nic;
   Client client(nic);
   Page page(client.hello());
