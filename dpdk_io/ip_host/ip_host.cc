@@ -16,8 +16,6 @@ constexpr RateLimit kNeighbourLimit{5000, 500};
 constexpr RateLimit kEchoLimit{5000, 500};
 constexpr uint8_t kLinkLocalBits = 64;
 constexpr IpAddress kUnspecified{};
-constexpr IpAddress kAllNodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-constexpr IpAddress kAllHosts{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 224, 0, 0, 1}};
 
 }  // namespace
 
@@ -158,7 +156,7 @@ void IpHost::ask(const IpAddress& neighbour) {
 
 void IpHost::set_groups(TimeNs now, std::set<IpAddress> groups) {
   groups_ = std::move(groups);
-  groups_.erase(kAllNodes);  // of which everybody is a member, and nobody says so
+  groups_.erase(kAllNodes);  // nobody says so of himself
   groups_.erase(kAllHosts);
   if (igmp_) igmp_->set(now, groups_);
   std::set<IpAddress> all = groups_;

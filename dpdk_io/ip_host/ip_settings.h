@@ -26,6 +26,10 @@ struct IpSettings {
   bool operator==(const IpSettings&) const = default;
 };
 
+// Of which everybody is a member (RFC 4291, 2.7.1 and RFC 1112, 4).
+inline constexpr IpAddress kAllNodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+inline constexpr IpAddress kAllHosts{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 224, 0, 0, 1}};
+
 bool is_multicast(const IpAddress& address) noexcept;
 bool is_unspecified(const IpAddress& address) noexcept;
 bool same_family(const IpAddress& a, const IpAddress& b) noexcept;

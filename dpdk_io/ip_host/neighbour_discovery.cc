@@ -13,7 +13,6 @@ constexpr uint8_t kSourceMacOption = 1;
 constexpr uint8_t kTargetMacOption = 2;
 constexpr uint8_t kSolicited = 0x40;
 constexpr uint8_t kOverriding = 0x20;
-constexpr IpAddress kAllNodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 
 // The MAC of the option of that type; `valid` says whether the options can be read at all.
 std::optional<MacAddress> mac_in(Bytes options, uint8_t type, bool& valid) noexcept {

@@ -66,6 +66,11 @@ void Connection::wait() {
                      });
 }
 
+UniqueFd Connection::add_mailbox() {
+  mailbox_ = std::make_unique<Mailbox>();
+  return mailbox_->take_fd();
+}
+
 void Connection::set_attended(bool attended) {
   if (mailbox_ != nullptr) mailbox_->set_attended(attended);
 }

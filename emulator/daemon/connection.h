@@ -51,8 +51,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The reply has been handed to the kernel, and the next request may come.
   virtual void on_replied() {}
 
-  // A page by which requests may come, too; the program has been given it.
-  void add_mailbox(std::unique_ptr<Mailbox> mailbox) { mailbox_ = std::move(mailbox); }
+  // Makes a page by which requests may come, too, instead of one that there was; the program is to
+  // be given it. Throws std::system_error.
+  UniqueFd add_mailbox();
 
   // Never ends the connection before it returns, though the program may be gone: the caller still
   // uses what on_end() takes away.

@@ -31,11 +31,9 @@ void Session::hello(const rocemu_hello& message, ReceivedMessage& received) {
   if (message.device_index == ROCEMU_CM_SERVICE) {
     if (received.fd_count != 0) return refuse(EINVAL);
     if (nic_.cm == nullptr) return refuse(ENODEV);
+    const UniqueFd mailbox_fd = add_mailbox();
     cm_ = std::make_unique<CmConversation>(*nic_.cm);
     kind_ = Kind::cm;
-    auto mailbox = std::make_unique<Mailbox>();
-    const UniqueFd mailbox_fd = mailbox->take_fd();
-    add_mailbox(std::move(mailbox));
     const int fds[] = {mailbox_fd.get()};
     return answer_hello(0, fds);
   }
@@ -57,7 +55,7 @@ void Session::open_device(const rocemu_hello& message, ReceivedMessage& received
   UniqueFd page_fd = page.take_fd();
   auto doorbells = std::make_unique<Doorbells>(std::move(page), doorbell_slots(config().limits));
   auto wake = std::make_unique<WakeFd>(engine.wake_set());
-  auto mailbox = std::make_unique<Mailbox>();
+  UniqueFd mailbox_fd = add_mailbox();
 
   on_engine(
       [&engine, index = device_index_, memory = std::move(memory), events = std::move(*events),
@@ -70,12 +68,10 @@ void Session::open_device(const rocemu_hello& message, ReceivedMessage& received
             std::make_unique<EngineContext>(hca, *id, std::move(doorbells), std::move(wake)));
       },
       [this, page_fd = std::move(page_fd),
-       mailbox = std::move(mailbox)](device::Result<EngineContext*> context) mutable {
+       mailbox_fd = std::move(mailbox_fd)](device::Result<EngineContext*> context) {
         if (!context) return refuse(context.error());
         context_ = *context;
         kind_ = Kind::context;
-        const UniqueFd mailbox_fd = mailbox->take_fd();
-        add_mailbox(std::move(mailbox));
         const int fds[] = {page_fd.get(), nic_.engine.engine_page_fd(), context_->wake_fd(),
                            mailbox_fd.get()};
         answer_hello(0, fds);

@@ -328,15 +328,6 @@ vlan() {
   ! on b timeout 20 rping -c -a 10.88.0.1 -C 1 > "$dir/nobody" 2>&1 || fail "a connection into another VLAN"
 }
 
-# refused WORDS PORT: the NIC does not start, and the message has these words
-refused() {
-  local text
-  text=$("$ROCEMU" run --port "rocemu0=$2" -- true 2>&1) && fail "a NIC on $2 started"
-  grep -qF "$1" <<< "$text" || fail "$2: $text"
-  [[ $(wc -l <<< "$text") == 1 ]] || fail "$2: more than one line: $text"
-  echo "$text"
-}
-
 errors() {
   need_driver net_memif
   need_driver net_ring

@@ -245,15 +245,6 @@ hosts() {
   [[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
 }
 
-# refused WORDS PORT: the NIC does not start, and the message has these words
-refused() {
-  local text
-  text=$("$ROCEMU" run --port "rocemu0=$2" -- true 2>&1) && fail "a NIC on $2 started"
-  grep -qF "$1" <<< "$text" || fail "$2: $text"
-  [[ $(wc -l <<< "$text") == 1 ]] || fail "$2: more than one line: $text"
-  echo "$text"
-}
-
 errors() {
   refused 'there is no such interface' nosuch0
   refused 'no Ethernet interface' lo

@@ -37,3 +37,12 @@ need_namespaces() {
   [[ $(id -u) == 0 ]] || user=(--user --map-root-user)
   unshare "${user[@]}" "$@" true 2> /dev/null || skip "no namespaces can be made here"
 }
+
+# refused WORDS PORT: the NIC does not start, and the message has these words
+refused() {
+  local text
+  text=$("$ROCEMU" run --port "rocemu0=$2" -- true 2>&1) && fail "a NIC on $2 started"
+  grep -qF "$1" <<< "$text" || fail "$2: $text"
+  [[ $(wc -l <<< "$text") == 1 ]] || fail "$2: more than one line: $text"
+  echo "$text"
+}

@@ -1,6 +1,5 @@
 #include "verbs_shim/exchange/mailbox.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -41,15 +40,14 @@ void relax() {
 }  // namespace
 
 int Mailbox::map(int fd) {
-  void* page = mmap(nullptr, sizeof(rocemu_mailbox), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (page == MAP_FAILED) return errno;
-  page_ = static_cast<rocemu_mailbox*>(page);
-  return 0;
+  const int error = memory_.map(fd, sizeof(rocemu_mailbox), PROT_READ | PROT_WRITE);
+  if (error == 0) page_ = static_cast<rocemu_mailbox*>(memory_.address);
+  return error;
 }
 
 void Mailbox::unmap() {
-  if (page_ != nullptr) munmap(page_, sizeof(*page_));
   page_ = nullptr;
+  memory_.unmap();
 }
 
 Mailbox::Outcome Mailbox::ask(const rocemu_header* request, rocemu_header* reply,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "verbs_shim/abi/mailbox.h"
+#include "verbs_shim/exchange/shared_memory.h"
 
 namespace rocemu::exchange {
 
@@ -30,8 +31,9 @@ class Mailbox {
  private:
   Outcome wait(rocemu_header* reply, size_t reply_bytes, size_t& got);
 
-  rocemu_mailbox* page_ = nullptr;
-  unsigned calls_to_skip_ = 0;  // after the NIC has let one wait in vain
+  SharedMemory memory_;
+  rocemu_mailbox* page_ = nullptr;  // its content
+  unsigned calls_to_skip_ = 0;      // after the NIC has let one wait in vain
 };
 
 }  // namespace rocemu::exchange

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "verbs_shim/exchange/mailbox.h"
+#include "verbs_shim/exchange/socket_address.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
@@ -95,18 +95,6 @@ int exchange_messages(rocemu_header* request, rocemu_header* reply, size_t reply
   return reply->status;
 }
 
-// A path too long for sun_path is reached through a descriptor of its directory.
-bool socket_address(const char* directory, int directory_fd, sockaddr_un& address) {
-  address.sun_family = AF_UNIX;
-  int length =
-      snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory, ROCEMU_SOCKET_NAME);
-  if (length < 0 || static_cast<size_t>(length) >= sizeof(address.sun_path)) {
-    length = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-                      directory_fd, ROCEMU_SOCKET_NAME);
-  }
-  return length > 0 && static_cast<size_t>(length) < sizeof(address.sun_path);
-}
-
 int say_hello() {
   rocemu_hello hello = {};
   hello.header.op = ROCEMU_OP_HELLO;
@@ -136,7 +124,7 @@ int connect_to_nic() {
   const int fd = real().socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     error = errno;
-  } else if (!socket_address(directory, directory_fd, address)) {
+  } else if (!exchange::socket_address(directory, directory_fd, address)) {
     error = ENAMETOOLONG;
   } else if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     error = errno;

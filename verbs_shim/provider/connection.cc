@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "verbs_shim/exchange/socket_address.h"
 
 namespace rocemu::provider {
 namespace {
@@ -31,18 +32,6 @@ class Turn {
   SharedTurn& turn_;
   int before_ = 0;
 };
-
-// A path too long for sun_path is reached through a descriptor of its directory.
-bool socket_address(const char* directory, int directory_fd, sockaddr_un& address) {
-  address.sun_family = AF_UNIX;
-  int length =
-      snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory, ROCEMU_SOCKET_NAME);
-  if (length < 0 || static_cast<size_t>(length) >= sizeof(address.sun_path)) {
-    length = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-                      directory_fd, ROCEMU_SOCKET_NAME);
-  }
-  return length > 0 && static_cast<size_t>(length) < sizeof(address.sun_path);
-}
 
 }  // namespace
 
@@ -75,7 +64,7 @@ int Connection::open(const char* directory) {
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd_ < 0) {
     error = errno;
-  } else if (!socket_address(directory, directory_fd, address)) {
+  } else if (!exchange::socket_address(directory, directory_fd, address)) {
     error = ENAMETOOLONG;
   } else if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     error = errno;

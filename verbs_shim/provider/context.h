@@ -7,12 +7,12 @@
 #include <cstdint>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/exchange/shared_memory.h"
 #include "verbs_shim/provider/channel.h"
 #include "verbs_shim/provider/connection.h"
 #include "verbs_shim/provider/doorbell.h"
 #include "verbs_shim/provider/event_pipe.h"
 #include "verbs_shim/provider/mutex.h"
-#include "verbs_shim/provider/shared_memory.h"
 
 namespace rocemu::provider {
 
@@ -26,8 +26,8 @@ struct DeviceState {
   bool yield_when_idle = true;
   uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
 
-  SharedMemory doorbell_page;
-  SharedMemory engine_page;
+  exchange::SharedMemory doorbell_page;
+  exchange::SharedMemory engine_page;
   std::atomic<bool> fatal_reported{false};
 };
 

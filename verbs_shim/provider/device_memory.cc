@@ -5,10 +5,10 @@
 
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
+#include "verbs_shim/exchange/shared_memory.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/memory_region.h"
 #include "verbs_shim/provider/new_object.h"
-#include "verbs_shim/provider/shared_memory.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
 namespace rocemu::provider {
@@ -20,7 +20,7 @@ struct DeviceMemory {
     ibv_dm dm;
     uint32_t handle;
   } verbs;
-  SharedMemory memory;
+  exchange::SharedMemory memory;
   uint64_t length_bytes;
 };
 static_assert(offsetof(DeviceMemory, verbs.handle) == 32);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "verbs_shim/provider/shared_memory.h"
+#include "verbs_shim/exchange/shared_memory.h"
 
 namespace rocemu::provider {
 
@@ -46,7 +46,7 @@ class QueueMemory {
   void* address() const { return memory_.address; }
 
  private:
-  SharedMemory memory_;
+  exchange::SharedMemory memory_;
   ProtectionDomain* domain_ = nullptr;  // a parent domain, which it is a user of
   void* place_ = nullptr;               // what the allocator gave
   size_t place_bytes_ = 0;

@@ -1,10 +1,10 @@
-#include "verbs_shim/provider/shared_memory.h"
+#include "verbs_shim/exchange/shared_memory.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-namespace rocemu::provider {
+namespace rocemu::exchange {
 
 int SharedMemory::map(int fd, size_t size, int protection) {
   struct stat file;
@@ -23,4 +23,4 @@ void SharedMemory::unmap() {
   bytes = 0;
 }
 
-}  // namespace rocemu::provider
+}  // namespace rocemu::exchange

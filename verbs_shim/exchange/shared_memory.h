@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-namespace rocemu::provider {
+namespace rocemu::exchange {
 
 struct SharedMemory {
   void* address = nullptr;
@@ -14,4 +14,4 @@ struct SharedMemory {
   void unmap();
 };
 
-}  // namespace rocemu::provider
+}  // namespace rocemu::exchange
