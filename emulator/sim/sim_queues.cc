@@ -38,6 +38,7 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.swap = request.swap;
   work.binding = request.binding;
   work.inline_payload = nullptr;
+  work.carried_payload = request.carried_payload.empty() ? nullptr : request.carried_payload.data();
   if (request.inline_payload) {
     // An empty vector has no address, but the request is inline all the same.
     static const std::byte kNothing{};

@@ -13,7 +13,8 @@
 
 namespace rocemu::sim {
 
-// A send request as a program posts it; `inline_payload` stands for a payload in queue memory.
+// A send request as a program posts it; `inline_payload` and
+// `carried_payload` stand for payload in queue memory.
 struct SendRequest {
   uint64_t wr_id = 0;
   transport::WorkOpcode opcode = transport::WorkOpcode::send;
@@ -33,6 +34,7 @@ struct SendRequest {
   transport::WindowBinding binding{};
   std::vector<transport::Sge> sges{};
   std::optional<std::vector<std::byte>> inline_payload{};
+  std::vector<std::byte> carried_payload{};  // empty: none
 };
 
 struct ReceiveRequest {

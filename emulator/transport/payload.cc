@@ -29,6 +29,12 @@ Operation write_operation(WorkOpcode op, bool first, bool last) {
   return imm ? Operation::write_last_imm : Operation::write_last;
 }
 
+// Whether the program that posted the element sees the range where the element says.
+bool is_own_memory(const QpContext& context, const Sge& sge, const MemoryRange& range) {
+  return range.address == sge.address && !range.on_demand &&
+         context.resources.send_cq->reaches(range);
+}
+
 }  // namespace
 
 Operation message_operation(WorkOpcode op, bool first, bool last) {
@@ -36,7 +42,6 @@ Operation message_operation(WorkOpcode op, bool first, bool last) {
 }
 
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access) {
-  if (work.inline_payload != nullptr) return true;
   for (const Sge& sge : work.sges.view()) {
     MemoryRange range;
     if (sge.length_bytes > 0 &&
@@ -63,7 +68,11 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
     if (!context.memory.check_local(context.resources.pd, sge.lkey, sge.address + offset_bytes,
                                     part, kLocalRead, range))
       return false;
-    context.memory.fetch(range, to, part, burst.fetch_tag());
+    if (work.carried_payload != nullptr && is_own_memory(context, sge, range)) {
+      std::memcpy(to, work.carried_payload, part);
+    } else {
+      context.memory.fetch(range, to, part, burst.fetch_tag());
+    }
     to += part;
     length_bytes -= part;
     offset_bytes = 0;

@@ -146,6 +146,9 @@ struct SendWork {
   // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
   const std::byte* inline_payload = nullptr;
   SgeList sges;
+  // The same bytes as the one element of `sges` names, in queue memory, as a program says that
+  // posted them; else null.
+  const std::byte* carried_payload = nullptr;
   // Of bind_window.
   WindowBinding binding;
 };

@@ -164,13 +164,13 @@ void read_into_region_without_local_write(Lab& lab) {
   expect_bytes({link.a.memory.data(), kBytes}, std::byte{7}, "the READ's target");
 }
 
-void write_from_unmapped_region(Lab& lab) {
+void write_from_unmapped_region(Lab& lab, uint32_t bytes) {
   Link link = lab.make_link();
   Memory memory(4 * kPage);
   const MrPtr mr = register_memory(lab.a().pd.get(), memory.data(), memory.bytes(), kAllRights);
   must(mr.get(), "ibv_reg_mr");
   memory.unmap();
-  SendRequest request(IBV_WR_RDMA_WRITE, 1, {memory.address(), kBytes, mr->lkey});
+  SendRequest request(IBV_WR_RDMA_WRITE, 1, {memory.address(), bytes, mr->lkey});
   expect_local_error(link, request, IBV_WC_LOC_PROT_ERR);
 }
 
@@ -241,7 +241,10 @@ constexpr Row kLocalMemoryRows[] = {
     {"WRITE with the lkey of a deregistered region", write_after_dereg},
     {"WRITE with the lkey of another PD's region", write_from_region_of_other_pd},
     {"READ into a region without LOCAL_WRITE", read_into_region_without_local_write},
-    {"WRITE from memory unmapped after registration", write_from_unmapped_region},
+    {"WRITE from memory unmapped after registration",
+     [](Lab& lab) { write_from_unmapped_region(lab, kBytes); }},
+    {"WRITE of 8 bytes from memory unmapped after registration",
+     [](Lab& lab) { write_from_unmapped_region(lab, 8); }},
     {"READ into memory unmapped after registration", read_into_unmapped_region},
     {"message longer than the port's max_msg_sz", message_longer_than_the_port_allows},
 };

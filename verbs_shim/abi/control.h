@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 3,
+  ROCEMU_ABI_VERSION = 4,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */

@@ -24,7 +24,10 @@ struct rocemu_engine_page {
   /* 1 while the engine sleeps or is about to: after ringing a doorbell and a full fence, a program
    * that reads 1 writes 8 bytes (uint64_t 1) to the wake eventfd. */
   uint32_t sleeping __attribute__((aligned(64)));
-  uint8_t pad[60];
+  /* The number of the core the engine runs on, and 1: a program that polls in vain there keeps it
+   * from its work, and yields. */
+  uint32_t core;
+  uint8_t pad[56];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_engine_page, 128);
 
@@ -68,7 +71,11 @@ enum rocemu_send_flags {
   ROCEMU_SEND_SIGNALED = 2, /* set by the provider for sq_sig_all as well */
   ROCEMU_SEND_SOLICITED = 4,
   ROCEMU_SEND_INLINE = 8, /* inline_bytes of payload follow the WQE instead of SGEs */
+  /* Of SEND and WRITE: the payload that the one SGE names also stands in compare_add and swap. It
+   * spares the NIC the look into the program's memory; the SGE is checked all the same. */
+  ROCEMU_SEND_CARRIED = 16,
 };
+enum { ROCEMU_CARRIED_BYTES_MAX = 16 };
 
 /* One send work request: this, then num_sge rocemu_sge or inline_bytes of payload.
  * The stride of the ring is at least 64 + max(16 * max_send_sge, max_inline_data). An inline
@@ -119,6 +126,9 @@ struct rocemu_cq_header {
   /* Program: enum rocemu_cq_arm, then a full fence. The NIC exchanges it with 0 when it sends the
    * event. Arming never lowers a value that is still there. */
   uint32_t arm __attribute__((aligned(64)));
+  /* Program: the number of the core, and 1, where this CQ was last found empty. An engine on the
+   * same one yields when it has answered. */
+  uint32_t poller_core;
   uint32_t overrun __attribute__((aligned(64))); /* NIC: 1 when a completion found the ring full */
   uint8_t pad[60];
 };

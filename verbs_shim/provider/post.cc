@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "verbs_shim/provider/carried_send.h"
 #include "verbs_shim/provider/queue_pair.h"
 #include "verbs_shim/provider/receive_request.h"
 #include "verbs_shim/provider/verbs_ops.h"
@@ -114,6 +115,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   } else {
     wqe.num_sge = static_cast<uint16_t>(request.num_sge);
     copy_sges(request.sg_list, wqe.num_sge, payload);
+    carry_payload(wqe, request.sg_list);
   }
   memcpy(slot, &wqe, sizeof(wqe));
   return 0;

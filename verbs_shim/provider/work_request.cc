@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "verbs_shim/provider/carried_send.h"
 #include "verbs_shim/provider/queue_pair.h"
+#include "verbs_shim/provider/receive_request.h"
 
 namespace rocemu::provider {
 namespace {
@@ -121,7 +123,8 @@ void wr_set_sge_list(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) {
   if (queue.building == nullptr) return;
   if (count > queue.cap.max_send_sge) return fail(queue, EINVAL);
   wqe_of(queue)->num_sge = static_cast<uint16_t>(count);
-  if (count > 0) memcpy(queue.building + sizeof(rocemu_send_wqe), sges, count * sizeof(*sges));
+  copy_sges(sges, wqe_of(queue)->num_sge, queue.building + sizeof(rocemu_send_wqe));
+  carry_payload(*wqe_of(queue), sges);
 }
 
 void wr_set_sge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length) {

@@ -73,6 +73,22 @@ void other_addresses(Lab& lab) {
   expect_no_access(lab, ends, ends.b.memory.address(), mr->rkey);
 }
 
+// A few bytes, whose address in the region is one of the program's own where others are.
+void few_bytes_by_other_addresses(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  Memory elsewhere(4096);
+  std::memset(elsewhere.data(), 0x11, 8);
+  const MrPtr mr = register_memory_at(lab.a().pd.get(), ends.a.memory.data(), 4096,
+                                      elsewhere.address(), IBV_ACCESS_LOCAL_WRITE);
+  must(mr.get(), "ibv_reg_mr_iova");
+  std::memset(ends.a.memory.data(), 0x6b, 8);
+  post_recv_ok(ends.b.qp.get(), 7, ends.b.sge(0, 64));
+  post(ends.a, IBV_WR_SEND, 4, {elsewhere.address(), 8, mr->lkey}, ends.b);
+  expect_completion(ends.a.send_cq.get(), 4, {IBV_WC_SUCCESS});
+  expect_completion(ends.b.recv_cq.get(), 7, {IBV_WC_SUCCESS});
+  expect_bytes({ends.b.memory.data(), 8}, std::byte{0x6b}, "the receive");
+}
+
 void on_demand(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   const Memory untouched(65536);
@@ -233,6 +249,7 @@ constexpr Row kRows[] = {
     {"memory: relaxed ordering", relaxed_ordering},
     {"memory: zero-based, and not by its address", zero_based},
     {"memory: by other addresses, and not by its own", other_addresses},
+    {"memory: a few bytes by other addresses", few_bytes_by_other_addresses},
     {"memory: on demand", on_demand},
     {"memory: on demand, all there is", implicit},
     {"memory: on demand, but unmapped", on_demand_unmapped},

@@ -47,6 +47,7 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
   } else {
     expect(work.sges.view().size() <= layout_.send.max_sge, "no more SGEs than granted");
     expect(sum_of(work.sges) == work.length_bytes, "a message is as long as its SGEs");
+    if (work.carried_payload != nullptr) check_carried(work);
   }
   return true;
 }
@@ -62,6 +63,16 @@ void CheckedQueues::check_inline(const transport::SendWork& work) const {
   expect(offset < layout_.send.size_bytes() &&
              offset % layout_.send.stride_bytes + work.length_bytes <= layout_.send.stride_bytes,
          "inline payload lies in its slot");
+}
+
+void CheckedQueues::check_carried(const transport::SendWork& work) const {
+  expect(work.sges.view().size() == 1 && work.length_bytes <= ROCEMU_CARRIED_BYTES_MAX,
+         "carried payload is short and of one element");
+  const std::byte* const ring = memory_ + layout_.send.offset_bytes;
+  const auto offset = static_cast<size_t>(work.carried_payload - ring);
+  expect(offset < layout_.send.size_bytes() &&
+             offset % layout_.send.stride_bytes == offsetof(rocemu_send_wqe, compare_add),
+         "carried payload lies in its slot");
 }
 
 void CheckedQueues::release(uint32_t count) noexcept {

@@ -146,7 +146,7 @@ class Scribbles {
     if (hostile_.qp(qp).layout.send.entries == 0) return;
     rocemu_send_wqe wqe{};
     wqe.opcode = input_.u8() % kWrOpcodes;
-    wqe.flags = static_cast<uint8_t>(input_.u8() & 0xf);
+    wqe.flags = static_cast<uint8_t>(input_.u8() & 0x1f);
     wqe.num_sge = static_cast<uint16_t>(input_.below(4));
     wqe.remote_address = kProgramAddress + 4096 + input_.u8() / 16 * 8u;
     wqe.rkey = hostile_.key();

@@ -141,6 +141,41 @@ TEST_CASE("inline payload is handed on in place") {
   CHECK(work.length_bytes == 64);
 }
 
+TEST_CASE("carried payload is handed on beside its element") {
+  Program program;
+  rocemu_send_wqe wqe = wqe_of(GENERATE(kWrSend, kWrWrite), 1);
+  wqe.flags = ROCEMU_SEND_CARRIED;
+  const uint32_t bytes = GENERATE(1u, uint32_t{ROCEMU_CARRIED_BYTES_MAX});
+  program.post(wqe, {{0x1000, bytes, 7}});
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.inline_payload == nullptr);
+  CHECK(work.carried_payload == program.send_slot(0) + offsetof(rocemu_send_wqe, compare_add));
+  CHECK(work.length_bytes == bytes);
+  CHECK(work.sges.view().size() == 1);
+}
+
+TEST_CASE("payload that cannot be what its elements name is not taken") {
+  const auto taken = [](uint8_t opcode, std::initializer_list<rocemu_sge> sges) {
+    Program program;
+    rocemu_send_wqe wqe = wqe_of(opcode, static_cast<uint16_t>(sges.size()));
+    wqe.flags = ROCEMU_SEND_CARRIED;
+    program.post(wqe, sges);
+    SendWork work;
+    REQUIRE(program.queues->send().pop(work));
+    REQUIRE(work.fault == WcStatus::success);
+    return work.carried_payload != nullptr;
+  };
+  CHECK(taken(kWrSend, {{0x1000, 8, 7}}));
+  CHECK_FALSE(taken(kWrSend, {{0x1000, ROCEMU_CARRIED_BYTES_MAX + 1, 7}}));
+  CHECK_FALSE(taken(kWrSend, {{0x1000, 8, 7}, {0x2000, 8, 7}}));
+  CHECK_FALSE(taken(kWrSend, {{0x1000, 0, 7}}));
+  CHECK_FALSE(taken(kWrRead, {{0x1000, 8, 7}}));
+  CHECK_FALSE(taken(kWrFetchAdd, {{0x1000, 8, 7}}));
+  CHECK_FALSE(taken(kWrAtomicWrite, {{0x1000, 8, 7}}));
+}
+
 TEST_CASE("a binding and the keys to invalidate are where the contract has them") {
   Program program;
   SendWork work;

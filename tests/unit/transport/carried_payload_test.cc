@@ -92,4 +92,48 @@ TEST_CASE("Nothing is carried to a program that cannot put it in place") {
   CHECK(pair.b.receive_cq.completions[0].carried.length_bytes == 0);
 }
 
+namespace {
+
+// A pair whose first program posts payload beside the elements that name it.
+struct CarriedSends : Pair {
+  CarriedSends() { a.send_cq.memory = &a.node().memory(); }
+
+  SendRequest carrying(const Buffer& near, size_t bytes) {
+    SendRequest request = send(near);
+    request.carried_payload.assign(bytes, std::byte{0x77});
+    return request;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(CarriedSends, "What a request carries is sent in place of a look into memory") {
+  const Buffer near = a.buffer(16, 1);
+  const Buffer far = b.buffer(16);
+  b.receive(1, {far.sge()});
+  int tries = 0;
+  lose = [&](const Sent& frame) { return frame.from_a && tries++ == 0; };
+  a.post(carrying(near, 16));
+  drive();
+  CHECK(b.bytes(far) == std::vector(16, std::byte{0x77}));
+}
+
+TEST_CASE_METHOD(CarriedSends, "What is carried is not looked at when memory is another's") {
+  a.send_cq.memory = nullptr;
+  const Buffer near = a.buffer(16, 1);
+  const Buffer far = b.buffer(16);
+  b.receive(1, {far.sge()});
+  a.post(carrying(near, 16));
+  drive();
+  CHECK(b.bytes(far) == a.bytes(near));
+}
+
+TEST_CASE_METHOD(CarriedSends, "The element of a request that carries its payload is checked") {
+  Buffer near = a.buffer(16, 1);
+  near.key += 1000;
+  a.post(carrying(near, 16));
+  drive();
+  CHECK(statuses(a.send_cq) == std::vector{WcStatus::local_protection_error});
+}
+
 }  // namespace rocemu::transport_test

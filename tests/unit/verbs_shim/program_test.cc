@@ -212,6 +212,41 @@ TEST_CASE("a bad request stops the list, and what came before it is sent") {
   CHECK(program.nic.inline_payload.at(0) == std::string(64, 'x'));
 }
 
+TEST_CASE("a few bytes of payload travel in the send queue, if they can be read") {
+  Program program;
+  ibv_qp* qp = program.make_qp(program.make_cq());
+  program.move_to(qp, IBV_QPS_RTS);
+  constexpr size_t kPage = 4096;
+  void* pages =
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  char* const text = static_cast<char*>(pages) + kPage - 16;
+  memcpy(text, "sixteen letters.", 16);
+  REQUIRE(munmap(static_cast<char*>(pages) + kPage, kPage) == 0);
+  const auto carried = [&](const char* from, uint32_t bytes, ibv_wr_opcode opcode = IBV_WR_SEND) {
+    ibv_sge sge = {reinterpret_cast<uintptr_t>(from), bytes, 5};
+    ibv_send_wr request = make_send(1, &sge, 1);
+    request.opcode = opcode;
+    errno = 7;
+    REQUIRE(post_one(qp, request) == 0);
+    CHECK(errno == 7);
+    REQUIRE(program.nic.complete_sends() == 1);
+    const rocemu_send_wqe& wqe = program.nic.sent.back();
+    return (wqe.flags & ROCEMU_SEND_CARRIED) == 0
+               ? std::string()
+               : std::string(reinterpret_cast<const char*>(&wqe.compare_add), bytes);
+  };
+  CHECK(carried(text, 16) == "sixteen letters.");
+  CHECK(carried(text + 15, 1, IBV_WR_RDMA_WRITE) == ".");
+  CHECK(carried(text, 8, IBV_WR_RDMA_READ).empty());
+  CHECK(carried(text - 1, 17).empty());
+  CHECK(carried(text + 1, 16).empty());  // ends in the page that has gone
+  CHECK(carried(text + 16, 8).empty());
+  CHECK(carried(nullptr, 8).empty());
+  CHECK(carried(reinterpret_cast<const char*>(UINTPTR_MAX - 3), 8).empty());
+  munmap(pages, kPage);
+}
+
 TEST_CASE("receives are taken from INIT on") {
   Program program;
   ibv_qp* qp = program.make_qp(program.make_cq());
