@@ -130,6 +130,7 @@ void Engine::run() {
 
 bool Engine::timed_turn() {
   clock_.advance_to(monotonic_now_ns());
+  if (core_.look()) store_release(page_.core, core_.number());
   ++stats_.turns;
   const bool busy = turn();
   if (busy) ++stats_.busy_turns;
@@ -171,6 +172,8 @@ bool Engine::run_device(Device& device) {
     endpoint.on_timeout(now);
     busy = true;
   }
+  // First what programs wait for: they go on while the engine sends its answers.
+  if (busy) device.events_wait |= device.hca->publish_completions(now);
   busy |= device.frames.transmit(now, endpoint) != 0;
   if (busy || device.touched || device.events_wait || device.hca->next_held_event() <= now) {
     device.touched = false;
@@ -180,7 +183,7 @@ bool Engine::run_device(Device& device) {
 }
 
 void Engine::idle() {
-  switch (idle_policy_.on_empty_turn(clock_.now_ns())) {
+  switch (idle_policy_.on_empty_turn(clock_.now_ns(), core_.take_program_waits())) {
     case IdlePolicy::Action::poll:
       __builtin_ia32_pause();
       break;

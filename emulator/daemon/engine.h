@@ -25,6 +25,7 @@
 #include "emulator/daemon/command_queue.h"
 #include "emulator/daemon/engine_clock.h"
 #include "emulator/daemon/engine_context.h"
+#include "emulator/daemon/engine_core.h"
 #include "emulator/daemon/frame_port.h"
 #include "emulator/daemon/idle_policy.h"
 #include "emulator/daemon/shared_memory.h"
@@ -67,6 +68,7 @@ class Engine {
   WakeSet& wake_set() { return wake_set_; }
   int engine_page_fd() const { return engine_page_fd_.get(); }
   const EngineClock& clock() const { return clock_; }
+  EngineCore& core() { return core_; }
 
   // The engine thread, that is, from within a posted task.
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
@@ -115,6 +117,7 @@ class Engine {
   TurnToken token_;  // guards all but the wake-ups, the commands and the page's `sleeping`
   CommandQueue commands_;
   EngineClock clock_;
+  EngineCore core_;
   IdlePolicy idle_policy_;
   EngineStats stats_;
   uint64_t flushed_frames_ = 0;

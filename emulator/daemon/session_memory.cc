@@ -125,8 +125,8 @@ void Session::resize_cq(const rocemu_resize_cq& message) {
   body.entries = entries;
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd = memory.take_fd();
-  auto ring =
-      std::make_unique<SharedCompletionRing>(std::move(memory), entries, nic_.engine.clock());
+  auto ring = std::make_unique<SharedCompletionRing>(std::move(memory), entries,
+                                                     nic_.engine.clock(), nic_.engine.core());
   on_context(
       [cq = message.cq, ring = std::move(ring),
        &clock = nic_.engine.clock()](EngineContext& context) mutable {

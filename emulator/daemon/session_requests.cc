@@ -103,8 +103,8 @@ void Session::create_cq(const rocemu_create_cq& message, ReceivedMessage& receiv
   body.entries = entries;
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd = memory.take_fd();
-  auto ring =
-      std::make_unique<SharedCompletionRing>(std::move(memory), entries, nic_.engine.clock());
+  auto ring = std::make_unique<SharedCompletionRing>(std::move(memory), entries,
+                                                     nic_.engine.clock(), nic_.engine.core());
   on_context(
       [spec, pipe = std::move(pipe), ring = std::move(ring)](EngineContext& context) mutable {
         return create_cq_on(context, spec, std::move(pipe), std::move(ring));

@@ -14,6 +14,12 @@ constexpr uint16_t kWcGrh = 1u << 0;
 constexpr uint16_t kWcWithImm = 1u << 1;
 constexpr uint16_t kWcWithInv = 1u << 3;
 
+// What a program can go on with: data from its peer. That a SEND or WRITE has arrived there is
+// mostly followed by the peer's answer.
+bool is_answer(transport::WcOpcode opcode) {
+  return opcode != transport::WcOpcode::send && opcode != transport::WcOpcode::rdma_write;
+}
+
 uint16_t wc_flags(const transport::Completion& completion) {
   if (completion.has_invalidated) return kWcWithInv;
   return static_cast<uint16_t>((completion.has_immediate ? kWcWithImm : 0) |
@@ -23,12 +29,13 @@ uint16_t wc_flags(const transport::Completion& completion) {
 }  // namespace
 
 SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries,
-                                           const EngineClock& clock)
+                                           const EngineClock& clock, EngineCore& core)
     : memory_(std::move(memory)),
       header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
       ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
       entries_(entries),
-      clock_(clock) {}
+      clock_(clock),
+      core_(core) {}
 
 // A consumer index that was never possible looks like a ring that is too full.
 bool SharedCompletionRing::full() noexcept {
@@ -60,6 +67,7 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   }
   std::memcpy(entry(producer_), &cqe, sizeof(cqe));
   ++producer_;
+  answers_ = answers_ || is_answer(completion.opcode);
   wakes_solicited_ |= completion.solicited || completion.status != transport::WcStatus::success;
   return true;
 }
@@ -75,6 +83,7 @@ bool SharedCompletionRing::show() noexcept {
   // The program arms, and then looks at `producer` once more.
   store_seq_cst(header_.producer, producer_);
   const uint32_t arm = load_seq_cst(header_.arm);
+  if (std::exchange(answers_, false)) core_.on_answer_for(load_acquire(header_.poller_core));
   return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
 }
 

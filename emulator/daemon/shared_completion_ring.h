@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "emulator/daemon/engine_clock.h"
+#include "emulator/daemon/engine_core.h"
 #include "emulator/daemon/shared_memory.h"
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
@@ -15,9 +16,10 @@ namespace rocemu::daemon {
 
 class SharedCompletionRing final : public device::CompletionRing {
  public:
-  // `memory` holds cq_memory_bytes(entries); `clock` outlives the ring and stamps completions when
-  // they are shown.
-  SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock);
+  // `memory` holds cq_memory_bytes(entries); `clock` stamps completions when they are shown,
+  // and `core` hears whom they are for; both outlive the ring.
+  SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock,
+                       EngineCore& core);
 
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
@@ -35,9 +37,11 @@ class SharedCompletionRing final : public device::CompletionRing {
   std::byte* ring_;
   uint32_t entries_;
   const EngineClock& clock_;
+  EngineCore& core_;
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;
+  bool answers_ = false;          // among what is not shown yet, as is the next
   bool wakes_solicited_ = false;  // among what is not shown yet
 };
 

@@ -26,11 +26,13 @@
 #include <system_error>
 #include <vector>
 
+#include "emulator/daemon/engine_core.h"
 #include "emulator/daemon/idle_policy.h"
 #include "verbs_shim/provider/poll_pacer.h"
 
 namespace {
 
+using rocemu::daemon::EngineCore;
 using rocemu::daemon::IdlePolicy;
 using rocemu::provider::PollPacer;
 
@@ -38,12 +40,14 @@ using rocemu::provider::PollPacer;
 struct alignas(64) Slot {
   std::atomic<uint32_t> count{0};
   char message[32] = {};
+  std::atomic<uint32_t> poller_core{0};  // where it was last found empty
 };
 
 struct Shared {
   Slot posted[2];     // program → NIC
   Slot delivered[2];  // NIC → program
   alignas(64) std::atomic<uint32_t> sleeping{0};
+  std::atomic<uint32_t> nic_core{0};
 };
 
 uint64_t now_ns() {
@@ -65,9 +69,14 @@ class Program {
   }
 
   void wait() {
-    const Slot& slot = shared_.delivered[index_];
+    Slot& slot = shared_.delivered[index_];
     while (slot.count.load(std::memory_order_acquire) == delivered_) {
-      if (yields_ && pacer_.on_empty() != PollPacer::Advice::kGoOn) ::sched_yield();
+      if (!yields_) continue;
+      const auto core = static_cast<uint32_t>(::sched_getcpu()) + 1;
+      if (slot.poller_core.load(std::memory_order_relaxed) != core)
+        slot.poller_core.store(core, std::memory_order_relaxed);
+      const bool nic_here = shared_.nic_core.load(std::memory_order_relaxed) == core;
+      if (pacer_.on_empty(nic_here) != PollPacer::Advice::kGoOn) ::sched_yield();
     }
     ++delivered_;
     pacer_.on_completion();
@@ -85,11 +94,13 @@ class Program {
 [[noreturn]] void run_nic(Shared& shared, int wake_fd) {
   ::prctl(PR_SET_TIMERSLACK, 1000);
   IdlePolicy policy;
+  EngineCore core;
   uint32_t taken[2] = {0, 0};
   const auto pending = [&](int i) {
     return shared.posted[i].count.load(std::memory_order_acquire) != taken[i];
   };
   for (;;) {
+    if (core.look()) shared.nic_core.store(core.number(), std::memory_order_relaxed);
     bool busy = false;
     for (int i = 0; i < 2; ++i) {
       if (!pending(i)) continue;
@@ -98,13 +109,14 @@ class Program {
       std::memcpy(target.message, shared.posted[i].message, sizeof target.message);
       target.count.store(target.count.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
+      core.on_answer_for(target.poller_core.load(std::memory_order_relaxed));
       busy = true;
     }
     if (busy) {
       policy.on_work();
       continue;
     }
-    switch (policy.on_empty_turn(now_ns())) {
+    switch (policy.on_empty_turn(now_ns(), core.take_program_waits())) {
       case IdlePolicy::Action::poll:
         __builtin_ia32_pause();
         break;

@@ -77,6 +77,12 @@ class CompletionRing {
     }
   }
 
+  // Tells the NIC where it was found empty: the core's number and 1.
+  void show_poller_core(uint32_t core) {
+    uint32_t* const word = &header()->poller_core;
+    if (load_relaxed(word) != core) __atomic_store_n(word, core, __ATOMIC_RELAXED);
+  }
+
  private:
   rocemu_cq_header* header() const { return header_.load(std::memory_order_relaxed); }
 

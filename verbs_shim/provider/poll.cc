@@ -34,14 +34,24 @@ void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.dlid_path_bits = 0;
 }
 
-// After a poll that found nothing, the CQ's lock given up. EIO when the NIC is gone and nothing
-// more will come, else 0.
-int idle(CompletionQueue& queue) {
+// After a poll that found nothing, under the CQ's lock: tells the NIC which core it could have to
+// itself. Returns the core's number and 1; 0 where the program wants to keep it.
+uint32_t offer_core(CompletionQueue& queue) {
+  if (!to_context(queue.verbs.cq.context).state.yield_when_idle) return 0;
+  const auto core = static_cast<uint32_t>(sched_getcpu()) + 1;
+  queue.ring.show_poller_core(core);
+  return core;
+}
+
+// The rest of it, the lock given up. EIO when the NIC is gone and nothing more will come, else 0.
+int idle(CompletionQueue& queue, uint32_t core) {
   Context& context = to_context(queue.verbs.cq.context);
-  const PollPacer::Advice advice = queue.pacer.on_empty();
-  if (advice != PollPacer::Advice::kGoOn && context.state.yield_when_idle) sched_yield();
+  const DeviceState& state = context.state;
+  const bool engine_here = core != 0 && load_relaxed(&state.doorbells.engine->core) == core;
+  const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
+  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) sched_yield();
   if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
-  return context.state.connection.lost() ? EIO : 0;
+  return state.connection.lost() ? EIO : 0;
 }
 
 void show(CompletionQueue& queue, const rocemu_cqe* entry) {
@@ -63,8 +73,9 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
     return 0;
   }
   queue.ring.give_back();
+  const uint32_t core = offer_core(queue);
   queue.lock.unlock();
-  const int error = idle(queue);
+  const int error = idle(queue, core);
   return error != 0 ? error : ENOENT;
 }
 
@@ -113,6 +124,7 @@ uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
   CompletionQueue& queue = to_queue(cq);
   int taken = 0;
+  uint32_t core = 0;
   {
     Lock lock(queue.lock);
     while (taken < entries) {
@@ -122,12 +134,13 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
       translate(*entry, completions[taken++]);
     }
     queue.ring.give_back();
+    if (taken == 0) core = offer_core(queue);
   }
   if (taken > 0) {
     queue.pacer.on_completion();
     return taken;
   }
-  return entries > 0 ? -idle(queue) : 0;
+  return entries > 0 ? -idle(queue, core) : 0;
 }
 
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {

@@ -1,5 +1,6 @@
 // What to do about polls that find nothing. On a machine with fewer cores than pollers the NIC gets
-// its turn only when a program that polls gives its own up, so after a few empty polls one yields.
+// its turn only when a program that polls gives its own up, so after a few empty polls one yields;
+// at once when it is the NIC's core that is kept.
 #pragma once
 
 #include <atomic>
@@ -21,11 +22,12 @@ class PollPacer {
     }
   }
 
-  Advice on_empty() {
+  // `engine_here`: the NIC cannot run until this thread yields.
+  Advice on_empty(bool engine_here) {
     const uint32_t count = empty_polls_.load(std::memory_order_relaxed) + 1;
     empty_polls_.store(count, std::memory_order_relaxed);
     if (count % kPollsPerLook == 0) return Advice::kYieldAndLook;
-    return count % kPollsPerYield == 0 ? Advice::kYield : Advice::kGoOn;
+    return engine_here || count % kPollsPerYield == 0 ? Advice::kYield : Advice::kGoOn;
   }
 
  private:

@@ -9,6 +9,7 @@
 
 #include "emulator/daemon/engine_clock.h"
 #include "emulator/daemon/engine_context.h"
+#include "emulator/daemon/engine_core.h"
 #include "emulator/daemon/message_codec.h"
 #include "tests/fuzz/control/model.h"
 
@@ -78,6 +79,7 @@ class Client {
 
   device::Hca& hca_;
   const daemon::EngineClock& clock_;
+  daemon::EngineCore core_;
   std::vector<std::byte> memory_;
   std::byte* doorbell_page_ = nullptr;
   std::unique_ptr<daemon::EngineContext> context_;

@@ -47,9 +47,9 @@ Program::Program(device::Hca& hca, const daemon::EngineClock& clock, const Optio
   daemon::SharedMemory ring("fuzz-cq", cq_bytes);
   pieces_[kCompletions] = make_piece(ring, cq_bytes);
   const auto channel = hca.create_channel(context_, std::make_unique<Events>()).value();
-  cq_ = hca.create_cq(
-               context_, {options.cqe, channel, 0, 0},
-               std::make_unique<daemon::SharedCompletionRing>(std::move(ring), cq_entries_, clock))
+  cq_ = hca.create_cq(context_, {options.cqe, channel, 0, 0},
+                      std::make_unique<daemon::SharedCompletionRing>(std::move(ring), cq_entries_,
+                                                                     clock, core_))
             .value();
 
   daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));

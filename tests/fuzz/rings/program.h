@@ -10,6 +10,7 @@
 
 #include "emulator/daemon/doorbells.h"
 #include "emulator/daemon/engine_clock.h"
+#include "emulator/daemon/engine_core.h"
 #include "emulator/daemon/shared_completion_ring.h"
 #include "emulator/device/hca.h"
 #include "tests/fuzz/rings/checked_queues.h"
@@ -86,6 +87,7 @@ class Program {
   uint32_t cq_entries_ = 0;
   uint32_t consumer_ = 0;
   std::unique_ptr<daemon::Doorbells> doorbells_;
+  daemon::EngineCore core_;
 };
 
 }  // namespace rocemu::fuzz

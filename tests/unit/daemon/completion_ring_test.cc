@@ -13,7 +13,7 @@ struct Cq {
   explicit Cq(uint32_t entries = 4) {
     SharedMemory shared("test", cq_memory_bytes(entries));
     memory = shared.data();
-    ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, clock);
+    ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, clock, core);
   }
   rocemu_cq_header& header() { return *reinterpret_cast<rocemu_cq_header*>(memory); }
   const rocemu_cqe& entry(uint32_t index) {
@@ -28,6 +28,7 @@ struct Cq {
   }
 
   EngineClock clock{[] { return transport::TimeNs{123}; }};
+  EngineCore core;
   std::byte* memory = nullptr;
   std::unique_ptr<SharedCompletionRing> ring;
 };
@@ -102,6 +103,28 @@ TEST_CASE("an armed CQ asks for one event") {
   CHECK(cq.header().arm == ROCEMU_CQ_UNARMED);
   cq.push(3);
   CHECK_FALSE(cq.ring->publish());
+}
+
+TEST_CASE("a program that polls on the engine's core and is answered is noted") {
+  Cq cq;
+  cq.core.look();
+  const auto noted = [&](uint32_t poller_core, transport::WcOpcode opcode) {
+    cq.header().poller_core = poller_core;
+    Completion completion;
+    completion.opcode = opcode;
+    cq.ring->push(completion);
+    cq.ring->publish();
+    cq.header().consumer = cq.header().producer;
+    return cq.core.take_program_waits();
+  };
+  const uint32_t here = cq.core.number();
+  CHECK(noted(here, transport::WcOpcode::receive));
+  CHECK(noted(here, transport::WcOpcode::rdma_read));
+  // The peer's answer is what the program waits for.
+  CHECK_FALSE(noted(here, transport::WcOpcode::send));
+  CHECK_FALSE(noted(here, transport::WcOpcode::rdma_write));
+  CHECK_FALSE(noted(here + 1, transport::WcOpcode::receive));
+  CHECK_FALSE(noted(0, transport::WcOpcode::receive));
 }
 
 TEST_CASE("armed for solicited completions, only those and errors count") {

@@ -14,7 +14,7 @@ constexpr TimeNs kMs = 1000 * kUs;
 // Empty turns of 100 ns until it sleeps; when that was.
 TimeNs idle_until_sleep(IdlePolicy& policy, TimeNs now, unsigned* yields = nullptr) {
   for (;; now += 100) {
-    const Action action = policy.on_empty_turn(now);
+    const Action action = policy.on_empty_turn(now, false);
     if (action == Action::sleep) return now;
     if (action == Action::yield && yields != nullptr) ++*yields;
   }
@@ -27,7 +27,7 @@ TEST_CASE(
   IdlePolicy policy;
   idle_until_sleep(policy, kMs);
   policy.on_wake_up(true);
-  CHECK(policy.on_empty_turn(5 * kMs) == Action::sleep);
+  CHECK(policy.on_empty_turn(5 * kMs, false) == Action::sleep);
   policy.on_wake_up(false);
   CHECK(idle_until_sleep(policy, 9 * kMs) == 9 * kMs + 50 * kUs);
   policy.on_wake_up(true);
@@ -44,17 +44,36 @@ TEST_CASE("without work it polls, yields every eighth turn, and sleeps after 50 
 
 TEST_CASE("work starts the time anew") {
   IdlePolicy policy;
-  for (TimeNs now = kMs; now < kMs + 40 * kUs; now += 100) policy.on_empty_turn(now);
+  for (TimeNs now = kMs; now < kMs + 40 * kUs; now += 100) policy.on_empty_turn(now, false);
   policy.on_work();
   CHECK(idle_until_sleep(policy, 2 * kMs) == 2 * kMs + 50 * kUs);
 }
 
-TEST_CASE("a yield that took long starts block mode, which sleeps at once") {
+TEST_CASE("it yields at once to a program that has been answered on its core") {
+  IdlePolicy policy;
+  CHECK(policy.on_empty_turn(kMs, true) == Action::yield);
+  CHECK(policy.on_empty_turn(kMs + 100, false) == Action::poll);
+  policy.on_yield(2 * kMs, 3 * kMs);
+  policy.on_yield(3 * kMs, 4 * kMs);
+  CHECK(policy.on_empty_turn(4 * kMs + 100, true) == Action::sleep);
+}
+
+TEST_CASE("one long yield is anybody's, a second one soon after starts block mode") {
   IdlePolicy policy;
   policy.on_yield(kMs, kMs + 300 * kUs);
-  CHECK_FALSE(policy.block_mode(2 * kMs));
+  policy.on_yield(2 * kMs, 2 * kMs + 301 * kUs);
+  CHECK_FALSE(policy.block_mode(2 * kMs + 301 * kUs));
+  policy.on_yield(13 * kMs, 14 * kMs);
+  CHECK_FALSE(policy.block_mode(14 * kMs));
+  policy.on_yield(23 * kMs, 24 * kMs);
+  CHECK(policy.block_mode(24 * kMs));
+}
+
+TEST_CASE("in block mode it sleeps at once") {
+  IdlePolicy policy;
   policy.on_yield(kMs, kMs + 301 * kUs);
-  const TimeNs start = kMs + 301 * kUs;
+  const TimeNs start = 2 * kMs + 301 * kUs;
+  policy.on_yield(2 * kMs, start);
   CHECK(policy.block_mode(start));
   policy.on_work();
   CHECK(idle_until_sleep(policy, start) <= start + kUs);
@@ -62,9 +81,11 @@ TEST_CASE("a yield that took long starts block mode, which sleeps at once") {
   CHECK_FALSE(policy.block_mode(start + 20 * kMs));
 }
 
-TEST_CASE("block mode that is needed again soon lasts longer, up to a bound") {
+TEST_CASE("block mode that is needed again at once lasts longer, up to a bound") {
   IdlePolicy policy;
   TimeNs now = kMs;
+  policy.on_yield(now, now + kMs);
+  now += kMs;
   TimeNs length = 0;
   for (const TimeNs expected : {20 * kMs, 40 * kMs, 80 * kMs, 160 * kMs, 200 * kMs, 200 * kMs}) {
     policy.on_yield(now, now + kMs);
@@ -76,7 +97,10 @@ TEST_CASE("block mode that is needed again soon lasts longer, up to a bound") {
   }
   now += 1000 * kMs;
   policy.on_yield(now, now + kMs);
-  CHECK_FALSE(policy.block_mode(now + kMs + 20 * kMs));
+  CHECK_FALSE(policy.block_mode(now + kMs));
+  policy.on_yield(now + kMs, now + 2 * kMs);
+  CHECK(policy.block_mode(now + 2 * kMs));
+  CHECK_FALSE(policy.block_mode(now + 2 * kMs + 20 * kMs));
 }
 
 }  // namespace rocemu::daemon

@@ -145,7 +145,7 @@ TEST_CASE("every eighth empty poll in a row yields, and a completion starts the 
   PollPacer pacer;
   const auto empty_polls = [&](int count) {
     int yields = 0;
-    for (int i = 0; i < count; ++i) yields += pacer.on_empty() != PollPacer::Advice::kGoOn;
+    for (int i = 0; i < count; ++i) yields += pacer.on_empty(false) != PollPacer::Advice::kGoOn;
     return yields;
   };
   CHECK(empty_polls(7) == 0);
@@ -154,4 +154,9 @@ TEST_CASE("every eighth empty poll in a row yields, and a completion starts the 
   pacer.on_completion();
   CHECK(empty_polls(7) == 0);
   CHECK(empty_polls(1) == 1);
+}
+
+TEST_CASE("every empty poll yields where the NIC waits for the same core") {
+  PollPacer pacer;
+  for (int i = 0; i < 20; ++i) CHECK(pacer.on_empty(true) == PollPacer::Advice::kYield);
 }
