@@ -274,7 +274,8 @@ void RcRequester::complete_oldest(WcStatus status) {
   const Request& oldest = requests_.front();
   const SendWork& work = oldest.work;
   if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
-  Completion completion;
+  Completion& completion = context_.settlement.complete(
+      context_.qp, Side::requester, *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;
@@ -282,8 +283,6 @@ void RcRequester::complete_oldest(WcStatus status) {
   completion.solicited = status != WcStatus::success;
   completion.byte_length = is_atomic(work.opcode) ? 8 : work.length_bytes;
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
-  context_.settlement.complete(context_.qp, Side::requester, *context_.resources.send_cq,
-                               completion, work.signaled);
   context_.resources.send_queue->release(1);
   requests_.pop_front();
   if (send_index_ > 0) {

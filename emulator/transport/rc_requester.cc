@@ -134,11 +134,14 @@ Turn RcRequester::execute_local(const SendWork& work) {
   return Turn::later;
 }
 
-wire::Bth RcRequester::make_bth(const Request&, Operation operation, wire::Psn psn) const {
+wire::Bth RcRequester::make_bth(Operation operation, wire::Psn psn, bool ack_request,
+                                bool solicited) const {
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
+  bth.ack_request = ack_request;
+  bth.solicited = solicited;
   bth.psn = psn;
   return bth;
 }
@@ -149,43 +152,46 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   const uint32_t offset = send_packet_ * mtu;
   const wire::Psn psn = request.first_psn + send_packet_;
   wire::ExtendedHeaders ext;
-  wire::Bth bth;
+  Operation operation;
+  bool ack_request = false;
+  bool solicited = false;
   uint32_t payload_bytes = 0;
   uint32_t packets_covered = 1;
   ext.xrc_srq = work.remote_srq;
 
   if (work.opcode == WorkOpcode::read) {
-    bth = make_bth(request, Operation::read_request, psn);
+    operation = Operation::read_request;
     ext.reth = {work.remote_address + offset, work.rkey, work.length_bytes - offset};
     packets_covered = request.packets - send_packet_;
   } else if (is_atomic(work.opcode)) {
     const bool swap = work.opcode == WorkOpcode::compare_swap;
-    bth = make_bth(request, swap ? Operation::compare_swap : Operation::fetch_add, psn);
+    operation = swap ? Operation::compare_swap : Operation::fetch_add;
     ext.atomic = {work.remote_address, work.rkey, swap ? work.swap : work.compare_add,
                   swap ? work.compare_add : 0};
   } else if (work.opcode == WorkOpcode::atomic_write) {
     payload_bytes = kAtomicBytes;
-    bth = make_bth(request, Operation::atomic_write, psn);
+    operation = Operation::atomic_write;
     ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
   } else {
     const bool first = send_packet_ == 0;
     const bool last = send_packet_ + 1 == request.packets;
     payload_bytes = std::min(mtu, work.length_bytes - offset);
-    bth = make_bth(request, message_operation(work.opcode, first, last), psn);
+    operation = message_operation(work.opcode, first, last);
     if (first) ext.reth = {work.remote_address, work.rkey, work.length_bytes};
     ext.immediate = work.immediate;
     ext.invalidate = work.rkey;
     // Solicited events belong to messages that consume a receive (IBTA 9.2.3).
-    bth.solicited = last && work.solicited && work.opcode != WorkOpcode::write;
+    solicited = last && work.solicited && work.opcode != WorkOpcode::write;
     const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));
     const auto window_used = static_cast<uint32_t>((psn + 1).distance_from(una_));
     // At least twice in a window, so that it can move on.
     const uint32_t interval = std::min(context_.limits.ack_interval_packets, (window() + 1) / 2);
-    bth.ack_request = last || since_asked >= interval || window_used >= window();
+    ack_request = last || since_asked >= interval || window_used >= window();
   }
 
   std::byte* payload =
-      burst.add(context_.qp, Side::requester, context_.attributes.path, bth, ext, payload_bytes);
+      burst.add(context_.qp, Side::requester, context_.attributes.path,
+                make_bth(operation, psn, ack_request, solicited), ext, payload_bytes);
   if (payload == nullptr) return Turn::no_buffer;
   if (payload_bytes > 0 && !gather(context_, burst, work, offset, payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.
@@ -199,7 +205,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
   }
   const wire::Psn end = psn + packets_covered;
   if (psn.before(sent_end_)) ++context_.counters.retransmitted_frames;
-  note_sent(now, psn, end, bth.ack_request || is_read_or_atomic(work.opcode));
+  note_sent(now, psn, end, ack_request || is_read_or_atomic(work.opcode));
   if (end.after(sent_end_)) sent_end_ = end;
   if (ack_deadline_ == kNever) {
     const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);

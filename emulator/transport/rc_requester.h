@@ -76,7 +76,8 @@ class RcRequester {
   Turn transmit_next(TimeNs now, Burst& burst);
   Turn execute_local(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, Request& request);
-  wire::Bth make_bth(const Request& request, wire::Operation operation, wire::Psn psn) const;
+  wire::Bth make_bth(wire::Operation operation, wire::Psn psn, bool ack_request,
+                     bool solicited) const;
   void note_drained();
 
   // rc_completer.cc

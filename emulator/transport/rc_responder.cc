@@ -410,7 +410,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
   receive_taken_ = false;
   CompletionQueue* const cq = receive_cq();
   if (cq == nullptr) return;
-  Completion completion;
+  Completion& completion = context_.settlement.complete(context_.qp, Side::responder, *cq);
   completion.wr_id = receive_.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;
@@ -427,7 +427,6 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
     completion.carried = carried_;
   }
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
-  context_.settlement.complete(context_.qp, Side::responder, *cq, completion);
 }
 
 // Ends the connection at the packet with `psn`.

@@ -33,12 +33,17 @@ class Settlement {
     scatters_.push_back({&qp, psn, kind});
     return static_cast<uint32_t>(scatters_.size() - 1);
   }
-  // `announce` false: a success that the program did not ask to hear of; it is pushed only when its
-  // data could not be moved.
-  void complete(Qp& qp, Side side, CompletionQueue& queue, const Completion& completion,
-                bool announce = true) {
-    pending_.push_back(
-        {&qp, &queue, static_cast<uint32_t>(scatters_.size()), side, announce, completion});
+  // A completion for the caller to fill in; the reference is good until the next call. `announce`
+  // false: a success that the program did not ask to hear of; it is pushed only when its data could
+  // not be moved.
+  Completion& complete(Qp& qp, Side side, CompletionQueue& queue, bool announce = true) {
+    Pending& pending = pending_.emplace_back();
+    pending.qp = &qp;
+    pending.queue = &queue;
+    pending.scatters_before = static_cast<uint32_t>(scatters_.size());
+    pending.side = side;
+    pending.announce = announce;
+    return pending.completion;
   }
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
@@ -55,11 +60,11 @@ class Settlement {
     ScatterKind kind;
   };
   struct Pending {
-    Qp* qp;
-    CompletionQueue* queue;
-    uint32_t scatters_before;
-    Side side;
-    bool announce;
+    Qp* qp = nullptr;
+    CompletionQueue* queue = nullptr;
+    uint32_t scatters_before = 0;
+    Side side{};
+    bool announce = true;
     Completion completion;
   };
   void fail(uint32_t tag);

@@ -84,7 +84,7 @@ void UnreliableQp::complete_receive(Completion completion) {
     completion.solicited = true;
     ++context_.counters.completions_with_error;
   }
-  context_.settlement.complete(*this, Side::responder, *context_.resources.receive_cq, completion);
+  context_.settlement.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
 }
 
 void UnreliableQp::give_up_receive() {

@@ -109,7 +109,8 @@ void UnreliableRequester::note_drained() {
 
 void UnreliableRequester::complete_oldest(WcStatus status) {
   const SendWork& work = requests_.front().work;
-  Completion completion;
+  Completion& completion = context_.settlement.complete(
+      context_.qp, Side::requester, *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;
@@ -117,8 +118,6 @@ void UnreliableRequester::complete_oldest(WcStatus status) {
   completion.solicited = status != WcStatus::success;
   completion.byte_length = work.length_bytes;
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
-  context_.settlement.complete(context_.qp, Side::requester, *context_.resources.send_cq,
-                               completion, work.signaled);
   context_.resources.send_queue->release(1);
   requests_.pop_front();
   if (current_ > 0) --current_;
