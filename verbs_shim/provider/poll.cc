@@ -34,6 +34,12 @@ void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.dlid_path_bits = 0;
 }
 
+uint64_t now_ns(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 // After a poll that found nothing, under the CQ's lock: tells the NIC which core it could have to
 // itself. Returns the core's number and 1; 0 where the program wants to keep it.
 uint32_t offer_core(CompletionQueue& queue) {
@@ -43,13 +49,24 @@ uint32_t offer_core(CompletionQueue& queue) {
   return core;
 }
 
+void yield(PollPacer& pacer, bool engine_waits) {
+  const uint64_t before = now_ns(CLOCK_MONOTONIC);
+  sched_yield();
+  if (!pacer.yields_in_vain(engine_waits, now_ns(CLOCK_MONOTONIC) - before)) return;
+  const timespec shortest = {0, 1};
+  nanosleep(&shortest, nullptr);
+}
+
 // The rest of it, the lock given up. EIO when the NIC is gone and nothing more will come, else 0.
 int idle(CompletionQueue& queue, uint32_t core) {
   Context& context = to_context(queue.verbs.cq.context);
   const DeviceState& state = context.state;
   const bool engine_here = core != 0 && load_relaxed(&state.doorbells.engine->core) == core;
   const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
-  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) sched_yield();
+  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) {
+    const bool engine_waits = engine_here && load_relaxed(&state.doorbells.engine->sleeping) == 0;
+    yield(queue.pacer, engine_waits);
+  }
   if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
   return state.connection.lost() ? EIO : 0;
 }
@@ -109,11 +126,6 @@ uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
 uint32_t read_flow_tag(ibv_cq_ex*) { return 0; }
 // The clock of the completions is the machine's monotonic one.
 uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
-  const auto now_ns = [](clockid_t clock) {
-    timespec now;
-    clock_gettime(clock, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  };
   const uint64_t age_ns = now_ns(CLOCK_MONOTONIC) - current(cq).timestamp_ns;
   return now_ns(CLOCK_REALTIME) - age_ns;
 }

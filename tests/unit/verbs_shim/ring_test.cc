@@ -156,6 +156,23 @@ TEST_CASE("every eighth empty poll in a row yields, and a completion starts the 
   CHECK(empty_polls(1) == 1);
 }
 
+TEST_CASE("yields that do not let the NIC run end in a sleep") {
+  PollPacer pacer;
+  const auto in_vain = [&](int count, bool engine_waits = true, uint64_t yield_ns = 200) {
+    int sleeps = 0;
+    for (int i = 0; i < count; ++i) sleeps += pacer.yields_in_vain(engine_waits, yield_ns);
+    return sleeps;
+  };
+  CHECK(in_vain(31) == 0);
+  CHECK(in_vain(1) == 1);
+  CHECK(in_vain(64) == 2);
+  CHECK(in_vain(31) == 0);
+  CHECK(in_vain(1, true, 2000) == 0);  // it did run
+  CHECK(in_vain(31) == 0);
+  CHECK(in_vain(1, false) == 0);  // it has no use for the core
+  CHECK(in_vain(31) == 0);
+}
+
 TEST_CASE("every empty poll yields where the NIC waits for the same core") {
   PollPacer pacer;
   for (int i = 0; i < 20; ++i) CHECK(pacer.on_empty(true) == PollPacer::Advice::kYield);
