@@ -27,8 +27,8 @@ void Doorbells::release(uint32_t slot) {
 }
 
 bool Doorbells::any_rung() const noexcept {
-  for (uint32_t word = 0; word < used_summary_words(); ++word)
-    if (__atomic_load_n(&page_.summary[word], __ATOMIC_SEQ_CST) != 0) return true;
+  for (uint32_t group = 0; group < used_groups(); ++group)
+    if (__atomic_load_n(&page_.groups[group].summary, __ATOMIC_SEQ_CST) != 0) return true;
   return false;
 }
 

@@ -33,30 +33,33 @@ class Doorbells {
   template <class Ring>
   bool scan(Ring&& ring) noexcept {
     bool any = false;
-    for (uint32_t word = 0; word < used_summary_words(); ++word)
-      if (__atomic_load_n(&page_.summary[word], __ATOMIC_RELAXED) != 0)
-        any |= scan_summary_word(word, ring);
+    for (uint32_t group = 0; group < used_groups(); ++group)
+      if (__atomic_load_n(&page_.groups[group].summary, __ATOMIC_RELAXED) != 0)
+        any |= scan_group(group, ring);
     return any;
   }
 
  private:
   static constexpr uint32_t kNobody = 0;  // QPN 0 is the subnet manager's, never a program's
+  static constexpr uint32_t kGroupSlots = ROCEMU_DOORBELL_GROUP_SLOTS;
 
-  uint32_t used_words() const { return (static_cast<uint32_t>(qpns_.size()) + 63) / 64; }
-  uint32_t used_summary_words() const { return (used_words() + 63) / 64; }
+  uint32_t used_slots() const { return static_cast<uint32_t>(qpns_.size()); }
+  uint32_t used_groups() const { return (used_slots() + kGroupSlots - 1) / kGroupSlots; }
 
   template <class Ring>
-  bool scan_summary_word(uint32_t summary_word, Ring& ring) noexcept {
+  bool scan_group(uint32_t index, Ring& ring) noexcept {
     bool any = false;
+    rocemu_doorbell_group& group = page_.groups[index];
     // The summary first: a bit set after it was taken sets the summary again.
-    uint64_t words = __atomic_exchange_n(&page_.summary[summary_word], 0, __ATOMIC_SEQ_CST);
+    uint64_t words = __atomic_exchange_n(&group.summary, 0, __ATOMIC_SEQ_CST);
     for (; words != 0; words &= words - 1) {
-      const uint32_t word = summary_word * 64 + static_cast<uint32_t>(std::countr_zero(words));
-      if (word >= used_words()) break;
-      uint64_t slots = __atomic_exchange_n(&page_.bits[word], 0, __ATOMIC_SEQ_CST);
+      const auto word = static_cast<uint32_t>(std::countr_zero(words));
+      const uint32_t first_slot = index * kGroupSlots + word * 64;
+      if (first_slot >= used_slots()) break;
+      uint64_t slots = __atomic_exchange_n(&group.words[word], 0, __ATOMIC_SEQ_CST);
       for (; slots != 0; slots &= slots - 1) {
-        const uint32_t slot = word * 64 + static_cast<uint32_t>(std::countr_zero(slots));
-        if (slot >= qpns_.size()) break;
+        const uint32_t slot = first_slot + static_cast<uint32_t>(std::countr_zero(slots));
+        if (slot >= used_slots()) break;
         if (qpns_[slot] == kNobody) continue;
         ring(wire::Qpn{qpns_[slot]});
         any = true;

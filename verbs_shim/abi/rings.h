@@ -32,15 +32,21 @@ struct rocemu_engine_page {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_engine_page, 128);
 
 /* ---- the doorbell page: one for each context ----
- * To ring slot s: publish the producer index; atomic OR of bit s%64 into bits[s/64] (release);
- * atomic OR of bit (s/64)%64 into summary[s/64/64] (release); full fence; look at `sleeping`.
- * The NIC clears a summary bit, then takes (exchanges with 0) the word it stands for. */
-enum { ROCEMU_DOORBELL_SLOTS_MAX = 65536 };
-struct rocemu_doorbell_page {
-  uint64_t summary[ROCEMU_DOORBELL_SLOTS_MAX / 64 / 64]; /* 16 words */
-  uint64_t bits[ROCEMU_DOORBELL_SLOTS_MAX / 64];         /* 1024 words */
+ * Slot s has bit s%64 of word s/64%64 of group s/4096; the word's own bit is in the group's summary.
+ * To ring: publish the producer index; atomic OR into the word (release); atomic OR into the summary
+ * (release); full fence; look at `sleeping`. The NIC clears a summary bit, then takes (exchanges with
+ * 0) the word it stands for. The words of the first 448 slots of a group share the summary's line. */
+enum { ROCEMU_DOORBELL_GROUP_SLOTS = 4096, ROCEMU_DOORBELL_SLOTS_MAX = 65536 };
+struct rocemu_doorbell_group {
+  uint64_t summary __attribute__((aligned(64)));
+  uint64_t words[ROCEMU_DOORBELL_GROUP_SLOTS / 64];
+  uint64_t pad[7];
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_doorbell_page, 8320);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_doorbell_group, 576);
+struct rocemu_doorbell_page {
+  struct rocemu_doorbell_group groups[ROCEMU_DOORBELL_SLOTS_MAX / ROCEMU_DOORBELL_GROUP_SLOTS];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_doorbell_page, 9216);
 
 /* ---- a QP's memory: this header at offset 0, then the SQ, then the RQ ----
  * The indices run on for the life of the QP: at a transition to RESET the NIC moves both consumers

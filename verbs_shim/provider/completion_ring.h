@@ -25,6 +25,8 @@ class CompletionRing {
   const rocemu_cqe* take() {
     while (true) {
       if (next_ == producer_seen_) {
+        __builtin_prefetch(
+            &slots_[next_ & mask_]);  // the NIC writes it and the index: both at once
         producer_seen_ = load_acquire(&header()->producer);
         if (next_ == producer_seen_) return nullptr;
       }

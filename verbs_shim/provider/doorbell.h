@@ -18,9 +18,10 @@ struct Doorbells {
 
   // The producer index has been published before. Safe from any thread.
   void ring(uint32_t slot) const {
-    const uint32_t word = slot / 64;
-    __atomic_fetch_or(&page->bits[word], uint64_t{1} << (slot % 64), __ATOMIC_RELEASE);
-    __atomic_fetch_or(&page->summary[word / 64], uint64_t{1} << (word % 64), __ATOMIC_RELEASE);
+    rocemu_doorbell_group& group = page->groups[slot / ROCEMU_DOORBELL_GROUP_SLOTS];
+    const uint32_t word = slot % ROCEMU_DOORBELL_GROUP_SLOTS / 64;
+    __atomic_fetch_or(&group.words[word], uint64_t{1} << (slot % 64), __ATOMIC_RELEASE);
+    __atomic_fetch_or(&group.summary, uint64_t{1} << word, __ATOMIC_RELEASE);
     full_fence();
     if (load_relaxed(&engine->sleeping) != 0) [[unlikely]]
       wake();

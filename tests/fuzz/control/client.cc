@@ -243,8 +243,8 @@ void Client::scan_doorbells() {
 
 void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
   auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbell_page_);
-  page.summary[0] = ~uint64_t{0};
-  page.bits[0] |= uint64_t{1} << (index % 64);
+  page.groups[0].summary = ~uint64_t{0};
+  page.groups[0].words[0] |= uint64_t{1} << (index % 64);
   // Request by request over the first slot, which is enough of a program here.
   const auto post = [entry](std::byte* memory) {
     auto& header = *reinterpret_cast<rocemu_queue_header*>(memory);
@@ -256,7 +256,7 @@ void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
   if (model_.qps.empty()) return;
   const Model::Qp& qp = std::next(model_.qps.begin(), index % model_.qps.size())->second;
   if (qp.memory == nullptr) return;
-  page.bits[0] |= uint64_t{1} << qp.doorbell;
+  page.groups[0].words[0] |= uint64_t{1} << qp.doorbell;
   post(qp.memory);
 }
 

@@ -131,8 +131,8 @@ void Program::post_receive(size_t index, const rocemu_recv_wqe& wqe,
 void Program::ring(size_t index) {
   auto& page = *reinterpret_cast<rocemu_doorbell_page*>(pieces_[kDoorbells].program.data());
   const uint32_t slot = qps_[index].doorbell;
-  page.bits[slot / 64] |= uint64_t{1} << slot % 64;
-  page.summary[0] |= 1;
+  page.groups[0].words[slot / 64] |= uint64_t{1} << slot % 64;
+  page.groups[0].summary |= 1;
 }
 
 std::vector<rocemu_cqe> Program::poll() {

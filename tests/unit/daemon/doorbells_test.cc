@@ -13,8 +13,9 @@ struct Page {
     doorbells = std::make_unique<Doorbells>(std::move(shared), slots);
   }
   void ring(uint32_t slot) {
-    page->bits[slot / 64] |= uint64_t{1} << (slot % 64);
-    page->summary[slot / 64 / 64] |= uint64_t{1} << ((slot / 64) % 64);
+    rocemu_doorbell_group& group = page->groups[slot / 4096];
+    group.words[slot / 64 % 64] |= uint64_t{1} << (slot % 64);
+    group.summary |= uint64_t{1} << (slot / 64 % 64);
   }
   std::vector<uint32_t> rung() {
     std::vector<uint32_t> qpns;
@@ -57,8 +58,10 @@ TEST_CASE("a page full of nonsense rings those that exist and nobody else") {
   Page page;
   REQUIRE(page.doorbells->allocate(wire::Qpn{11}));
   REQUIRE(page.doorbells->allocate(wire::Qpn{12}));
-  for (uint64_t& word : page.page->summary) word = ~uint64_t{0};
-  for (uint64_t& word : page.page->bits) word = ~uint64_t{0};
+  for (rocemu_doorbell_group& group : page.page->groups) {
+    group.summary = ~uint64_t{0};
+    for (uint64_t& word : group.words) word = ~uint64_t{0};
+  }
   CHECK(page.rung() == std::vector<uint32_t>{11, 12});
   CHECK(page.rung().empty());
   CHECK_FALSE(page.doorbells->any_rung());
@@ -66,7 +69,7 @@ TEST_CASE("a page full of nonsense rings those that exist and nobody else") {
 
 TEST_CASE("a context without QPs looks at nothing") {
   Page page;
-  for (uint64_t& word : page.page->summary) word = ~uint64_t{0};
+  for (rocemu_doorbell_group& group : page.page->groups) group.summary = ~uint64_t{0};
   CHECK_FALSE(page.doorbells->any_rung());
   CHECK(page.rung().empty());
 }

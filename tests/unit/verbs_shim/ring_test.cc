@@ -130,8 +130,8 @@ TEST_CASE("a doorbell sets its bit and the bit above it, and wakes the NIC only 
 
   const uint32_t slot = GENERATE(0u, 63u, 64u, 4096u, 65535u);
   doorbells.ring(slot);
-  CHECK(page->bits[slot / 64] == uint64_t{1} << slot % 64);
-  CHECK(page->summary[slot / 4096] == uint64_t{1} << slot / 64 % 64);
+  CHECK(page->groups[slot / 4096].words[slot / 64 % 64] == uint64_t{1} << slot % 64);
+  CHECK(page->groups[slot / 4096].summary == uint64_t{1} << slot / 64 % 64);
   uint64_t wakes = 0;
   CHECK(read(wake_fd, &wakes, sizeof(wakes)) == -1);
 
