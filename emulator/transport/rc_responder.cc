@@ -294,8 +294,10 @@ void RcResponder::execute_write(const wire::Packet& packet) {
     }
   }
   if (bytes > 0) {
-    // Checked for every packet: the region may have gone since the first.
-    if (!context_.memory.check_remote(context_.resources.pd, context_.qpn, target.rkey,
+    // Checked for every packet but an only one: the region may have gone since the first.
+    const bool whole_message = starts_message(op) && ends;
+    if (!whole_message &&
+        !context_.memory.check_remote(context_.resources.pd, context_.qpn, target.rkey,
                                       target.virtual_address, bytes, kRemoteWrite, range)) {
       fail(responder_fault::kRemoteAccess, psn);
       return;

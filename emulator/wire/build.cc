@@ -91,7 +91,13 @@ HeaderTemplate::HeaderTemplate(const Ethernet& ethernet, const Ip& ip, const Udp
 void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes) const {
   const size_t udp_bytes = kUdpBytes + after_udp_bytes;
   assert(size_ != 0 && udp_bytes <= kUdpMaxBytes);
-  std::memcpy(frame, bytes_.data(), size_);
+  // The compiler makes a few moves of it when it knows how many bytes they are.
+  constexpr size_t kCommonBytes = kEthernetBytes + kIpv4Bytes + kUdpBytes;
+  if (size_ == kCommonBytes) {
+    std::memcpy(frame, bytes_.data(), kCommonBytes);
+  } else {
+    std::memcpy(frame, bytes_.data(), size_);
+  }
   store_be16(frame + size_ - kUdpBytes + 4, static_cast<uint32_t>(udp_bytes));
   std::byte* const l3 = frame + l3_offset_;
   if (ipv4_) {
