@@ -49,10 +49,15 @@ uint32_t offer_core(CompletionQueue& queue) {
   return core;
 }
 
-void yield(PollPacer& pacer, bool engine_waits) {
+void yield(PollPacer& pacer, const rocemu_engine_page& engine, bool engine_here) {
+  if (!pacer.times_yields(engine_here)) {
+    sched_yield();
+    return;
+  }
+  const bool engine_waits = engine_here && load_relaxed(&engine.sleeping) == 0;
   const uint64_t before = now_ns(CLOCK_MONOTONIC);
   sched_yield();
-  if (!pacer.yields_in_vain(engine_waits, now_ns(CLOCK_MONOTONIC) - before)) return;
+  if (!pacer.on_yield(engine_waits, now_ns(CLOCK_MONOTONIC) - before)) return;
   const timespec shortest = {0, 1};
   nanosleep(&shortest, nullptr);
 }
@@ -61,12 +66,11 @@ void yield(PollPacer& pacer, bool engine_waits) {
 int idle(CompletionQueue& queue, uint32_t core) {
   Context& context = to_context(queue.verbs.cq.context);
   const DeviceState& state = context.state;
-  const bool engine_here = core != 0 && load_relaxed(&state.doorbells.engine->core) == core;
+  const rocemu_engine_page& engine = *state.doorbells.engine;
+  const bool engine_here = core != 0 && load_relaxed(&engine.core) == core;
   const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
-  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) {
-    const bool engine_waits = engine_here && load_relaxed(&state.doorbells.engine->sleeping) == 0;
-    yield(queue.pacer, engine_waits);
-  }
+  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle)
+    yield(queue.pacer, engine, engine_here);
   if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
   return state.connection.lost() ? EIO : 0;
 }

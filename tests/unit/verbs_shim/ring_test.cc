@@ -154,13 +154,24 @@ TEST_CASE("every eighth empty poll in a row yields, and a completion starts the 
   pacer.on_completion();
   CHECK(empty_polls(7) == 0);
   CHECK(empty_polls(1) == 1);
+
+  // Where yields keep finding nobody else, there are fewer of them.
+  for (int i = 0; i < 7; ++i) CHECK_FALSE(pacer.on_yield(false, 200));
+  pacer.on_completion();
+  CHECK(empty_polls(64) == 8);
+  CHECK_FALSE(pacer.on_yield(false, 200));
+  pacer.on_completion();
+  CHECK(empty_polls(63) == 0);
+  CHECK(empty_polls(1) == 1);
+  CHECK_FALSE(pacer.on_yield(false, 2000));
+  CHECK(empty_polls(64) == 8);
 }
 
 TEST_CASE("yields that do not let the NIC run end in a sleep") {
   PollPacer pacer;
   const auto in_vain = [&](int count, bool engine_waits = true, uint64_t yield_ns = 200) {
     int sleeps = 0;
-    for (int i = 0; i < count; ++i) sleeps += pacer.yields_in_vain(engine_waits, yield_ns);
+    for (int i = 0; i < count; ++i) sleeps += pacer.on_yield(engine_waits, yield_ns);
     return sleeps;
   };
   CHECK(in_vain(31) == 0);
@@ -171,6 +182,19 @@ TEST_CASE("yields that do not let the NIC run end in a sleep") {
   CHECK(in_vain(31) == 0);
   CHECK(in_vain(1, false) == 0);  // it has no use for the core
   CHECK(in_vain(31) == 0);
+}
+
+TEST_CASE("the first yields to the NIC after a completion are not timed") {
+  PollPacer pacer;
+  CHECK(pacer.times_yields(false));
+  for (int i = 0; i < 32; ++i) {
+    pacer.on_empty(true);
+    CHECK_FALSE(pacer.times_yields(true));
+  }
+  pacer.on_empty(true);
+  CHECK(pacer.times_yields(true));
+  pacer.on_completion();
+  CHECK_FALSE(pacer.times_yields(true));
 }
 
 TEST_CASE("every empty poll yields where the NIC waits for the same core") {
