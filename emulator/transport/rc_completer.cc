@@ -274,8 +274,8 @@ void RcRequester::complete_oldest(WcStatus status) {
   const Request& oldest = requests_.front();
   const SendWork& work = oldest.work;
   if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
-  Completion& completion = context_.settlement.complete(
-      context_.qp, Side::requester, *context_.resources.send_cq, work.signaled);
+  Completion& completion = context_.settlement.complete(context_.qp, Side::requester,
+                                                        *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;

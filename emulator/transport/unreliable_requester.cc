@@ -109,8 +109,8 @@ void UnreliableRequester::note_drained() {
 
 void UnreliableRequester::complete_oldest(WcStatus status) {
   const SendWork& work = requests_.front().work;
-  Completion& completion = context_.settlement.complete(
-      context_.qp, Side::requester, *context_.resources.send_cq, work.signaled);
+  Completion& completion = context_.settlement.complete(context_.qp, Side::requester,
+                                                        *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;

@@ -32,10 +32,11 @@ struct rocemu_engine_page {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_engine_page, 128);
 
 /* ---- the doorbell page: one for each context ----
- * Slot s has bit s%64 of word s/64%64 of group s/4096; the word's own bit is in the group's summary.
- * To ring: publish the producer index; atomic OR into the word (release); atomic OR into the summary
- * (release); full fence; look at `sleeping`. The NIC clears a summary bit, then takes (exchanges with
- * 0) the word it stands for. The words of the first 448 slots of a group share the summary's line. */
+ * Slot s has bit s%64 of word s/64%64 of group s/4096; the word's own bit is in the group's
+ * summary. To ring: publish the producer index; atomic OR into the word (release); atomic OR into
+ * the summary (release); full fence; look at `sleeping`. The NIC clears a summary bit, then takes
+ * (exchanges with 0) the word it stands for. The words of the first 448 slots of a group share the
+ * summary's line. */
 enum { ROCEMU_DOORBELL_GROUP_SLOTS = 4096, ROCEMU_DOORBELL_SLOTS_MAX = 65536 };
 struct rocemu_doorbell_group {
   uint64_t summary __attribute__((aligned(64)));

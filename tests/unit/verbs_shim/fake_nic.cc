@@ -329,7 +329,8 @@ void FakeNic::send_async(uint64_t object, uint32_t event_type) {
 unsigned FakeNic::doorbells_rung() {
   auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbells_.address);
   if (__atomic_exchange_n(&page.groups[0].summary, uint64_t{0}, __ATOMIC_ACQ_REL) == 0) return 0;
-  const uint64_t bits = __atomic_exchange_n(&page.groups[0].words[0], uint64_t{0}, __ATOMIC_ACQ_REL);
+  const uint64_t bits =
+      __atomic_exchange_n(&page.groups[0].words[0], uint64_t{0}, __ATOMIC_ACQ_REL);
   return static_cast<unsigned>(std::popcount(bits));
 }
 
