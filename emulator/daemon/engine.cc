@@ -172,8 +172,9 @@ bool Engine::run_device(Device& device) {
     endpoint.on_timeout(now);
     busy = true;
   }
-  // First what programs wait for: they go on while the engine sends its answers.
-  if (busy) device.events_wait |= device.hca->publish_completions(now);
+  // First what programs wait for: they go on while the engine sends its answers. An event that
+  // cannot be written is tried again below.
+  if (busy) device.hca->publish_completions(now);
   busy |= device.frames.transmit(now, endpoint) != 0;
   if (busy || device.touched || device.events_wait || device.hca->next_held_event() <= now) {
     device.touched = false;
