@@ -172,9 +172,8 @@ bool Engine::run_device(Device& device) {
     endpoint.on_timeout(now);
     busy = true;
   }
-  // First what programs wait for: they go on while the engine sends its answers. An event that
-  // cannot be written is tried again below.
-  if (busy) device.hca->publish_completions(now);
+  // Before completions are shown: a program that answers at once does not overtake the ACK of what
+  // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e).
   busy |= device.frames.transmit(now, endpoint) != 0;
   if (busy || device.touched || device.events_wait || device.hca->next_held_event() <= now) {
     device.touched = false;
