@@ -50,7 +50,7 @@ void EthdevPort::set_groups(uint64_t now_ns, std::set<IpAddress> groups) {
 }
 
 void EthdevPort::on_link_up(uint64_t now_ns) {
-  host_.announce(now_ns);
+  host_.on_link_up(now_ns);
   run_host(now_ns);
 }
 

@@ -37,7 +37,8 @@ IpHost::IpHost(const MacAddress& mac, IpSettings settings, uint64_t seed)
   mld_.set(0, own_groups_);
 }
 
-void IpHost::announce(TimeNs now) {
+void IpHost::on_link_up(TimeNs now) {
+  cache_.forget_known();
   announce_addresses();
   announce_at_ = now + kAnnounceAgainNs;
   if (igmp_) igmp_->announce(now);

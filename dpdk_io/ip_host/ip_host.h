@@ -43,8 +43,9 @@ class IpHost {
   IpHost(const IpHost&) = delete;
   IpHost& operator=(const IpHost&) = delete;
 
-  // The link has come up: tells the neighbours of its addresses, twice, and of its groups.
-  void announce(TimeNs now);
+  // The link has come up: tells the neighbours of its addresses, twice, and of its groups, and
+  // forgets their MACs, since others may be at its other end.
+  void on_link_up(TimeNs now);
 
   // A frame of the link, from the Ethernet header on.
   void on_frame(TimeNs now, Bytes frame);

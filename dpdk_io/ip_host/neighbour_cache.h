@@ -35,6 +35,9 @@ class NeighbourCache {
   // `replacing` another MAC than the known one is not believed.
   void learn(TimeNs now, const IpAddress& address, const MacAddress& mac, bool replacing = true);
 
+  // All have to be asked for anew. Questions that are open stay so.
+  void forget_known() noexcept { known_.clear(); }
+
   // Whose questions have to be sent again. Those that have been often enough are given up.
   std::vector<IpAddress> due(TimeNs now);
   TimeNs next_deadline() const noexcept { return next_ask_; }

@@ -157,7 +157,7 @@ class World {
       case 2:
         return set_groups(input);
       case 3:
-        return host_.announce(now_);
+        return host_.on_link_up(now_);
       default:
         return receive(input);
     }

@@ -73,7 +73,7 @@ TEST_CASE("what waits to be sent is bounded") {
   IpHost host(kOwnMac, {{{ip("10.0.0.1"), 8}}, {}}, 1);
   for (unsigned i = 0; i < 10'000; ++i) {
     host.on_frame(TimeNs{i} * kSecond, from_hex(kArpRequest));
-    host.announce(TimeNs{i} * kSecond);
+    host.on_link_up(TimeNs{i} * kSecond);
   }
   CHECK(sent_by(host).size() <= IpHost::kMostWaiting);
 }

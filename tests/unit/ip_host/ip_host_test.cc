@@ -119,6 +119,15 @@ TEST_CASE("an answer is good for a minute, and a neighbour's new MAC is learned"
   CHECK(host.resolve(119 * kSecond, ip("10.0.0.2")).kind == Kind::not_yet);
 }
 
+TEST_CASE("after the link has been down, neighbours are asked for anew") {
+  IpHost host(kOwnMac, sample_settings(), 1);
+  host.resolve(0, ip("10.0.0.2"));
+  host.on_frame(1, build_arp_reply(kPeerMac, ip("10.0.0.2"), kOwnMac, ip("10.0.0.1")));
+  REQUIRE(host.resolve(2, ip("10.0.0.2")).kind == Kind::found);
+  host.on_link_up(kSecond);
+  CHECK(host.resolve(kSecond, ip("10.0.0.2")).kind == Kind::not_yet);
+}
+
 TEST_CASE("where there is no way there is no question") {
   IpHost host(kOwnMac, {{{ip("10.0.0.1"), 24}}, {}}, 1);
   for (const char* text :
@@ -145,7 +154,7 @@ TEST_CASE("the rest of the world is behind the gateway") {
 TEST_CASE("a host announces its addresses twice, and its groups") {
   IpHost host(kOwnMac, sample_settings(), 1);
   CHECK(sent_by(host).empty());
-  host.announce(0);
+  host.on_link_up(0);
   for (unsigned round = 0; round < 2; ++round) {
     unsigned arp = 0, advertisements = 0;
     for (const Frame& frame : sent_by(host)) {
@@ -168,7 +177,7 @@ TEST_CASE("a host announces its addresses twice, and its groups") {
 TEST_CASE("two hosts with one address notice") {
   IpHost a(kOwnMac, {{{ip("10.0.0.1"), 24}}, {}}, 1);
   IpHost b(kPeerMac, {{{ip("10.0.0.1"), 24}}, {}}, 2);
-  a.announce(0);
+  a.on_link_up(0);
   exchange(0, a, b);
   REQUIRE(b.take_conflict());
   CHECK(b.stats().conflicts > 0);
