@@ -19,7 +19,7 @@ measure='
   server=$!
   listening=$(printf ":%04X 0*:0000 0A" "$port")
   for ((tenths = 0; tenths < 100; ++tenths)); do
-    cat /proc/net/tcp /proc/net/tcp6 2> /dev/null | grep -q "$listening" && break
+    grep -qsh "$listening" /proc/net/tcp /proc/net/tcp6 && break
     kill -0 "$server" 2> /dev/null || break
     sleep 0.1
   done

@@ -69,8 +69,8 @@ until_true() {
   done
   return 1
 }
-is_active() { on "$1" ibv_devinfo 2> /dev/null | grep -q PORT_ACTIVE; }
-is_down() { on "$1" ibv_devinfo 2> /dev/null | grep -q PORT_DOWN; }
+is_active() { grep -q PORT_ACTIVE < <(on "$1" ibv_devinfo 2> /dev/null); }
+is_down() { grep -q PORT_DOWN < <(on "$1" ibv_devinfo 2> /dev/null); }
 wait_active() { until_true 8 is_active "$1" || fail "the port of NIC $1 does not come up"; }
 wait_down() { until_true 8 is_down "$1" || fail "the port of NIC $1 does not go down"; }
 
@@ -91,25 +91,12 @@ pair() {
   tail -n 2 "$log.client"
 }
 
-# cm_pair SERVER... -- CLIENT...: programs of librdmacm
-cm_pair() {
-  local server_words=() server log=$dir/cm
-  while [[ $1 != -- ]]; do
-    server_words+=("$1")
-    shift
-  done
-  shift
-  echo "== $*"
-  on a "${server_words[@]}" > "$log.server" 2>&1 &
-  server=$!
-  until_true 10 somebody_waits || { cat "$log.server"; fail "server of $1"; }
-  on b "$@" > "$log.client" 2>&1 || { cat "$log.server" "$log.client"; fail "client of $1"; }
-  wait "$server" || { cat "$log.server"; fail "server of $1"; }
-  ! grep -q 'mismatch\|data verify error' "$log.server" "$log.client" || fail "$1: other data than was sent"
-}
-somebody_waits() { ! "$ROCEMU" status --name a --json | grep -q '"listeners": \[\]'; }
+# shellcheck source=cm_pair.sh
+source "$(dirname "$0")/cm_pair.sh"
+cm_server_host=a cm_client_host=b
+cm_server_waits() { ! grep -q '"listeners": \[\]' < <("$ROCEMU" status --name a --json); }
 
-counter() { "$ROCEMU" status --name "$1" --json | sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" | head -n 1; }
+counter() { sed -n "/\"$2\": /{s/.*: \([0-9]*\).*/\1/p;q}" < <("$ROCEMU" status --name "$1" --json); }
 check_counters() {
   local nic name
   for nic in a b; do
@@ -134,7 +121,7 @@ programs() {
   cm_pair udaddy -b "$1" -- udaddy -s "$1"
 }
 
-is_member() { "$ROCEMU" status --name a --json | grep -q '"groups": [1-9]'; }
+is_member() { grep -q '"groups": [1-9]' < <("$ROCEMU" status --name a --json); }
 
 # group GROUP ADDRESS_A ADDRESS_B: a is a member, b sends
 group() {
@@ -159,7 +146,7 @@ memif() {
   up b "$(memif_port client 10.88.0.2/24+fd88::2/64)"
   wait_active a
   wait_active b
-  on b ibv_devinfo | grep -qE 'active_mtu:[[:space:]]+4096 ' || fail "the path MTU is not 4096"
+  grep -qE 'active_mtu:[[:space:]]+4096 ' < <(on b ibv_devinfo) || fail "the path MTU is not 4096"
   programs 10.88.0.1 fd88::1
   group 239.88.0.1 10.88.0.1 10.88.0.2
   group ff15::88 fd88::1 fd88::2
@@ -262,10 +249,10 @@ tap() {
   wait_active a
   ping 10.88.0.1 fd88::1
   # STALE or DELAY if it was the NIC that asked first.
-  ip neigh show dev tap0 | grep -q '10.88.0.1 .*lladdr' || fail "the kernel does not know the NIC's MAC"
+  grep -q '10.88.0.1 .*lladdr' < <(ip neigh show dev tap0) || fail "the kernel does not know the NIC's MAC"
   # The kernel finds out that an address is taken.
   ip address add fd88::1/64 dev tap0
-  until_true 5 eval 'ip address show dev tap0 | grep -q "fd88::1/64.*dadfailed"' ||
+  until_true 5 eval 'grep -q "fd88::1/64.*dadfailed" < <(ip address show dev tap0)' ||
     fail "the kernel takes the NIC's address for itself"
   ip address del fd88::1/64 dev tap0
   up b tap0
@@ -306,7 +293,7 @@ af_packet() {
   up a "$(packet_socket e0 10.88.0.1/24+fd88::1/64,mtu=4200)"
   up b e1 --pcap "$dir/wire.pcap"  # without trains, which the driver does not take
   wait_active a
-  on a ibv_devinfo | grep -qE 'active_mtu:[[:space:]]+4096 ' || fail "the path MTU is not 4096"
+  grep -qE 'active_mtu:[[:space:]]+4096 ' < <(on a ibv_devinfo) || fail "the path MTU is not 4096"
   programs 10.88.0.1 fd88::1
   group 239.88.0.1 10.88.0.1 10.88.0.2
   check_counters

@@ -47,27 +47,10 @@ pair() {
 }
 on_listens() { on h1 grep -qE ':4853 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; }
 
-# cm_pair SERVER... -- CLIENT...: programs of librdmacm, the server on h1
-cm_pair() {
-  local server_words=() log server tries
-  while [[ $1 != -- ]]; do
-    server_words+=("$1")
-    shift
-  done
-  shift
-  echo "== $*"
-  log=$(mktemp)
-  on h1 "${server_words[@]}" > "$log" 2>&1 &
-  server=$!
-  for ((tries = 0; tries < 100; ++tries)); do
-    ! on h1 "$ROCEMU" status --json | grep -q '"listeners": \[\]' && break
-    sleep 0.1
-  done
-  on h2 "$@" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
-  wait "$server" || { cat "$log"; fail "server of $1"; }
-  ! grep -q 'mismatch\|data verify error' "$log" "$log.client" || fail "$1: other data than was sent"
-  rm -f "$log" "$log.client"
-}
+# shellcheck source=cm_pair.sh
+source "$(dirname "$0")/cm_pair.sh"
+cm_server_host=h1 cm_client_host=h2
+cm_server_waits() { ! grep -q '"listeners": \[\]' < <(on h1 "$ROCEMU" status --json); }
 
 # programs ADDRESS GID_INDEX: one of each kind, by an address of h1
 programs() {
@@ -96,7 +79,7 @@ group() {
   grep -q 'data transfers complete' "$log" || { cat "$log"; fail "receiver from $2"; }
   rm -f "$log" "$log.client"
   for ((tries = 0; tries < 100; ++tries)); do
-    on h1 ip maddress show dev eth0 | grep -qwF "$2" || return 0
+    grep -qwF "$2" < <(on h1 ip maddress show dev eth0) || return 0
     sleep 0.1
   done
   fail "h1 has not left $2"
@@ -104,7 +87,7 @@ group() {
 joined() {
   local tries
   for ((tries = 0; tries < 100; ++tries)); do
-    on h1 ip maddress show dev eth0 | grep -qwF "$1" && return 0
+    grep -qwF "$1" < <(on h1 ip maddress show dev eth0) && return 0
     sleep 0.1
   done
   return 1
@@ -155,25 +138,25 @@ check_follows() {
   on h1 ip address add 10.98.0.1/24 dev eth0
   local tries
   for ((tries = 0; tries < 50; ++tries)); do
-    on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' && break
+    grep -q '::ffff:10.98.0.1' < <(on h1 ibv_devinfo -v) && break
     sleep 0.1
   done
-  on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' || fail "a new address is no GID"
+  grep -q '::ffff:10.98.0.1' < <(on h1 ibv_devinfo -v) || fail "a new address is no GID"
   on h1 ip address del 10.98.0.1/24 dev eth0
   on h1 ip link set eth0 down
   for ((tries = 0; tries < 50; ++tries)); do
-    on h1 ibv_devinfo | grep -q PORT_DOWN && break
+    grep -q PORT_DOWN < <(on h1 ibv_devinfo) && break
     sleep 0.1
   done
-  on h1 ibv_devinfo | grep -q PORT_DOWN || fail "the interface is down, the port is not"
-  ! on h1 ibv_devinfo -v | grep -q '::ffff:10.98.0.1' || fail "an address is gone, its GID is not"
+  grep -q PORT_DOWN < <(on h1 ibv_devinfo) || fail "the interface is down, the port is not"
+  ! grep -q '::ffff:10.98.0.1' < <(on h1 ibv_devinfo -v) || fail "an address is gone, its GID is not"
   on h1 ip link set eth0 up
   on h1 ip address replace fd99::1/64 dev eth0 nodad 2> /dev/null || true
   for ((tries = 0; tries < 50; ++tries)); do
-    on h1 ibv_devinfo | grep -q PORT_ACTIVE && break
+    grep -q PORT_ACTIVE < <(on h1 ibv_devinfo) && break
     sleep 0.1
   done
-  on h1 ibv_devinfo | grep -q PORT_ACTIVE || fail "the interface is up again, the port is not"
+  grep -q PORT_ACTIVE < <(on h1 ibv_devinfo) || fail "the interface is up again, the port is not"
 }
 
 # Gives h2 a NIC on UDP sockets instead of the one on its interface.
@@ -213,7 +196,7 @@ hosts() {
   ((mtu >= 4192)) || path_mtu=1024
   "$ROCEMU" lab up --name "$lab" --hosts 2 --link "$link" --mtu "$mtu"
   trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
-  on h1 ibv_devinfo | grep -qE "active_mtu:[[:space:]]+$path_mtu " || fail "the path MTU is not $path_mtu"
+  grep -qE "active_mtu:[[:space:]]+$path_mtu " < <(on h1 ibv_devinfo) || fail "the path MTU is not $path_mtu"
   local gids=(1 2 0)  # IPv4, IPv6, link-local
   [[ $link == udp ]] && gids=(0 1)
   for gid in "${gids[@]}"; do pair h1 ibv_rc_pingpong -g "$gid" -c -n 200; done
@@ -260,7 +243,7 @@ errors() {
     "$ROCEMU" run --port rocemu0=down0 -- true 2>&1 | grep -F "bring it up first"'
   if [[ $(id -u) != 0 ]]; then
     local interface
-    interface=$(ip -o link show up | awk -F'[:@ ]+' '!/loopback/ { print $2; exit }')
+    interface=$(ip -o link show up | awk -F'[:@ ]+' '!/loopback/ && !found++ { print $2 }')
     [[ -n $interface ]] && refused 'CAP_NET_RAW' "$interface"
   fi
   return 0
