@@ -16,6 +16,7 @@ std::atomic<bool> ready{false};
 Real functions;
 char directory[PATH_MAX];
 size_t directory_length;
+bool shares_memory;
 
 namespace {
 
@@ -34,6 +35,8 @@ void read_environment() {
   memcpy(directory, value, length);
   memcpy(directory + length, kTail, sizeof(kTail));
   directory_length = length + sizeof(kTail) - 1;
+  const char* share = secure_getenv("ROCEMU_SHARE_MEMORY");
+  shares_memory = share != nullptr && strcmp(share, "1") == 0;
 }
 
 }  // namespace
@@ -75,6 +78,7 @@ void initialise() {
   find(functions.close, "close");
   find(functions.socket, "socket");
   find(functions.ioctl, "ioctl");
+  find(functions.madvise, "madvise");
   read_environment();
   ready.store(true, std::memory_order_release);
 }

@@ -58,6 +58,7 @@ struct Real {
   int (*close)(int);
   int (*socket)(int, int, int);
   int (*ioctl)(int, unsigned long, ...);
+  int (*madvise)(void*, size_t, int);
 };
 
 namespace detail {
@@ -65,6 +66,7 @@ extern std::atomic<bool> ready;
 extern Real functions;
 extern char directory[];
 extern size_t directory_length;
+extern bool shares_memory;
 void initialise();
 }  // namespace detail
 
@@ -77,6 +79,9 @@ inline const Real& real() {
 // Whether ROCEMU_DIR is set: without it every function here hands the call through. To be asked
 // after real().
 inline bool active() { return detail::directory_length != 0; }
+
+// Whether registered memory may have become a shared region (ROCEMU_SHARE_MEMORY=1, and active()).
+inline bool shares_memory() { return detail::shares_memory; }
 
 // $ROCEMU_DIR/sys, and its length.
 inline const char* sysfs_tree() { return detail::directory; }

@@ -17,26 +17,17 @@
 #include <thread>
 
 #include "tests/unit/verbs_shim/fake_nic.h"
+#include "tests/unit/verbs_shim/preloaded.h"
 
 namespace {
 
-// The preload library has to be there from the start, so the program starts itself once more with
-// it.
-__attribute__((constructor)) void start_with_preload(int, char** argv, char**) {
-  constexpr char kMark[] = "ROCEMU_TEST_PROCESS";
-  const std::string process = std::to_string(getpid());
-  const char* mark = getenv(kMark);
-  if (mark != nullptr && mark == process) return;
-  setenv(kMark, process.c_str(), 1);
+__attribute__((constructor)) void start(int, char** argv, char**) {
+  if (is_preloaded()) return;
   char directory[] = "/tmp/rocemu-unit-XXXXXX";
   if (mkdtemp(directory) == nullptr) _exit(2);
   setenv(ROCEMU_ENV_DIR, directory, 1);
   setenv("RDMAV_DRIVERS", ROCEMU_SHIM_DIR "/librocemu", 1);
-  setenv("LD_PRELOAD", ROCEMU_SHIM_DIR "/librocemu-preload.so", 1);
-  // Tests end without destroying everything, as programs do.
-  setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
-  execv("/proc/self/exe", argv);
-  _exit(2);
+  start_preloaded(argv);
 }
 
 // The state directory, for as long as the program runs.
