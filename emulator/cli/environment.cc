@@ -12,6 +12,7 @@ namespace rocemu::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD";
+constexpr std::string_view kShareMemory = "ROCEMU_SHARE_MEMORY";
 constexpr std::string_view kPreloadLibrary = "librocemu-preload.so";
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
@@ -101,10 +102,11 @@ std::vector<std::pair<std::string, std::string>> nic_variables(
 }
 
 Environment for_program(Environment environment, const Installation& installation,
-                        const std::filesystem::path& state_dir) {
+                        const std::filesystem::path& state_dir, bool share_memory) {
   for (const auto& [name, value] : nic_variables(environment, installation, state_dir)) {
     set(environment, name, value);
   }
+  if (share_memory) set(environment, kShareMemory, "1");
   return environment;
 }
 

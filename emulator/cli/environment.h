@@ -29,8 +29,10 @@ std::vector<std::pair<std::string, std::string>> nic_variables(
     const Environment& environment, const Installation& installation,
     const std::filesystem::path& state_dir);
 
+// `share_memory`: what the program registers may be made shared memory. What the variable has
+// already stays otherwise.
 Environment for_program(Environment environment, const Installation& installation,
-                        const std::filesystem::path& state_dir);
+                        const std::filesystem::path& state_dir, bool share_memory = false);
 
 // Takes out an outer NIC's preload library and state directory (`rocemu run` inside `rocemu run`).
 Environment for_daemon(Environment environment);

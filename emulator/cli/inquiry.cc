@@ -16,7 +16,8 @@ int exec(const Options& options) {
   const Installation installation = find_installation(own_executable(), ROCEMU_INSTALL_LIBDIR);
   const Target target = find_target(options);
   ControlClient(target.socket());  // answers, and speaks this ABI
-  exec_program(options.program, for_program(current_environment(), installation, target.state_dir));
+  exec_program(options.program, for_program(current_environment(), installation, target.state_dir,
+                                            options.share_memory));
 }
 
 int status(const Options& options) {

@@ -217,6 +217,12 @@ class Parser {
         ->excludes(name_options_.back());
   }
 
+  void add_share_memory(CLI::App* sub) {
+    sub->add_flag("--share-memory", options_.share_memory,
+                  "Let the NIC map what programs register: faster; docs/performance.md, 'Memory "
+                  "that the NIC maps', says what changes");
+  }
+
   void add_json(CLI::App* sub) { sub->add_flag("--json", options_.json, "Print JSON"); }
 
   void add_run() {
@@ -224,6 +230,7 @@ class Parser {
     add_nic_options(sub);
     sub->add_flag("--keep-log", options_.keep_log,
                   "Leave the NIC's log behind in ./rocemu-PID.log");
+    add_share_memory(sub);
   }
 
   void add_up() {
@@ -237,6 +244,7 @@ class Parser {
     CLI::App* sub = add(Command::kExec, "exec", "Run a program over a NIC that is up", kExecFooter);
     add_name(sub);
     add_socket(sub);
+    add_share_memory(sub);
   }
 
   void add_status() {

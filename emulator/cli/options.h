@@ -15,6 +15,7 @@ struct Options {
   Command command = Command::kVersion;
   NicOptions nic;                    // run, up
   bool keep_log = false;             // run
+  bool share_memory = false;         // run, exec
   std::string name;                  // empty when not given
   std::filesystem::path socket;      // exec, status, env, link; empty when not given
   bool json = false;                 // up, status, link show, version

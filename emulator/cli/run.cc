@@ -88,7 +88,8 @@ int run(const Options& options) {
   DaemonProcess nic(daemon, state_dir.get(), nic_options, for_daemon(found), Lifetime::kOfParent);
   nic.wait_ready(signals);
   const pid_t program = spawn_program(
-      options.program, for_program(found, installation, state_dir.get().path()), signals);
+      options.program,
+      for_program(found, installation, state_dir.get().path(), options.share_memory), signals);
   return wait_for_program(program, nic, state_dir.get(), signals);
 }
 

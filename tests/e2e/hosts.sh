@@ -216,6 +216,8 @@ hosts() {
     check_follows
     pair h1 ib_send_bw -F -n 100
   fi
+  [[ $("$ROCEMU" lab exec --name "$lab" --share-memory h1 -- printenv ROCEMU_SHARE_MEMORY) == 1 ]] ||
+    fail "lab exec --share-memory does not set the variable"
   "$ROCEMU" lab exec --name "$lab" h2 -- sh -c "trap '' TERM; while :; do sleep 1; done" &
   local stubborn=$!
   for ((tries = 0; tries < 100; ++tries)); do

@@ -42,6 +42,14 @@ TEST_CASE("an inner NIC replaces the outer one", "[cli]") {
   CHECK(get(environment, "ROCEMU_DIR") == "/inner");
 }
 
+TEST_CASE("memory is shared when asked for, or when the environment says so already", "[cli]") {
+  CHECK(get(for_program({}, kInstallation, "/s"), "ROCEMU_SHARE_MEMORY").empty());
+  const Environment asked = for_program({"ROCEMU_SHARE_MEMORY=0"}, kInstallation, "/s", true);
+  CHECK(get(asked, "ROCEMU_SHARE_MEMORY") == "1");
+  const Environment inherited = for_program({"ROCEMU_SHARE_MEMORY=1"}, kInstallation, "/s");
+  CHECK(get(inherited, "ROCEMU_SHARE_MEMORY") == "1");
+}
+
 TEST_CASE("the daemon does not see an outer NIC", "[cli]") {
   const Environment environment = for_daemon(for_program({}, kInstallation, "/outer"));
   CHECK(get(environment, "ROCEMU_DIR").empty());

@@ -89,6 +89,15 @@ TEST_CASE("bad command lines of link are usage errors", "[cli]") {
   CHECK_THROWS_AS(parse_options({"link", "set", "--help"}), PrintAndExit);
 }
 
+TEST_CASE("run and exec share memory when they are told to", "[cli]") {
+  CHECK(parse_options({"run", "--share-memory", "--", "true"}).share_memory);
+  CHECK(parse_options({"exec", "--share-memory", "--", "true"}).share_memory);
+  const Options options = parse_options({"run", "--", "true", "--share-memory"});
+  CHECK_FALSE(options.share_memory);
+  CHECK(options.program == Words{"true", "--share-memory"});
+  CHECK(exit_code_of({"up", "--share-memory"}) == kUsage);
+}
+
 TEST_CASE("bad command lines of run and exec are rocemu's own failure", "[cli]") {
   CHECK(exit_code_of({"run"}) == kOwnFailure);
   CHECK(exit_code_of({"run", "--"}) == kOwnFailure);

@@ -166,6 +166,16 @@ class Processes(unittest.TestCase):
         with open(os.path.join(self.root, err.split()[-1]), encoding="utf-8") as log:
             self.assertIn("fake: started", log.read())
 
+    def test_shared_memory(self):
+        program = ("--", "sh", "-c", "echo $ROCEMU_SHARE_MEMORY")
+        self.assertEqual(self.rocemu_does("run", *program)[0], "\n")
+        self.assertEqual(self.rocemu_does("run", "--share-memory", *program)[0], "1\n")
+        self.rocemu_does("up")
+        self.addCleanup(lambda: self.start("down").communicate())
+        self.assertEqual(self.rocemu_does("exec", *program)[0], "\n")
+        self.assertEqual(self.rocemu_does("exec", "--share-memory", *program)[0], "1\n")
+        self.rocemu_does("down")
+
     def test_nested_runs(self):
         out, _ = self.rocemu_does("run", "--", self.rocemu, "run", "--devices", "3", "--", "sh", "-c",
                                   'echo $LD_PRELOAD; ls $ROCEMU_DIR/sys/class/infiniband')
