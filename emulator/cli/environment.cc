@@ -12,7 +12,6 @@ namespace rocemu::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD";
-constexpr std::string_view kShareMemory = "ROCEMU_SHARE_MEMORY";
 constexpr std::string_view kPreloadLibrary = "librocemu-preload.so";
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
@@ -106,7 +105,7 @@ Environment for_program(Environment environment, const Installation& installatio
   for (const auto& [name, value] : nic_variables(environment, installation, state_dir)) {
     set(environment, name, value);
   }
-  if (share_memory) set(environment, kShareMemory, "1");
+  if (share_memory) set(environment, ROCEMU_ENV_SHARE_MEMORY, "1");
   return environment;
 }
 

@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 4,
+  ROCEMU_ABI_VERSION = 5,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -39,7 +39,9 @@ enum {
 #define ROCEMU_NO_DEVICE 0xffffffffu
 
 /* Environment of a program that is to see the NIC; `rocemu run` and `rocemu exec` set it. */
-#define ROCEMU_ENV_DIR "ROCEMU_DIR" /* the NIC's state directory: holds the next two */
+#define ROCEMU_ENV_DIR "ROCEMU_DIR" /* the NIC's state directory: holds nic.sock and sys */
+#define ROCEMU_ENV_SHARE_MEMORY \
+  "ROCEMU_SHARE_MEMORY" /* "1": registered memory may be made shared, for the NIC to map */
 #define ROCEMU_SOCKET_NAME "nic.sock"
 #define ROCEMU_SYSFS_NAME \
   "sys" /* stands in for /sys: class/infiniband, class/infiniband_verbs, … */

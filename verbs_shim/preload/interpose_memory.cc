@@ -13,10 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs_shim/exchange/region_mappings.h"
 #include "verbs_shim/preload/real.h"
-#include "verbs_shim/preload/region_mappings.h"
 
 using namespace rocemu::preload;
+using rocemu::exchange::RegionPart;
+using rocemu::exchange::RegionWalk;
+using rocemu::exchange::visit_regions;
 
 namespace {
 

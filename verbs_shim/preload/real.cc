@@ -35,7 +35,7 @@ void read_environment() {
   memcpy(directory, value, length);
   memcpy(directory + length, kTail, sizeof(kTail));
   directory_length = length + sizeof(kTail) - 1;
-  const char* share = secure_getenv("ROCEMU_SHARE_MEMORY");
+  const char* share = secure_getenv(ROCEMU_ENV_SHARE_MEMORY);
   shares_memory = share != nullptr && strcmp(share, "1") == 0;
 }
 

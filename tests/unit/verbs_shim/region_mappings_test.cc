@@ -1,4 +1,4 @@
-#include "verbs_shim/preload/region_mappings.h"
+#include "verbs_shim/exchange/region_mappings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "tests/unit/verbs_shim/region_memory.h"
 
-using namespace rocemu::preload;
+using namespace rocemu::exchange;
 
 namespace {
 

@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-namespace rocemu::preload {
+// The name of the memfd.
+#define ROCEMU_REGION_FILE "rocemu-region"
+
+namespace rocemu::exchange {
 
 // A part of one mapping; both ends are at a page.
 struct RegionPart {
@@ -33,4 +36,4 @@ int visit_regions(RegionWalk& walk);
 int query_regions(int maps, RegionWalk& walk);
 int read_regions(int maps, RegionWalk& walk);
 
-}  // namespace rocemu::preload
+}  // namespace rocemu::exchange

@@ -1,46 +1,20 @@
-#include "verbs_shim/preload/region_mappings.h"
+#include "verbs_shim/exchange/region_mappings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace rocemu::preload {
+#include "verbs_shim/exchange/procmap_query.h"
+
+namespace rocemu::exchange {
 namespace {
 
-// A memfd named "rocemu-region", as the kernel spells it.
-constexpr char kRegionPath[] = "/memfd:rocemu-region (deleted)";
+// As the kernel spells it.
+constexpr char kRegionPath[] = "/memfd:" ROCEMU_REGION_FILE " (deleted)";
 constexpr size_t kRegionPathLength = sizeof(kRegionPath) - 1;
-
-// PROCMAP_QUERY of linux/fs.h, Linux 6.11 and later; Debian 12's headers do not have it.
-struct ProcmapQuery {
-  uint64_t size;
-  uint64_t query_flags;
-  uint64_t query_addr;
-  uint64_t vma_start;
-  uint64_t vma_end;
-  uint64_t vma_flags;
-  uint64_t vma_page_size;
-  uint64_t vma_offset;
-  uint64_t inode;
-  uint32_t dev_major;
-  uint32_t dev_minor;
-  uint32_t vma_name_size;  // with the zero at its end
-  uint32_t build_id_size;
-  uint64_t vma_name_addr;
-  uint64_t build_id_addr;
-};
-static_assert(sizeof(ProcmapQuery) == 104);
-constexpr unsigned long kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
-constexpr uint64_t kReadable = 0x01;
-constexpr uint64_t kWritable = 0x02;
-constexpr uint64_t kExecutable = 0x04;
-constexpr uint64_t kShared = 0x08;
-constexpr uint64_t kCoveringOrNext = 0x10;
-constexpr uint64_t kFileBacked = 0x20;
 
 int protection_of(bool readable, bool writable, bool executable) {
   return (readable ? PROT_READ : 0) | (writable ? PROT_WRITE : 0) | (executable ? PROT_EXEC : 0);
@@ -173,4 +147,4 @@ int visit_regions(RegionWalk& walk) {
   return error;
 }
 
-}  // namespace rocemu::preload
+}  // namespace rocemu::exchange
