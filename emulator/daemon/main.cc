@@ -17,6 +17,7 @@
 
 #include "emulator/daemon/daemon.h"
 #include "emulator/daemon/options.h"
+#include "emulator/dma/guarded_access.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -54,6 +55,7 @@ void say_ready(int fd) {
 
 int run(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  dma::install_access_guard();
   if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   set_up_log(options.log_level);
   raise_descriptor_limit();

@@ -18,6 +18,7 @@ bool reserved_set(const rocemu_hello& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_query_port& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_handle_message& m) { return m.reserved != 0; }
 bool reserved_set(const rocemu_reg_mr&) { return false; }
+bool reserved_set(const rocemu_reg_file_mr&) { return false; }
 bool reserved_set(const rocemu_rereg_mr&) { return false; }
 bool reserved_set(const rocemu_alloc_mw&) { return false; }
 bool reserved_set(const rocemu_alloc_dm& m) { return m.reserved != 0; }
@@ -118,6 +119,8 @@ tl::expected<Request, Malformed> decode_body(const rocemu_header& header,
       return decode_as<rocemu_create_qp>(header, bytes);
     case ROCEMU_OP_MODIFY_QP:
       return decode_as<rocemu_modify_qp>(header, bytes);
+    case ROCEMU_OP_REG_FILE_MR:
+      return decode_as<rocemu_reg_file_mr>(header, bytes);
     case ROCEMU_OP_REREG_MR:
       return decode_as<rocemu_rereg_mr>(header, bytes);
     case ROCEMU_OP_ALLOC_MW:
@@ -212,6 +215,8 @@ tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes) {
 }
 
 device::MrSpec to_mr_spec(const rocemu_reg_mr& m) { return mr_spec_of(m); }
+
+device::MrSpec to_mr_spec(const rocemu_reg_file_mr& m) { return mr_spec_of(m); }
 
 device::MrSpec to_mr_spec(const rocemu_rereg_mr& m) { return mr_spec_of(m); }
 

@@ -29,11 +29,12 @@ struct Request {
   rocemu_header header{};
   // A request that is a header alone holds monostate.
   std::variant<std::monostate, rocemu_hello, rocemu_query_port, rocemu_handle_message,
-               rocemu_reg_mr, rocemu_create_cq, rocemu_create_qp, rocemu_modify_qp, rocemu_link_set,
-               rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm, rocemu_reg_dm_mr,
-               rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context, rocemu_import_mr,
-               rocemu_create_ah, rocemu_create_srq, rocemu_srq_limit, rocemu_open_xrcd,
-               rocemu_open_qp, rocemu_mcast, rocemu_resize_srq, rocemu_moderate_cq>
+               rocemu_reg_mr, rocemu_reg_file_mr, rocemu_create_cq, rocemu_create_qp,
+               rocemu_modify_qp, rocemu_link_set, rocemu_rereg_mr, rocemu_alloc_mw, rocemu_alloc_dm,
+               rocemu_reg_dm_mr, rocemu_check_prefetch, rocemu_resize_cq, rocemu_join_context,
+               rocemu_import_mr, rocemu_create_ah, rocemu_create_srq, rocemu_srq_limit,
+               rocemu_open_xrcd, rocemu_open_qp, rocemu_mcast, rocemu_resize_srq,
+               rocemu_moderate_cq>
       body;
   // 0, or what the request is refused with: EINVAL for a reserved field that is set, EPROTO for a
   // HELLO of another ABI (its length is not checked then).
@@ -50,6 +51,7 @@ struct Request {
 tl::expected<Request, Malformed> decode(std::span<const std::byte> bytes);
 
 device::MrSpec to_mr_spec(const rocemu_reg_mr& message);
+device::MrSpec to_mr_spec(const rocemu_reg_file_mr& message);  // without the file
 device::MrSpec to_mr_spec(const rocemu_rereg_mr& message);
 device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& message);
 device::CqSpec to_cq_spec(const rocemu_create_cq& message);

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <boost/asio/post.hpp>
 #include <cerrno>
 
 namespace rocemu::daemon {
@@ -33,7 +34,8 @@ void Session::dispatch(const Request& request, ReceivedMessage& message) {
     return end();
   }
   if (request.error != 0) return refuse(request.error);
-  const bool takes_fd = request_.op == ROCEMU_OP_CREATE_CHANNEL;
+  const bool takes_fd =
+      request_.op == ROCEMU_OP_CREATE_CHANNEL || request_.op == ROCEMU_OP_REG_FILE_MR;
   const bool may_take_fd =
       (request_.op == ROCEMU_OP_OPEN_XRCD || request_.op == ROCEMU_OP_CREATE_CQ) &&
       message.fd_count <= 1;
@@ -77,6 +79,8 @@ void Session::dispatch_context(const Request& request, ReceivedMessage& message)
       return dealloc_pd(handle);
     case ROCEMU_OP_REG_MR:
       return reg_mr(std::get<rocemu_reg_mr>(request.body));
+    case ROCEMU_OP_REG_FILE_MR:
+      return reg_file_mr(std::get<rocemu_reg_file_mr>(request.body), message);
     case ROCEMU_OP_DEREG_MR:
       return dereg_mr(handle);
     case ROCEMU_OP_QUERY_DEVICE_EX:
@@ -175,7 +179,10 @@ void Session::finish() {
   cm_.reset();
   if (EngineContext* context = std::exchange(context_, nullptr)) {
     Engine& engine = nic_.engine;
-    engine.post(Task([&engine, context] { engine.close_context(*context); }));
+    engine.post(Task([&engine, context, &home = io(), files = std::move(files_)]() mutable {
+      engine.close_context(*context);
+      if (!files.empty()) boost::asio::post(home, [files = std::move(files)] {});
+    }));
   }
   ended_callback_(*this);
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "emulator/daemon/cm_conversation.h"
@@ -68,6 +69,7 @@ class Session final : public Connection {
   // session_memory.cc
   void query_device_ex();
   void register_region(const device::MrSpec& spec);
+  void reg_file_mr(const rocemu_reg_file_mr& message, const ReceivedMessage& received);
   void rereg_mr(const rocemu_rereg_mr& message);
   void alloc_mw(const rocemu_alloc_mw& message);
   void dealloc_mw(uint32_t mw);
@@ -140,7 +142,10 @@ class Session final : public Connection {
   uint32_t device_index_ = 0;
   std::unique_ptr<CmConversation> cm_;  // of a connection for connection management
   EngineContext* context_ = nullptr;    // the engine's; closed by finish()
-  rocemu_header request_{};             // the one being answered
+  // Of regions that are mapped here, by handle: held so that they go here, not on the engine
+  // thread, which unmapping would keep from its work.
+  std::unordered_map<uint32_t, std::shared_ptr<const dma::MappedFile>> files_;
+  rocemu_header request_{};  // the one being answered
   bool call_under_way_ = false;
   bool shut_down_after_reply_ = false;
 };

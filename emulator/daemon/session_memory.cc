@@ -48,6 +48,18 @@ void Session::register_region(const device::MrSpec& spec) {
              [this](const device::Result<device::MrKeys>& keys) { answer_keys(keys); });
 }
 
+void Session::reg_file_mr(const rocemu_reg_file_mr& message, const ReceivedMessage& received) {
+  device::MrSpec spec = to_mr_spec(message);
+  spec.file =
+      dma::MappedFile::map(received.fds[0].get(), message.file_offset_bytes, message.length_bytes);
+  if (spec.file == nullptr) return refuse(EINVAL);
+  on_context([spec](EngineContext& context) { return context.hca().reg_mr(context.id(), spec); },
+             [this, file = spec.file](const device::Result<device::MrKeys>& keys) {
+               if (keys) files_.emplace(keys->mr, file);
+               answer_keys(keys);
+             });
+}
+
 void Session::rereg_mr(const rocemu_rereg_mr& message) {
   on_context(
       [mr = message.mr, flags = message.flags, spec = to_mr_spec(message)](EngineContext& context) {

@@ -64,7 +64,10 @@ void Session::reg_mr(const rocemu_reg_mr& message) { register_region(to_mr_spec(
 
 void Session::dereg_mr(uint32_t mr) {
   on_context([mr](EngineContext& context) { return context.hca().dereg_mr(context.id(), mr); },
-             [this, mr](int error) { answer_outcome(error, mr); });
+             [this, mr](int error) {
+               if (error == 0) files_.erase(mr);
+               answer_outcome(error, mr);
+             });
 }
 
 void Session::create_channel(ReceivedMessage& received) {

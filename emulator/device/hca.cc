@@ -50,8 +50,9 @@ void Hca::set_port(const PortConfig& port) {
 }
 
 // The program's own memory, not that of a device or of another program whose objects it imported.
+// What is mapped here takes less to write to than to carry.
 bool Cq::reaches(const transport::MemoryRange& range) const noexcept {
-  return range.space == context_.memory.get();
+  return range.space == context_.memory.get() && range.mapped == nullptr;
 }
 
 Context* Hca::Impl::find_context(ContextId id) const {

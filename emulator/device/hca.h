@@ -18,6 +18,7 @@
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
 #include "emulator/dma/address_space.h"
+#include "emulator/dma/mapped_file.h"
 #include "emulator/transport/endpoint.h"
 
 namespace rocemu::device {
@@ -59,6 +60,8 @@ struct MrSpec {
   uint64_t iova = 0;
   MrKind kind = MrKind::program_memory;
   Handle dm = 0;  // of device memory; `address` is then an offset in it
+  // Of program memory that is mapped here: its bytes. Kept until the region has gone.
+  std::shared_ptr<const dma::MappedFile> file = nullptr;
 };
 
 struct ImportedMr {

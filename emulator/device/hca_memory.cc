@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "emulator/dma/atomics.h"
+#include "emulator/dma/guarded_access.h"
 
 namespace rocemu::device {
 
@@ -16,6 +17,12 @@ void flush(dma::Batch& batch, std::vector<uint32_t>& earlier, std::vector<uint32
   failed.insert(failed.end(), earlier.begin(), earlier.end());
   earlier.clear();
   if (!batch.empty()) batch.flush(failed);
+}
+
+// A failure behind all those of the batch.
+void fail(dma::Batch& batch, std::vector<uint32_t>& failed, uint32_t tag) {
+  if (!batch.empty()) batch.flush(failed);
+  failed.push_back(tag);
 }
 
 bool store(std::optional<uint64_t> value, uint64_t& original) {
@@ -50,12 +57,22 @@ bool HcaMemory::invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rke
 
 void HcaMemory::fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
                       uint32_t tag) noexcept {
+  if (range.mapped != nullptr) {
+    if (!dma::guarded_copy(into, range.mapped, length_bytes)) fail(fetches_, failed_fetches_, tag);
+    return;
+  }
   if (fetches_.full()) fetches_.flush(failed_fetches_);
   fetches_.add(space_of(range), range.address, into, length_bytes, tag);
 }
 
 void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* from,
                         uint32_t length_bytes, uint32_t tag) noexcept {
+  if (range.mapped != nullptr) {
+    // Programs see WRITEs in the order of their packets, whichever way they go.
+    if (!scatters_.empty()) scatters_.flush(failed_scatters_);
+    if (!dma::guarded_copy(range.mapped, from, length_bytes)) failed_scatters_.push_back(tag);
+    return;
+  }
   if (scatters_.full()) scatters_.flush(failed_scatters_);
   scatters_.add(space_of(range), range.address, from, length_bytes, tag);
 }
@@ -70,11 +87,14 @@ void HcaMemory::flush_scatters(std::vector<uint32_t>& failed) noexcept {
 
 bool HcaMemory::compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
                              uint64_t& original) noexcept {
+  if (range.mapped != nullptr)
+    return store(dma::compare_swap(range.mapped, compare, swap), original);
   return store(dma::compare_swap(space_of(range), range.address, compare, swap), original);
 }
 
 bool HcaMemory::fetch_add(const transport::MemoryRange& range, uint64_t add,
                           uint64_t& original) noexcept {
+  if (range.mapped != nullptr) return store(dma::fetch_add(range.mapped, add), original);
   return store(dma::fetch_add(space_of(range), range.address, add), original);
 }
 

@@ -28,11 +28,22 @@ bool is_implicit(const MrSpec& spec) {
   return (spec.access & kOnDemand) != 0 && spec.address == 0 && spec.length_bytes == UINT64_MAX;
 }
 
+// Whether the file's bytes can be the region's: as many, and at the same place within a page, which
+// alignment depends on. On-demand regions follow what the program maps there.
+bool is_of_file(const MrSpec& spec) {
+  constexpr uint64_t kPageBytes = 4096;
+  const std::span<std::byte> bytes = spec.file->bytes();
+  return spec.kind == MrKind::program_memory && (spec.access & kOnDemand) == 0 &&
+         bytes.size() == spec.length_bytes &&
+         (reinterpret_cast<uintptr_t>(bytes.data()) - spec.address) % kPageBytes == 0;
+}
+
 }  // namespace
 
 int Hca::Impl::check_registration(const MrSpec& spec) const {
   if (!consistent(spec.access)) return EINVAL;
   if (is_implicit(spec)) return spec.kind == MrKind::program_memory ? 0 : EINVAL;
+  if (spec.file != nullptr && !is_of_file(spec)) return EINVAL;
   const bool fits = spec.length_bytes <= config.limits.max_mr_size &&
                     spec.address + spec.length_bytes >= spec.address &&
                     spec.iova + spec.length_bytes >= spec.iova;
@@ -49,6 +60,7 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
   switch (spec.kind) {
     case MrKind::program_memory:
       region.space = context.memory.get();
+      if (spec.file != nullptr) region.mapped = spec.file->bytes().data();
       break;
     case MrKind::device_memory:
       dm = context.dms.find(spec.dm);
@@ -58,6 +70,7 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
           spec.length_bytes > dm->memory->bytes().size() - spec.address)
         return tl::unexpected(EINVAL);
       region.space = dm->space.get();
+      region.mapped = dm->memory->bytes().data() + spec.address;
       break;
     case MrKind::null:
       region.access = transport::kLocalWrite | kUseAsLkey;
@@ -84,7 +97,8 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   ++pd->users;
   if (dm != nullptr) ++dm->users;
   ++impl_->totals.mrs;
-  const Handle handle = context->mrs.insert(std::make_unique<Mr>(Mr{*key, pd, dm, spec.kind}));
+  const Handle handle =
+      context->mrs.insert(std::make_unique<Mr>(Mr{*key, pd, dm, spec.kind, spec.file}));
   return MrKeys{handle, wire::LKey{*key}, wire::RKey{*key}};
 }
 
@@ -106,6 +120,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   merged.address = moves ? spec.address : region.address;
   merged.length_bytes = moves ? spec.length_bytes : region.length_bytes;
   merged.iova = moves ? spec.iova : region.iova;
+  if (!moves) merged.file = mr->file;
   if (const int error = impl_->check_registration(merged)) return tl::unexpected(error);
   Dm* no_dm = nullptr;
   auto changed = impl_->make_region(*context, merged, *pd, no_dm);
@@ -113,6 +128,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   changed->key = region.key;
   changed->generation = region.generation;
   region = *changed;
+  mr->file = merged.file;
   --mr->pd->users;
   ++pd->users;
   mr->pd = pd;

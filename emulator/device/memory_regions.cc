@@ -97,6 +97,8 @@ bool MemoryRegions::bind(transport::PdHandle pd, wire::Qpn qpn,
   window->iova = (binding.access & kZeroBased) != 0 ? 0 : binding.address;
   window->length_bytes = binding.length_bytes;
   window->address = region.address + (binding.address - region.iova);
+  window->mapped =
+      region.mapped == nullptr ? nullptr : region.mapped + (window->address - region.address);
   window->space = region.space;
   if (window->window == WindowType::type_2) window->qpn = qpn;
   return true;

@@ -35,6 +35,7 @@ struct MemoryRegion {
   uint64_t iova = 0;  // what keys are used with
   uint64_t length_bytes = 0;
   uint64_t address = 0;                // in the program
+  std::byte* mapped = nullptr;         // the same bytes in this process, where they are mapped
   dma::AddressSpace* space = nullptr;  // null: nothing is granted
   wire::Qpn qpn{};                     // the QP that a window of type 2 is bound for; else 0
   uint32_t region_key = 0;             // of a window: the region it is bound to …
@@ -75,7 +76,8 @@ class MemoryRegions {
     if (region.window != WindowType::none && !window_grants(region, qpn)) return false;
     const uint64_t offset = address - region.iova;  // wraps below the region: then too large
     if (offset > region.length_bytes || length_bytes > region.length_bytes - offset) return false;
-    range = {region.space, region.address + offset, (region.access & kOnDemand) != 0};
+    range = {region.space, region.address + offset, (region.access & kOnDemand) != 0,
+             region.mapped == nullptr ? nullptr : region.mapped + offset};
     return true;
   }
 

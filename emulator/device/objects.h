@@ -34,6 +34,7 @@ struct Mr {
   Pd* pd = nullptr;
   Dm* dm = nullptr;  // of regions of device memory
   MrKind kind = MrKind::program_memory;
+  std::shared_ptr<const dma::MappedFile> file;  // of regions that are mapped here
 };
 
 struct Mw {

@@ -34,7 +34,8 @@ class ReceiveQueue {
 struct MemoryRange {
   void* space = nullptr;  // whose; the Memory's own
   uint64_t address = 0;
-  bool on_demand = false;  // its pages may be missing
+  bool on_demand = false;       // its pages may be missing
+  std::byte* mapped = nullptr;  // where this process has it as well, if it does
 };
 
 class CompletionQueue {

@@ -23,6 +23,7 @@ enum rocemu_memory_op {
   ROCEMU_OP_RESIZE_CQ = 40,
   ROCEMU_OP_QUERY_DEVICE_EX = 41, /* request: header alone */
   ROCEMU_OP_MODERATE_CQ = 47,     /* 42 to 46: import.h */
+  ROCEMU_OP_REG_FILE_MR = 52,
 };
 
 /* ---- REREG_MR ---- reply: rocemu_reg_mr_reply, with the keys it has always had. EINVAL as for
@@ -39,6 +40,23 @@ struct rocemu_rereg_mr {
   uint64_t iova;
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_rereg_mr, 64);
+
+/* ---- REG_FILE_MR ---- as REG_MR, with one descriptor: a file of tmpfs or hugetlbfs, open for
+ * reading and writing, that the program has mapped shared at `address` from `file_offset_bytes` on.
+ * The NIC maps it, too, and reaches the memory there until the region goes, whatever the program
+ * has at its addresses meanwhile. DEREG_MR and REREG_MR as for REG_MR. EINVAL as for REG_MR, for
+ * other files, for on-demand regions, or when the NIC maps as much as it may: REG_MR still serves.
+ */
+struct rocemu_reg_file_mr {
+  struct rocemu_header header;
+  uint32_t pd;
+  uint32_t access; /* enum ibv_access_flags */
+  uint64_t address;
+  uint64_t length_bytes;
+  uint64_t iova;
+  uint64_t file_offset_bytes;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_reg_file_mr, 64);
 
 /* ---- ALLOC_MW ---- reply: rocemu_reg_mr_reply, where `mr` is the window's handle and lkey is 0.
  * EINVAL no such type or PD; ENOMEM as many as max_mw are there. */

@@ -10,6 +10,7 @@
 #include "verbs_shim/provider/mapped_range.h"
 #include "verbs_shim/provider/memory_region.h"
 #include "verbs_shim/provider/new_object.h"
+#include "verbs_shim/provider/region_file.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
 namespace rocemu::provider {
@@ -32,12 +33,39 @@ bool is_consistent(unsigned access) {
 
 // On-demand regions may be registered before their memory is there.
 // The NIC reaches the memory of the process that opened the device, not of its children.
-int check_registration(const Context& context, const void* address, size_t bytes, unsigned access) {
+int check_registration(const Context& context, const void* address, size_t bytes, unsigned access,
+                       Mapping& mapping) {
   if (!context.state.connection.is_owner()) return EIO;
   if (!is_consistent(access)) return EINVAL;
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
   return check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
-                      (access & IBV_ACCESS_LOCAL_WRITE) != 0);
+                      (access & IBV_ACCESS_LOCAL_WRITE) != 0, mapping);
+}
+
+template <typename Request>
+void describe(Request& request, ibv_pd* pd, const void* address, size_t bytes, uint64_t iova,
+              unsigned access) {
+  request.pd = pd->handle;
+  request.access = access & ~kHints;
+  request.address = reinterpret_cast<uintptr_t>(address);
+  request.length_bytes = bytes;
+  request.iova = iova;
+}
+
+// A region that the NIC maps. Null where that can't be, and it has to reach the memory otherwise.
+VerbsMr* register_file(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, unsigned access,
+                       Mapping& mapping, rocemu_reg_mr_reply& reply) {
+  const auto from = reinterpret_cast<uintptr_t>(address);
+  if (bytes == 0 || mapping.to == 0 || mapping.to - from < bytes) return nullptr;
+  int file = open_region_file(mapping);
+  if (file < 0 && wants_shared_memory()) file = make_region_file(from, bytes, mapping);
+  if (file < 0) return nullptr;
+  rocemu_reg_file_mr request = {};
+  describe(request, pd, address, bytes, iova, access);
+  request.file_offset_bytes = mapping.offset_bytes + (from - mapping.from);
+  VerbsMr* mr = make_region(pd, ROCEMU_OP_REG_FILE_MR, request, reply, {&file, 1});
+  close(file);
+  return mr;
 }
 
 // Makes the pages be there before the NIC asks for them. That it fails is for whoever uses them to
@@ -55,20 +83,21 @@ void populate(uint64_t address, size_t bytes, bool for_writing) {
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
-  if (const int error = check_registration(to_context(pd->context), address, bytes, flags);
+  Mapping mapping;
+  if (const int error = check_registration(to_context(pd->context), address, bytes, flags, mapping);
       error != 0) {
     errno = error;
     return nullptr;
   }
-  rocemu_reg_mr request = {};
-  request.pd = pd->handle;
-  request.access = flags & ~kHints;
-  request.address = reinterpret_cast<uintptr_t>(address);
-  request.length_bytes = bytes;
-  request.iova = iova;
   rocemu_reg_mr_reply reply;
-  VerbsMr* mr = make_region(pd, ROCEMU_OP_REG_MR, request, reply);
-  if (mr == nullptr) return nullptr;
+  VerbsMr* mr = register_file(pd, address, bytes, iova, flags, mapping, reply);
+  if (mr == nullptr) {
+    rocemu_reg_mr request = {};
+    describe(request, pd, address, bytes, iova, flags);
+    mr = make_region(pd, ROCEMU_OP_REG_MR, request, reply);
+    if (mr == nullptr) return nullptr;
+    if (wants_shared_memory()) note_unshared(mr, request.address, bytes);
+  }
   mr->mr.addr = address;
   mr->mr.length = bytes;
   mr->mr.handle = reply.mr;
@@ -82,8 +111,9 @@ int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, in
   const auto access_after = static_cast<unsigned>(other_access ? access : mr->access);
   int error = (flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == nullptr ? EINVAL : 0;
   if (error == 0) {
+    Mapping mapping;
     error = check_registration(to_context(mr->mr.context), moves ? address : mr->mr.addr,
-                               moves ? bytes : mr->mr.length, access_after);
+                               moves ? bytes : mr->mr.length, access_after, mapping);
   }
   if (error == 0) {
     rocemu_rereg_mr request = {};
@@ -101,6 +131,10 @@ int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, in
     return error;
   }
   mr->access = static_cast<int>(access_after);
+  if (moves && wants_shared_memory()) {
+    forget_unshared(mr);
+    note_unshared(mr, reinterpret_cast<uintptr_t>(address), bytes);
+  }
   return 0;
 }
 
@@ -109,8 +143,10 @@ int dereg_mr(VerbsMr* mr) {
   request.handle = mr->mr.handle;
   rocemu_handle_message reply;
   const int error = to_context(mr->mr.context).call(ROCEMU_OP_DEREG_MR, request, reply);
-  if (error == 0) delete_object(mr);
-  return error;
+  if (error != 0) return error;
+  if (wants_shared_memory()) forget_unshared(mr);
+  delete_object(mr);
+  return 0;
 }
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {

@@ -14,10 +14,11 @@ namespace rocemu::provider {
 // Null with errno when the NIC refuses. Handle, length and whatever else a kind has are the
 // caller's to fill in.
 template <typename Request, typename Reply>
-VerbsMr* make_region(ibv_pd* pd, uint32_t op, Request& request, Reply& reply) {
+VerbsMr* make_region(ibv_pd* pd, uint32_t op, Request& request, Reply& reply, SentFds sent = {}) {
   auto* region = new_object<VerbsMr>();
   if (region == nullptr) return nullptr;
-  if (const int error = to_context(pd->context).call(op, request, reply); error != 0) {
+  if (const int error = to_context(pd->context).call(op, request, reply, nullptr, sent);
+      error != 0) {
     delete_object(region);
     errno = error;
     return nullptr;

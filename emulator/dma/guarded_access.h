@@ -1,0 +1,40 @@
+// Access to memory that another process may take away at any moment: a mapping of a file that the
+// other one can cut short, which gives SIGBUS here (mmap(2), ERRORS and SIGBUS).
+#pragma once
+
+#include <atomic>
+#include <csetjmp>
+#include <cstddef>
+
+namespace rocemu::dma {
+
+// Makes a SIGBUS within guarded() end that access and nothing else; one from anywhere else still
+// ends the process. For the whole process, before the first guarded access.
+void install_access_guard();
+
+namespace guard {
+
+struct Place {
+  sigjmp_buf back_to;
+  volatile bool inside = false;
+};
+extern thread_local Place place;
+
+}  // namespace guard
+
+// access(), which must hold nothing that has to be released and not call guarded() itself. False
+// when the memory had gone; part of the access may have happened.
+template <class Access>
+[[gnu::noinline]] bool guarded(Access access) noexcept {
+  if (sigsetjmp(guard::place.back_to, 0) != 0) return false;
+  guard::place.inside = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  access();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  guard::place.inside = false;
+  return true;
+}
+
+bool guarded_copy(std::byte* to, const std::byte* from, size_t length_bytes) noexcept;
+
+}  // namespace rocemu::dma
