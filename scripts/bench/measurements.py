@@ -130,6 +130,8 @@ def floor_measurements(build):
     for size in TARGET_BANDWIDTH_SIZES:
         yield Measurement(f"floor/memory/{size}", lambda s=size: memory("--message-bytes", s), quick=False)
         yield Measurement(f"floor/memory-icrc/{size}", lambda s=size: memory("--icrc", "--message-bytes", s))
+        yield Measurement(f"floor/memory-icrc-mapped/{size}",
+                          lambda s=size: memory("--icrc", "--mapped", "--message-bytes", s))
     yield Measurement(f"floor/memory-icrc-cold/{MIB}",
                       lambda: memory("--icrc", "--message-bytes", MIB, "--region-bytes", 1 << 30), quick=False)
     yield Measurement("floor/pingpong", pingpong)
@@ -235,6 +237,8 @@ def kernel_devices():
 
 def all_measurements(nic):
     yield from verbs_measurements(nic.build, "rocemu", ("rocemu0", "rocemu1"), nic.environment)
+    sharing = {**nic.environment, "ROCEMU_SHARE_MEMORY": "1"}  # as by rocemu exec --share-memory
+    yield from verbs_measurements(nic.build, "rocemu-share-memory", ("rocemu0", "rocemu1"), sharing)
     yield from nic_measurements(nic)
     yield from floor_measurements(nic.build)
     yield from other_measurements()

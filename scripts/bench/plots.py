@@ -3,10 +3,10 @@ import re
 from pathlib import Path
 
 LINES = {
-    "bandwidth": ("gb_per_s", "GB/s", r"(rocemu/ib_(?:write|read|send)_bw|tcp/qperf-bw|kernel-.*_bw)/(\d+)$"),
-    "latency": ("typical_us", "us, one way", r"(rocemu/ib_(?:write|read|send)_lat|tcp/qperf-lat|kernel-.*_lat)/(\d+)$"),
+    "bandwidth": ("gb_per_s", "GB/s", r"(rocemu/ib_(?:write|read|send)_bw|rocemu-share-memory/ib_write_bw|tcp/qperf-bw|kernel-.*_bw)/(\d+)$"),
+    "latency": ("typical_us", "us, one way", r"(rocemu/ib_(?:write|read|send)_lat|rocemu-share-memory/ib_write_lat|tcp/qperf-lat|kernel-.*_lat)/(\d+)$"),
     "message-rate": ("messages_per_s", "messages a second",
-                     r"(rocemu/ib_(?:write|read|send)_bw|kernel-.*_bw)/(\d+)$"),
+                     r"(rocemu/ib_(?:write|read|send)_bw|rocemu-share-memory/ib_write_bw|kernel-.*_bw)/(\d+)$"),
 }
 
 

@@ -32,11 +32,11 @@ def print_figures(results):
 
 
 def print_targets(results):
-    print(f"\n{'target':62} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5}")
+    print(f"\n{'target':78} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5}")
     for target in all_targets(results):
         verdict = {True: "met", False: "NOT MET", None: "not measured"}[target.met]
         ratio = target.value / target.limit if target.met is not None and target.limit else None
-        print(f"{target.what:62} {number(target.value):>9} {'<=' if target.at_most else '>='} {number(target.limit):>8} "
+        print(f"{target.what:78} {number(target.value):>9} {'<=' if target.at_most else '>='} {number(target.limit):>8} "
               f"{target.unit:6} {number(ratio):>5}  {verdict}")
 
 

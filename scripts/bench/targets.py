@@ -22,31 +22,43 @@ def scaled(value, factor):
     return None if value is None else value * factor
 
 
-def all_targets(results):
+def at_least(what, value, limit, unit):
+    return Target(what, value, limit, unit, at_most=False)
+
+
+def at_most(what, value, limit, unit):
+    return Target(what, value, limit, unit, at_most=True)
+
+
+def data_path_targets(results, system, suffix):
     median = results.median
-
-    def at_least(what, value, limit, unit):
-        return Target(what, value, limit, unit, at_most=False)
-
-    def at_most(what, value, limit, unit):
-        return Target(what, value, limit, unit, at_most=True)
-
     for size, name in ((65536, "64 KiB"), (1 << 20, "1 MiB")):
         floor = median(f"floor/memory-icrc/{size}", "gb_per_s")
         tcp = median(f"tcp/qperf-bw/{size}", "gb_per_s")
         for operation in ("write", "read", "send"):
-            ours = median(f"rocemu/ib_{operation}_bw/{size}", "gb_per_s")
-            yield at_least(f"ib_{operation}_bw {name}: 0.75 of the ICRC memory floor", ours, scaled(floor, 0.75), "GB/s")
-            yield at_least(f"ib_{operation}_bw {name}: 1.5 x qperf TCP", ours, scaled(tcp, 1.5), "GB/s")
+            ours = median(f"{system}/ib_{operation}_bw/{size}", "gb_per_s")
+            yield at_least(f"ib_{operation}_bw {name}{suffix}: 0.75 of the ICRC memory floor", ours,
+                           scaled(floor, 0.75), "GB/s")
+            yield at_least(f"ib_{operation}_bw {name}{suffix}: 1.5 x qperf TCP", ours, scaled(tcp, 1.5), "GB/s")
     pingpong = median("floor/pingpong", "typical_us")
-    send = median("rocemu/ib_send_lat/8", "typical_us")
-    yield at_most("ib_send_lat 8 B: 2 x half the ping-pong floor's round trip", send, scaled(pingpong, 2), "us")
-    yield at_most("ib_send_lat 8 B: below qperf TCP", send, median("tcp/qperf-lat/8", "typical_us"), "us")
-    yield at_most("ib_send_lat 8 B, p99: 4 x typical", median("rocemu/ib_send_lat/8", "p99_us"), scaled(send, 4), "us")
-    yield at_most("ib_write_lat 8 B: 3 x the same floor", median("rocemu/ib_write_lat/8", "typical_us"),
+    send = median(f"{system}/ib_send_lat/8", "typical_us")
+    yield at_most(f"ib_send_lat 8 B{suffix}: 2 x half the ping-pong floor's round trip", send,
+                  scaled(pingpong, 2), "us")
+    yield at_most(f"ib_send_lat 8 B{suffix}: below qperf TCP", send, median("tcp/qperf-lat/8", "typical_us"), "us")
+    yield at_most(f"ib_send_lat 8 B, p99{suffix}: 4 x typical",
+                  median(f"{system}/ib_send_lat/8", "p99_us"), scaled(send, 4), "us")
+    yield at_most(f"ib_write_lat 8 B{suffix}: 3 x the same floor", median(f"{system}/ib_write_lat/8", "typical_us"),
                   scaled(pingpong, 3), "us")
-    yield at_least("8 B writes, 1 QP", scaled(median("rocemu/ib_write_bw-1qp/8", "messages_per_s"), 1e-6), 1.5, "M/s")
-    yield at_least("8 B writes, 16 QPs", scaled(median("rocemu/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
+    yield at_least(f"8 B writes, 1 QP{suffix}",
+                   scaled(median(f"{system}/ib_write_bw-1qp/8", "messages_per_s"), 1e-6), 1.5, "M/s")
+    yield at_least(f"8 B writes, 16 QPs{suffix}",
+                   scaled(median(f"{system}/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
+
+
+def all_targets(results):
+    median = results.median
+    for system, suffix in (("rocemu", ""), ("rocemu-share-memory", ", --share-memory")):
+        yield from data_path_targets(results, system, suffix)
     frames = median("floor/veth-frames", "gb_per_s")
     by_interface = median("veth-interface/ib_write_bw/1048576", "gb_per_s")
     yield at_least("ib_write_bw over veth: 0.7 of what af_packet moves", by_interface, scaled(frames, 0.7), "GB/s")

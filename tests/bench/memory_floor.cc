@@ -1,12 +1,13 @@
 // memory_floor: how fast a third process moves bytes from one program to another in packets, with
 // nothing of a NIC around it. That is what bandwidth is measured against.
 //
-//   memory_floor [--icrc] [--message-bytes N] [--region-bytes N] [--mtu N] [--seconds S]
+//   memory_floor [--icrc] [--mapped] [--message-bytes N] [--region-bytes N] [--mtu N] [--seconds S]
 //
 // A's region → 32 packet buffers (one process_vm_readv) → B's region (one process_vm_writev), as
 // the NIC does it; --icrc computes the CRC-32 of each packet twice, once as its sender and once as
-// its receiver. The regions are walked through message by message: the default of one message is
-// hot in cache, a region of 1 GiB is not. Prints gigabytes (10^9) a second.
+// its receiver. --mapped: the regions are mapped here, and plainly copied. The regions are walked
+// through message by message: the default of one message is hot in cache, a region of 1 GiB is not.
+// Prints gigabytes (10^9) a second.
 #include <isa-l/crc.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,8 +33,8 @@ constexpr size_t kHeaderBytes = 58;     // Ethernet, IPv4, UDP, BTH, RETH
 
 using Clock = std::chrono::steady_clock;
 
-std::byte* make_region(size_t bytes) {
-  void* region = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+std::byte* make_region(size_t bytes, int sharing = MAP_PRIVATE) {
+  void* region = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   std::memset(region, 0x5a, bytes);
   return static_cast<std::byte*>(region);
@@ -42,14 +43,15 @@ std::byte* make_region(size_t bytes) {
 // A process that holds a region and does nothing else.
 class Holder {
  public:
-  explicit Holder(size_t bytes) {
+  Holder(size_t bytes, bool mapped) {
+    if (mapped) region_ = make_region(bytes, MAP_SHARED);
     int ends[2];
     if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     pid_ = ::fork();
     if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      std::byte* region = make_region(bytes);
+      std::byte* region = mapped ? region_ : make_region(bytes);
       if (::write(ends[1], &region, sizeof region) != sizeof region) ::_exit(1);
       for (;;) ::pause();
     }
@@ -75,20 +77,21 @@ class Holder {
 
 class PacketPath {
  public:
-  PacketPath(size_t mtu, bool icrc)
-      : mtu_(mtu), icrc_(icrc), buffers_(make_region(kPacketsPerBurst * kBufferStride)) {}
+  PacketPath(size_t mtu, bool icrc, bool mapped)
+      : mtu_(mtu),
+        icrc_(icrc),
+        mapped_(mapped),
+        buffers_(make_region(kPacketsPerBurst * kBufferStride)) {}
 
   // Moves `bytes` from offset `offset` of one region to the same of the other.
   void move(const Holder& from, const Holder& to, size_t offset, size_t bytes) {
     while (bytes > 0) {
       const size_t burst = std::min(bytes, mtu_ * kPacketsPerBurst);
       const size_t packets = describe(burst);
-      const iovec source{from.at(offset), burst};
-      const iovec target{to.at(offset), burst};
-      expect(::process_vm_readv(from.pid(), local_.data(), packets, &source, 1, 0), burst);
+      fetch(from, offset, packets, burst);
       if (icrc_) checksum(packets);  // made
       if (icrc_) checksum(packets);  // checked
-      expect(::process_vm_writev(to.pid(), local_.data(), packets, &target, 1, 0), burst);
+      scatter(to, offset, packets, burst);
       offset += burst;
       bytes -= burst;
     }
@@ -97,6 +100,26 @@ class PacketPath {
   uint32_t checksums() const { return sum_; }
 
  private:
+  void fetch(const Holder& from, size_t offset, size_t packets, size_t bytes) {
+    const iovec source{from.at(offset), bytes};
+    if (!mapped_) {
+      expect(::process_vm_readv(from.pid(), local_.data(), packets, &source, 1, 0), bytes);
+      return;
+    }
+    for (size_t i = 0; i < packets; ++i)
+      std::memcpy(local_[i].iov_base, from.at(offset + i * mtu_), local_[i].iov_len);
+  }
+
+  void scatter(const Holder& to, size_t offset, size_t packets, size_t bytes) {
+    const iovec target{to.at(offset), bytes};
+    if (!mapped_) {
+      expect(::process_vm_writev(to.pid(), local_.data(), packets, &target, 1, 0), bytes);
+      return;
+    }
+    for (size_t i = 0; i < packets; ++i)
+      std::memcpy(to.at(offset + i * mtu_), local_[i].iov_base, local_[i].iov_len);
+  }
+
   size_t describe(size_t bytes) {
     size_t packets = 0;
     for (; bytes > 0; ++packets) {
@@ -121,6 +144,7 @@ class PacketPath {
 
   size_t mtu_;
   bool icrc_;
+  bool mapped_;
   std::byte* buffers_;
   std::array<iovec, kPacketsPerBurst> local_{};
   uint32_t sum_ = 0;
@@ -131,9 +155,10 @@ class PacketPath {
 int main(int argc, char** argv) try {
   size_t message_bytes = 65536, region_bytes = 0, mtu = 4096;
   double seconds = 1;
-  bool icrc = false;
+  bool icrc = false, mapped = false;
   CLI::App app{"Bytes from one program to another through packets, without a NIC"};
   app.add_flag("--icrc", icrc, "Checksum each packet twice");
+  app.add_flag("--mapped", mapped, "Regions that are mapped here, instead of system calls");
   app.add_option("--message-bytes", message_bytes, "One message")->check(CLI::PositiveNumber);
   app.add_option("--region-bytes", region_bytes, "Memory walked through (one message)");
   app.add_option("--mtu", mtu, "Payload of a packet")->check(CLI::Range(1, 4096));
@@ -141,8 +166,8 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   region_bytes = std::max(region_bytes, message_bytes);
 
-  const Holder from(region_bytes), to(region_bytes);
-  PacketPath path(mtu, icrc);
+  const Holder from(region_bytes, mapped), to(region_bytes, mapped);
+  PacketPath path(mtu, icrc, mapped);
   const size_t messages = region_bytes / message_bytes;
   size_t next = 0;
   const auto run = [&](double for_seconds) {
