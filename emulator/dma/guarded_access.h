@@ -9,7 +9,8 @@
 namespace rocemu::dma {
 
 // Makes a SIGBUS within guarded() end that access and nothing else; one from anywhere else still
-// ends the process. For the whole process, before the first guarded access.
+// ends the process. For the whole process, before the first guarded access; threads that make such
+// must not block the signal, as the kernel then ends the process.
 void install_access_guard();
 
 namespace guard {

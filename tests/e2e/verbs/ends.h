@@ -121,5 +121,6 @@ std::span<const Row> domain_rows();
 std::span<const Row> transition_rows();
 std::span<const Row> port_rows();
 std::span<const Row> limit_edge_rows();
+std::span<const Row> shared_region_rows();
 
 }  // namespace rocemu::e2e

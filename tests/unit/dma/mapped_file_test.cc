@@ -1,0 +1,156 @@
+// Files in memory that programs hand over: which are taken, and what happens when they shrink.
+#include "emulator/dma/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator/dma/atomics.h"
+#include "emulator/dma/guarded_access.h"
+
+namespace rocemu::dma {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+class File {
+ public:
+  explicit File(off_t bytes) : fd_(::memfd_create("test", MFD_CLOEXEC)) {
+    REQUIRE(fd_ >= 0);
+    resize(bytes);
+  }
+  ~File() { ::close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int fd() const { return fd_; }
+  void resize(off_t bytes) const { REQUIRE(::ftruncate(fd_, bytes) == 0); }
+  int reopen(int flags) const {
+    return ::open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), flags | O_CLOEXEC);
+  }
+
+ private:
+  int fd_;
+};
+
+std::array<std::byte, 2 * kPage> filled(int value) {
+  std::array<std::byte, 2 * kPage> bytes;
+  bytes.fill(std::byte(value));
+  return bytes;
+}
+
+TEST_CASE("a file in memory is mapped from any byte on") {
+  const File file(4 * kPage);
+  const auto pattern = filled(7);
+  REQUIRE(::pwrite(file.fd(), pattern.data(), 100, kPage + 13) == 100);
+  const auto mapped = MappedFile::map(file.fd(), kPage + 13, 2 * kPage);
+  REQUIRE(mapped != nullptr);
+  CHECK(mapped->bytes().size() == 2 * kPage);
+  CHECK(reinterpret_cast<uintptr_t>(mapped->bytes().data()) % kPage == 13);
+  CHECK(std::memcmp(mapped->bytes().data(), pattern.data(), 100) == 0);
+
+  install_access_guard();
+  REQUIRE(guarded_copy(mapped->bytes().data() + 200, pattern.data(), kPage));
+  std::vector<std::byte> seen(kPage);
+  REQUIRE(::pread(file.fd(), seen.data(), kPage, kPage + 213) == ssize_t{kPage});
+  CHECK(std::memcmp(seen.data(), pattern.data(), kPage) == 0);
+}
+
+TEST_CASE("what could stall or fault an access is not mapped") {
+  const File file(kPage);
+  CHECK(MappedFile::map(file.fd(), 0, kPage) != nullptr);
+  CHECK(MappedFile::map(file.fd(), 0, 0) == nullptr);
+  CHECK(MappedFile::map(file.fd(), 1, kPage) == nullptr);
+  CHECK(MappedFile::map(file.fd(), UINT64_MAX, 2) == nullptr);
+  CHECK(MappedFile::map(file.fd(), 2, UINT64_MAX) == nullptr);
+  CHECK(MappedFile::map(-1, 0, 1) == nullptr);
+
+  for (const int flags : {O_RDONLY, O_WRONLY, O_PATH}) {
+    const int fd = file.reopen(flags);
+    REQUIRE(fd >= 0);
+    CHECK(MappedFile::map(fd, 0, kPage) == nullptr);
+    ::close(fd);
+  }
+  for (const char* path : {"/dev/zero", "/proc/self/maps", "/proc/self/mem"}) {
+    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    CHECK(MappedFile::map(fd, 0, 1) == nullptr);
+    if (fd >= 0) ::close(fd);
+  }
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  CHECK(MappedFile::map(ends[0], 0, 1) == nullptr);
+  for (const int end : ends) ::close(end);
+}
+
+TEST_CASE("there is an end to what is mapped, and room comes back") {
+  const File large(off_t{1} << 43);
+  std::vector<std::shared_ptr<const MappedFile>> kept;
+  while (auto mapped = MappedFile::map(large.fd(), 0, uint64_t{1} << 43)) kept.push_back(mapped);
+  CHECK(kept.size() == MappedFile::kMostBytes >> 43);
+  kept.clear();
+  while (auto mapped = MappedFile::map(large.fd(), 0, kPage)) kept.push_back(mapped);
+  CHECK(kept.size() == MappedFile::kMostMappings);
+  kept.clear();
+  CHECK(MappedFile::map(large.fd(), 0, kPage) != nullptr);
+}
+
+TEST_CASE("a file that shrinks ends the access and nothing else") {
+  install_access_guard();
+  const File file(2 * kPage);
+  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPage);
+  REQUIRE(mapped != nullptr);
+  std::byte* const bytes = mapped->bytes().data();
+  auto here = filled(3);
+  REQUIRE(guarded_copy(bytes, here.data(), 2 * kPage));
+  file.resize(kPage);
+  for (int again = 0; again < 3; ++again) {
+    CHECK(guarded_copy(bytes, here.data(), kPage));
+    CHECK_FALSE(guarded_copy(bytes, here.data(), kPage + 1));
+    CHECK_FALSE(guarded_copy(here.data(), bytes + kPage, 1));
+    CHECK_FALSE(fetch_add(bytes + kPage, 1));
+    CHECK_FALSE(compare_swap(bytes + kPage + 8, 0, 1));
+  }
+  // On another thread as well, which has a place of its own to go back to.
+  std::thread([&] { CHECK_FALSE(guarded_copy(here.data(), bytes + kPage, kPage)); }).join();
+  file.resize(2 * kPage);
+  CHECK(guarded_copy(here.data(), bytes + kPage, kPage));
+  CHECK(here[0] == std::byte{0});
+}
+
+TEST_CASE("atomics on mapped memory are the processor's") {
+  install_access_guard();
+  const File file(kPage);
+  const auto mapped = MappedFile::map(file.fd(), 0, kPage);
+  REQUIRE(mapped != nullptr);
+  std::byte* const at = mapped->bytes().data() + 16;
+  CHECK(fetch_add(at, 5) == 0U);
+  CHECK(fetch_add(at, UINT64_MAX) == 5U);
+  CHECK(compare_swap(at, 4, 77) == 4U);
+  CHECK(compare_swap(at, 4, 78) == 77U);
+  CHECK(fetch_add(at, 0) == 77U);
+  CHECK_FALSE(fetch_add(at + 4, 1));
+  CHECK_FALSE(compare_swap(at + 1, 0, 1));
+
+  // A program that counts in the same place, by its own mapping.
+  auto* const own = static_cast<uint64_t*>(
+      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+  REQUIRE(own != MAP_FAILED);
+  constexpr uint64_t kTimes = 100'000;
+  std::thread program([&] {
+    for (uint64_t i = 0; i < kTimes; ++i) __atomic_fetch_add(&own[2], 1, __ATOMIC_SEQ_CST);
+  });
+  for (uint64_t i = 0; i < kTimes; ++i) fetch_add(at, 1);
+  program.join();
+  CHECK(own[2] == 77 + 2 * kTimes);
+  ::munmap(own, kPage);
+}
+
+}  // namespace
+}  // namespace rocemu::dma
