@@ -49,6 +49,7 @@ void Session::register_region(const device::MrSpec& spec) {
 }
 
 void Session::reg_file_mr(const rocemu_reg_file_mr& message, const ReceivedMessage& received) {
+  if (nic_.dma) return refuse(EINVAL);  // one way alone is wanted
   device::MrSpec spec = to_mr_spec(message);
   spec.file =
       dma::MappedFile::map(received.fds[0].get(), message.file_offset_bytes, message.length_bytes);

@@ -15,9 +15,11 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json describe(const device::ObjectCounts& objects) {
-  return {{"contexts", objects.contexts}, {"pds", objects.pds},   {"mrs", objects.mrs},
-          {"cqs", objects.cqs},           {"qps", objects.qps},   {"channels", objects.channels},
-          {"ahs", objects.ahs},           {"srqs", objects.srqs}, {"xrcds", objects.xrcds}};
+  return {{"contexts", objects.contexts}, {"pds", objects.pds},
+          {"mrs", objects.mrs},           {"mapped_mrs", objects.mapped_mrs},
+          {"cqs", objects.cqs},           {"qps", objects.qps},
+          {"channels", objects.channels}, {"ahs", objects.ahs},
+          {"srqs", objects.srqs},         {"xrcds", objects.xrcds}};
 }
 
 ordered_json describe(const transport::Counters& c) {

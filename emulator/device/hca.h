@@ -155,6 +155,7 @@ struct ObjectCounts {
   uint32_t contexts = 0;
   uint32_t pds = 0;
   uint32_t mrs = 0;
+  uint32_t mapped_mrs = 0;  // of these: MrSpec::file
   uint32_t cqs = 0;
   uint32_t qps = 0;
   uint32_t channels = 0;

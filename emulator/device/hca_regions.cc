@@ -97,6 +97,7 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   ++pd->users;
   if (dm != nullptr) ++dm->users;
   ++impl_->totals.mrs;
+  if (spec.file != nullptr) ++impl_->totals.mapped_mrs;
   const Handle handle =
       context->mrs.insert(std::make_unique<Mr>(Mr{*key, pd, dm, spec.kind, spec.file}));
   return MrKeys{handle, wire::LKey{*key}, wire::RKey{*key}};
@@ -128,6 +129,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   changed->key = region.key;
   changed->generation = region.generation;
   region = *changed;
+  if (moves && mr->file != nullptr) --impl_->totals.mapped_mrs;
   mr->file = merged.file;
   --mr->pd->users;
   ++pd->users;
@@ -140,6 +142,7 @@ void Hca::Impl::destroy_mr(Mr& mr) {
   --mr.pd->users;
   if (mr.dm != nullptr) --mr.dm->users;
   --totals.mrs;
+  if (mr.file != nullptr) --totals.mapped_mrs;
 }
 
 int Hca::dereg_mr(ContextId id, Handle handle) {
