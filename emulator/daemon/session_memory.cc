@@ -1,6 +1,7 @@
 // What a context asks for about memory beyond plain regions, and about the size of its CQs:
 // verbs_shim/abi/memory.h.
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -30,6 +31,9 @@ class SharedDeviceMemory final : public device::DeviceMemory {
 
 constexpr uint32_t kLogPage = 12;
 
+// Regions of one program that are mapped here, of dma::MappedFile::kMostMappings.
+constexpr size_t kMostFiles = 4096;
+
 }  // namespace
 
 void Session::query_device_ex() { answer(describe_device_ex(config())); }
@@ -49,10 +53,13 @@ void Session::register_region(const device::MrSpec& spec) {
 }
 
 void Session::reg_file_mr(const rocemu_reg_file_mr& message, const ReceivedMessage& received) {
-  if (nic_.dma) return refuse(EINVAL);  // one way alone is wanted
+  struct stat file;
+  const int fd = received.fds[0].get();
+  if (nic_.dma || files_.size() >= kMostFiles || ::fstat(fd, &file) != 0 ||
+      file.st_dev != message.file_device || file.st_ino != message.file_inode)
+    return refuse(EINVAL);
   device::MrSpec spec = to_mr_spec(message);
-  spec.file =
-      dma::MappedFile::map(received.fds[0].get(), message.file_offset_bytes, message.length_bytes);
+  spec.file = dma::MappedFile::map(fd, message.file_offset_bytes, message.length_bytes);
   if (spec.file == nullptr) return refuse(EINVAL);
   on_context([spec](EngineContext& context) { return context.hca().reg_mr(context.id(), spec); },
              [this, file = spec.file](const device::Result<device::MrKeys>& keys) {

@@ -58,7 +58,7 @@ bool HcaMemory::invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rke
 void HcaMemory::fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
                       uint32_t tag) noexcept {
   if (range.mapped != nullptr) {
-    if (!dma::guarded_copy(into, range.mapped, length_bytes)) fail(fetches_, failed_fetches_, tag);
+    if (!dma::guarded_read(into, range.mapped, length_bytes)) fail(fetches_, failed_fetches_, tag);
     return;
   }
   if (fetches_.full()) fetches_.flush(failed_fetches_);
@@ -70,7 +70,7 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
   if (range.mapped != nullptr) {
     // Programs see WRITEs in the order of their packets, whichever way they go.
     if (!scatters_.empty()) scatters_.flush(failed_scatters_);
-    if (!dma::guarded_copy(range.mapped, from, length_bytes)) failed_scatters_.push_back(tag);
+    if (!dma::guarded_write(range.mapped, from, length_bytes)) failed_scatters_.push_back(tag);
     return;
   }
   if (scatters_.full()) scatters_.flush(failed_scatters_);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 
@@ -28,6 +29,26 @@ void on_fault(int signal_number) {
   siglongjmp(place.back_to, 1);
 }
 
+// memcpy has an order of its own, so the end is left to stores of its own, which x86 shows after
+// all stores before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
+void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
+  constexpr size_t kEnd = sizeof(uint64_t);
+  if (length_bytes >= kEnd) {
+    std::memcpy(to, from, length_bytes - kEnd);
+    to += length_bytes - kEnd;
+    from += length_bytes - kEnd;
+    length_bytes = kEnd;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (reinterpret_cast<uintptr_t>(to) % kEnd == 0) {
+      uint64_t end;
+      std::memcpy(&end, from, kEnd);
+      *reinterpret_cast<volatile uint64_t*>(to) = end;
+      return;
+    }
+  }
+  for (size_t i = 0; i < length_bytes; ++i) static_cast<volatile std::byte*>(to)[i] = from[i];
+}
+
 }  // namespace
 
 void install_access_guard() {
@@ -38,8 +59,12 @@ void install_access_guard() {
     throw std::system_error(errno, std::generic_category(), "sigaction");
 }
 
-bool guarded_copy(std::byte* to, const std::byte* from, size_t length_bytes) noexcept {
-  return guarded([=] { std::memcpy(to, from, length_bytes); });
+bool guarded_read(std::byte* to, const std::byte* mapped, size_t length_bytes) noexcept {
+  return guarded([=] { std::memcpy(to, mapped, length_bytes); });
+}
+
+bool guarded_write(std::byte* mapped, const std::byte* from, size_t length_bytes) noexcept {
+  return guarded([=] { copy_in_order(mapped, from, length_bytes); });
 }
 
 }  // namespace rocemu::dma

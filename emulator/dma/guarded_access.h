@@ -36,6 +36,9 @@ template <class Access>
   return true;
 }
 
-bool guarded_copy(std::byte* to, const std::byte* from, size_t length_bytes) noexcept;
+bool guarded_read(std::byte* to, const std::byte* mapped, size_t length_bytes) noexcept;
+// The last byte is written last: programs wait for it to see that the others are there, as devices
+// write them in order.
+bool guarded_write(std::byte* mapped, const std::byte* from, size_t length_bytes) noexcept;
 
 }  // namespace rocemu::dma

@@ -15,7 +15,7 @@ namespace rocemu::dma {
 class MappedFile {
  public:
   // Of all that are there at a time: a process has 65,530 mappings (vm.max_map_count) and 47 bits
-  // of addresses, which one program is not to use up for all others.
+  // of addresses, which everything else the NIC maps has to come out of, too.
   static constexpr unsigned kMostMappings = 16384;
   static constexpr uint64_t kMostBytes = uint64_t{1} << 44;
 

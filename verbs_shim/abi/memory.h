@@ -43,10 +43,10 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_rereg_mr, 64);
 
 /* ---- REG_FILE_MR ---- as REG_MR, with one descriptor: a file of tmpfs or hugetlbfs, open for
  * reading and writing, that the program has mapped shared at `address` from `file_offset_bytes` on.
- * The NIC maps it, too, and reaches the memory there until the region goes, whatever the program has
- * at its addresses meanwhile. DEREG_MR and REREG_MR as for REG_MR. EINVAL as for REG_MR, for other
- * files, for on-demand regions, when the NIC maps as much as it may, or when it is to reach all
- * memory in another way: REG_MR still serves. */
+ * The NIC maps it, too, and reaches the memory there until the region goes, whatever the program
+ * has at its addresses meanwhile. DEREG_MR and REREG_MR as for REG_MR. EINVAL as for REG_MR, for
+ * other files, for on-demand regions, when the NIC maps as much as it may, or when it is to reach
+ * all memory in another way: REG_MR still serves. */
 struct rocemu_reg_file_mr {
   struct rocemu_header header;
   uint32_t pd;
@@ -55,8 +55,10 @@ struct rocemu_reg_file_mr {
   uint64_t length_bytes;
   uint64_t iova;
   uint64_t file_offset_bytes;
+  uint64_t file_device; /* st_dev and st_ino of the file that is meant: the descriptor is the */
+  uint64_t file_inode;  /* program's own, and may be another file's by the time it is sent */
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_reg_file_mr, 64);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_reg_file_mr, 80);
 
 /* ---- ALLOC_MW ---- reply: rocemu_reg_mr_reply, where `mr` is the window's handle and lkey is 0.
  * EINVAL no such type or PD; ENOMEM as many as max_mw are there. */

@@ -22,6 +22,11 @@ struct Search {
   Mapping& first;
 };
 
+int ask(int maps, ProcmapQuery& query) {
+  if (ioctl(maps, kProcmapQuery, &query) == 0) return 0;
+  return errno == ENOENT ? EFAULT : errno;
+}
+
 // One query for each mapping in the range. ENOTTY: the kernel does not know the call.
 int query_mappings(int maps, Search search) {
   Mapping& first = search.first;
@@ -33,7 +38,12 @@ int query_mappings(int maps, Search search) {
       query.vma_name_addr = reinterpret_cast<uintptr_t>(first.name);
       query.vma_name_size = sizeof first.name;
     }
-    if (ioctl(maps, kProcmapQuery, &query) != 0) return errno == ENOENT ? EFAULT : errno;
+    int error = ask(maps, query);
+    if (error == ENAMETOOLONG) {
+      query.vma_name_addr = query.vma_name_size = 0;
+      error = ask(maps, query);
+    }
+    if (error != 0) return error;
     if ((query.vma_flags & search.needed) != search.needed) return EFAULT;
     search.at = query.vma_end;
     if (!is_first) continue;
@@ -41,6 +51,7 @@ int query_mappings(int maps, Search search) {
     first.to = query.vma_end;
     first.readable = (query.vma_flags & kReadable) != 0;
     first.writable = (query.vma_flags & kWritable) != 0;
+    first.executable = (query.vma_flags & kExecutable) != 0;
     first.shared = (query.vma_flags & kShared) != 0;
     first.offset_bytes = query.vma_offset;
     first.device = makedev(query.dev_major, query.dev_minor);
@@ -62,6 +73,7 @@ bool parse_line(char* line, Mapping& mapping) {
   }
   mapping.readable = rights[0] == 'r';
   mapping.writable = rights[1] == 'w';
+  mapping.executable = rights[2] == 'x';
   mapping.shared = rights[3] == 's';
   mapping.device = makedev(major_number, minor_number);
   const size_t length = strcspn(line + name, "\n");

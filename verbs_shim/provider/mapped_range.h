@@ -14,6 +14,7 @@ struct Mapping {
   uintptr_t to = 0;
   bool readable = false;
   bool writable = false;
+  bool executable = false;
   bool shared = false;
   uint64_t offset_bytes = 0;  // of `from` in the file
   uint64_t device = 0;        // as stat(2) has it

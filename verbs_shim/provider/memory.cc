@@ -57,15 +57,16 @@ VerbsMr* register_file(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, u
                        Mapping& mapping, rocemu_reg_mr_reply& reply) {
   const auto from = reinterpret_cast<uintptr_t>(address);
   if (bytes == 0 || mapping.to == 0 || mapping.to - from < bytes) return nullptr;
-  int file = open_region_file(mapping);
-  if (file < 0 && wants_shared_memory()) file = make_region_file(from, bytes, mapping);
-  if (file < 0) return nullptr;
+  const bool make = !mapping.shared && wants_shared_memory();
+  const RegionFile file = make ? make_region_file(from, bytes, mapping) : find_region_file(mapping);
+  if (!file) return nullptr;
+  const int fd = file.get();
   rocemu_reg_file_mr request = {};
   describe(request, pd, address, bytes, iova, access);
   request.file_offset_bytes = mapping.offset_bytes + (from - mapping.from);
-  VerbsMr* mr = make_region(pd, ROCEMU_OP_REG_FILE_MR, request, reply, {&file, 1});
-  close(file);
-  return mr;
+  request.file_device = mapping.device;
+  request.file_inode = mapping.inode;
+  return make_region(pd, ROCEMU_OP_REG_FILE_MR, request, reply, {&fd, 1});
 }
 
 // Makes the pages be there before the NIC asks for them. That it fails is for whoever uses them to

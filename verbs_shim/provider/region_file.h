@@ -10,18 +10,40 @@
 
 namespace rocemu::provider {
 
-// Whether the program wishes that.
+// A descriptor, open for reading and writing.
+class RegionFile {
+ public:
+  RegionFile() = default;
+  RegionFile(RegionFile&& other) noexcept : fd_(other.fd_), owned_(other.owned_) { other.fd_ = -1; }
+  RegionFile& operator=(RegionFile&&) = delete;
+  ~RegionFile();
+
+  static RegionFile own(int fd) { return RegionFile(fd, true); }
+  // The program's, to be left open.
+  static RegionFile borrow(int fd) { return RegionFile(fd, false); }
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  RegionFile(int fd, bool owned) : fd_(fd), owned_(owned) {}
+
+  int fd_ = -1;
+  bool owned_ = false;
+};
+
+// The file that `mapping` is of. None when it is no file that a NIC maps, or cannot be opened here:
+// without a name, nobody having it open. Closes no descriptor of a file that the program has open,
+// since it could lose locks by that (fcntl(2), F_SETLK).
+RegionFile find_region_file(const Mapping& mapping);
+
+// Whether the program wishes this:
 bool wants_shared_memory();
-
-// The file that `mapping` is of, open for reading and writing, and from then on the caller's; -1
-// when it is none that a NIC maps, or cannot be opened here: without a name, nobody having it open.
-int open_region_file(const Mapping& mapping);
-
 // Puts a memfd with the same content in the place of the pages of [address, address + bytes), which
-// `mapping` says what they are. The memfd, which is the caller's, and in `mapping` what is there
-// now; -1, and all is as it was, for anything but private memory without a file that one mapping
-// has all of, and while other threads or the NIC may be writing to it.
-int make_region_file(uintptr_t address, size_t bytes, Mapping& mapping);
+// `mapping` says what they are, and sets `mapping` to what is there then. None, and all is for the
+// program as it was, for anything but private memory without a file that one mapping has all of,
+// and while other threads or the NIC may be writing to it.
+RegionFile make_region_file(uintptr_t address, size_t bytes, Mapping& mapping);
 
 // Ranges that the NIC reaches in another way than by a file: they are not moved. `owner` is any
 // value that names the range.

@@ -12,10 +12,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/region_mappings.h"
+#include "verbs_shim/provider/complain.h"
 #include "verbs_shim/provider/mutex.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/region_file.h"
@@ -41,24 +44,52 @@ bool overlaps_unshared(uintptr_t from, uintptr_t to) {
   return false;
 }
 
-// The thread that forks waits until the child has copied.
-Mutex fork_lock;
-int fork_pipe[2] = {-1, -1};
+// No signal handler of this thread runs meanwhile.
+class SignalsHeld {
+ public:
+  void hold() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  void release() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+// The thread that forks waits until the child has copied, without handling signals: a handler may
+// fork as well.
+struct Fork {
+  Mutex lock;
+  SignalsHeld signals;
+  int pipe[2];
+};
+Fork current_fork;
 
 void before_fork() {
-  fork_lock.lock();
-  if (pipe2(fork_pipe, O_CLOEXEC) != 0) fork_pipe[0] = fork_pipe[1] = -1;
+  SignalsHeld signals;
+  signals.hold();
+  current_fork.lock.lock();
+  current_fork.signals = signals;
+  if (pipe2(current_fork.pipe, O_CLOEXEC) != 0) current_fork.pipe[0] = current_fork.pipe[1] = -1;
+}
+
+void after_fork() {
+  SignalsHeld signals = current_fork.signals;
+  current_fork.lock.unlock();
+  signals.release();
 }
 
 void in_parent() {
-  if (fork_pipe[0] >= 0) {
-    close(fork_pipe[1]);
+  if (current_fork.pipe[0] >= 0) {
+    close(current_fork.pipe[1]);
     char byte;
-    while (read(fork_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+    while (read(current_fork.pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    close(fork_pipe[0]);
+    close(current_fork.pipe[0]);
   }
-  fork_lock.unlock();
+  after_fork();
 }
 
 // Without memory for the copy the child gets none of it, as with MADV_DONTFORK.
@@ -77,14 +108,16 @@ bool make_private(void*, const exchange::RegionPart& part) {
   return true;
 }
 
+// A child that can't find out what to copy would write to its parent's memory.
 void in_child() {
+  if (current_fork.pipe[0] >= 0) close(current_fork.pipe[0]);  // /proc/self/maps needs one
   exchange::RegionWalk walk = {0, UINTPTR_MAX, &make_private, nullptr};
-  exchange::visit_regions(walk);
-  if (fork_pipe[0] >= 0) {
-    close(fork_pipe[0]);
-    close(fork_pipe[1]);
+  if (exchange::visit_regions(walk) != 0) {
+    complain("fork: the child cannot be given memory of its own (no descriptor is left); it ends");
+    _exit(EX_OSERR);
   }
-  fork_lock.unlock();
+  if (current_fork.pipe[1] >= 0) close(current_fork.pipe[1]);
+  after_fork();
 }
 
 bool watch_forks() {
@@ -92,53 +125,78 @@ bool watch_forks() {
   return error == 0;
 }
 
+// Each may need two mappings more, of which a process has 65,530 (vm.max_map_count).
+constexpr unsigned kMostFiles = 4096;
+unsigned made_files = 0;
+
 // Of which only what is used takes memory: mremap(2), by which realloc lets memory grow, is not to
 // come to the file's end.
 constexpr off_t kFileBytes = off_t{1} << 40;
 
 bool may_make_files() {
   rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+  return made_files < kMostFiles && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         limit.rlim_cur == RLIM_INFINITY;
 }
 
-bool write_all(int fd, uintptr_t from, size_t bytes) {
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t written = pwrite(fd, reinterpret_cast<const void*>(from + done), bytes - done,
-                                   static_cast<off_t>(done));
-    if (written <= 0) return false;
-    done += static_cast<size_t>(written);
+// What is moved at a time, so that the memory is there twice only in part.
+constexpr size_t kPieceBytes = 1 << 21;
+
+bool is_zero(const char* bytes, size_t count) {
+  return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+// Pages of zeros, as those that were never touched, stay holes.
+bool write_piece(int fd, const char* from, size_t bytes, off_t offset, size_t page) {
+  for (size_t at = 0; at < bytes;) {
+    size_t run = 0;
+    while (at + run < bytes && !is_zero(from + at + run, page)) run += page;
+    if (run > 0 &&
+        pwrite(fd, from + at, run, offset + static_cast<off_t>(at)) != static_cast<ssize_t>(run)) {
+      return false;
+    }
+    at += run > 0 ? run : page;
   }
   return true;
 }
 
-// No signal handler writes to the memory while it is copied.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+// What has been moved when it fails stays so, which is as good.
+bool move_to_file(int fd, uintptr_t from, size_t bytes, size_t page) {
+  for (size_t done = 0; done < bytes;) {
+    const size_t piece = bytes - done < kPieceBytes ? bytes - done : kPieceBytes;
+    const auto offset = static_cast<off_t>(done);
+    auto* const at = reinterpret_cast<char*>(from + done);
+    if (!write_piece(fd, at, piece, offset, page) ||
+        mmap(at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED) {
+      return false;
+    }
+    done += piece;
   }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-bool replace(int fd, uintptr_t from, size_t bytes) {
-  SignalsHeld held;
-  return write_all(fd, from, bytes) &&
-         mmap(reinterpret_cast<void*>(from), bytes, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) != MAP_FAILED;
+  return true;
 }
 
-bool is_plain_memory(const Mapping& mapping) {
-  return !mapping.shared && mapping.readable && mapping.writable && mapping.inode == 0 &&
-         (mapping.name[0] == '\0' || strcmp(mapping.name, "[heap]") == 0 ||
-          strncmp(mapping.name, "[anon:", 6) == 0);
+// Pages of the heap hold what malloc keeps of other memory as well, which other threads may change
+// while a child copies: only such that the region has whole.
+bool is_plain_memory(const Mapping& mapping, bool whole_pages) {
+  if (mapping.shared || mapping.executable || !mapping.readable || !mapping.writable ||
+      mapping.inode != 0) {
+    return false;
+  }
+  return mapping.name[0] == '\0' || strncmp(mapping.name, "[anon:", 6) == 0 ||
+         (whole_pages && strcmp(mapping.name, "[heap]") == 0);
+}
+
+int make_file(uintptr_t from, size_t bytes, size_t page) {
+  const int fd = may_make_files() ? memfd_create(ROCEMU_REGION_FILE, MFD_CLOEXEC) : -1;
+  if (fd < 0) return -1;
+  SignalsHeld signals;
+  signals.hold();
+  const bool done = ftruncate(fd, kFileBytes) == 0 && move_to_file(fd, from, bytes, page);
+  signals.release();
+  ++made_files;
+  if (done) return fd;
+  close(fd);
+  return -1;
 }
 
 }  // namespace
@@ -151,25 +209,25 @@ bool wants_shared_memory() {
   return wanted;
 }
 
-int make_region_file(uintptr_t address, size_t bytes, Mapping& mapping) {
+RegionFile make_region_file(uintptr_t address, size_t bytes, Mapping& mapping) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t from = address / page * page;
   const uintptr_t to = (address + bytes + page - 1) / page * page;
-  if (!is_plain_memory(mapping) || from < mapping.from || to > mapping.to) return -1;
-  if (!__libc_single_threaded || overlaps_unshared(from, to) || !watch_forks()) return -1;
+  const bool whole_pages = from == address && to == address + bytes;
+  if (!is_plain_memory(mapping, whole_pages) || from < mapping.from || to > mapping.to) return {};
+  if (!__libc_single_threaded || overlaps_unshared(from, to) || !watch_forks()) return {};
   const int errno_before = errno;
-  const int fd = may_make_files() ? memfd_create(ROCEMU_REGION_FILE, MFD_CLOEXEC) : -1;
-  const bool done = fd >= 0 && ftruncate(fd, kFileBytes) == 0 && replace(fd, from, to - from);
+  const int fd = make_file(from, to - from, page);
   errno = errno_before;
-  if (!done) {
-    if (fd >= 0) close(fd);
-    return -1;
-  }
-  mapping = {};
+  struct stat file;
+  if (fd < 0 || fstat(fd, &file) != 0) return RegionFile::own(fd);
   mapping.from = from;
   mapping.to = to;
-  mapping.readable = mapping.writable = mapping.shared = true;
-  return fd;
+  mapping.shared = true;
+  mapping.offset_bytes = 0;
+  mapping.device = file.st_dev;
+  mapping.inode = file.st_ino;
+  return RegionFile::own(fd);
 }
 
 void note_unshared(const void* owner, uintptr_t address, size_t bytes) {

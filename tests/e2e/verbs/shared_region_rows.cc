@@ -204,6 +204,53 @@ void own_named_file(Lab& lab) {
   ::munmap(again, kRegion);
 }
 
+bool is_locked(int fd) {
+  const pid_t child = ::fork();
+  if (child < 0) fail_errno(errno, "fork");
+  if (child == 0) {
+    struct flock other {};
+    other.l_type = F_WRLCK;
+    ::_exit(::fcntl(fd, F_GETLK, &other) == 0 && other.l_type != F_UNLCK ? 0 : 1);
+  }
+  int status;
+  if (::waitpid(child, &status, 0) != child) fail_errno(errno, "waitpid");
+  return status == 0;
+}
+
+// Closing any descriptor of a file gives up the process's locks on it.
+void locked(Lab& lab) {
+  File file(::memfd_create("of-the-program", MFD_CLOEXEC));
+  const File other(::memfd_create("another", MFD_CLOEXEC));
+  for (const int fd : {file.fd, other.fd}) {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    if (::fcntl(fd, F_SETLK, &lock) != 0) fail_errno(errno, "fcntl");
+  }
+  registered(lab, file.memory, kRegion).reset();
+  if (!is_locked(file.fd) || !is_locked(other.fd)) throw Failure("a lock has gone");
+}
+
+// Programs wait for a message's last byte, as devices write in order.
+void last_byte_last(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  File file(::memfd_create("of-the-program", MFD_CLOEXEC));
+  const MrPtr mr = registered(lab, file.memory, kRegion);
+  for (const uint32_t bytes : {200U, 1000U, 1024U, 4000U}) {
+    const volatile std::byte* const target = file.memory + 16;
+    for (int i = 0; i < 2000; ++i) {
+      const auto value = std::byte(i % 255 + 1);
+      std::memset(ends.a.memory.data(), std::to_integer<int>(value), bytes);
+      SendRequest write(IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, bytes));
+      post_ok(ends.a.qp.get(), write.remote(address_of(file.memory + 16), mr->rkey));
+      while (target[bytes - 1] != value) {
+      }
+      for (uint32_t k = 0; k < bytes; ++k)
+        if (target[k] != value) throw Failure("the last byte is there before the others");
+      expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
+    }
+  }
+}
+
 // The NIC survives (each row is followed by traffic of another connection), and says so.
 void cut_short(Lab& lab) {
   File file(::memfd_create("of-the-program", MFD_CLOEXEC));
@@ -262,6 +309,8 @@ constexpr Row kRows[] = {
     {"shared: realloc lets it grow", grown},
     {"shared: a memfd of the program's", own_memfd},
     {"shared: a file of the program's that it has closed", own_named_file},
+    {"shared: locks on files are kept", locked},
+    {"shared: the last byte is written last", last_byte_last},
     {"shared: a file cut short", cut_short},
     {"shared: atomics of both", counted_together},
     {"shared: not with two threads", with_threads},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
@@ -57,7 +58,7 @@ TEST_CASE("a file in memory is mapped from any byte on") {
   CHECK(std::memcmp(mapped->bytes().data(), pattern.data(), 100) == 0);
 
   install_access_guard();
-  REQUIRE(guarded_copy(mapped->bytes().data() + 200, pattern.data(), kPage));
+  REQUIRE(guarded_write(mapped->bytes().data() + 200, pattern.data(), kPage));
   std::vector<std::byte> seen(kPage);
   REQUIRE(::pread(file.fd(), seen.data(), kPage, kPage + 213) == ssize_t{kPage});
   CHECK(std::memcmp(seen.data(), pattern.data(), kPage) == 0);
@@ -108,20 +109,73 @@ TEST_CASE("a file that shrinks ends the access and nothing else") {
   REQUIRE(mapped != nullptr);
   std::byte* const bytes = mapped->bytes().data();
   auto here = filled(3);
-  REQUIRE(guarded_copy(bytes, here.data(), 2 * kPage));
+  REQUIRE(guarded_write(bytes, here.data(), 2 * kPage));
   file.resize(kPage);
   for (int again = 0; again < 3; ++again) {
-    CHECK(guarded_copy(bytes, here.data(), kPage));
-    CHECK_FALSE(guarded_copy(bytes, here.data(), kPage + 1));
-    CHECK_FALSE(guarded_copy(here.data(), bytes + kPage, 1));
+    CHECK(guarded_write(bytes, here.data(), kPage));
+    CHECK_FALSE(guarded_write(bytes, here.data(), kPage + 1));
+    CHECK_FALSE(guarded_read(here.data(), bytes + kPage, 1));
     CHECK_FALSE(fetch_add(bytes + kPage, 1));
     CHECK_FALSE(compare_swap(bytes + kPage + 8, 0, 1));
   }
   // On another thread as well, which has a place of its own to go back to.
-  std::thread([&] { CHECK_FALSE(guarded_copy(here.data(), bytes + kPage, kPage)); }).join();
+  std::thread([&] { CHECK_FALSE(guarded_read(here.data(), bytes + kPage, kPage)); }).join();
   file.resize(2 * kPage);
-  CHECK(guarded_copy(here.data(), bytes + kPage, kPage));
+  CHECK(guarded_read(here.data(), bytes + kPage, kPage));
   CHECK(here[0] == std::byte{0});
+}
+
+TEST_CASE("every length is written to every place, and nothing beside it") {
+  install_access_guard();
+  const File file(kPage);
+  const auto mapped = MappedFile::map(file.fd(), 0, kPage);
+  REQUIRE(mapped != nullptr);
+  std::array<std::byte, 300> from;
+  for (size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + 1);
+  for (size_t at = 0; at < 16; ++at) {
+    for (const size_t length : {0, 1, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 300}) {
+      std::byte* const to = mapped->bytes().data() + 64 + at;
+      std::memset(mapped->bytes().data(), 0x5a, 512);
+      REQUIRE(guarded_write(to, from.data(), length));
+      REQUIRE(std::memcmp(to, from.data(), length) == 0);
+      REQUIRE(to[-1] == std::byte{0x5a});
+      REQUIRE(to[length] == std::byte{0x5a});
+    }
+  }
+}
+
+TEST_CASE("what comes before the last byte is there when that is seen") {
+  install_access_guard();
+  const File file(2 * kPage);
+  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPage);
+  REQUIRE(mapped != nullptr);
+  const size_t length = GENERATE(200, 1000, 1024, 4096);
+  std::byte* const to = mapped->bytes().data() + 16;
+  auto* const own = static_cast<volatile std::byte*>(
+      ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+  REQUIRE(own != MAP_FAILED);
+  std::atomic<bool> done{false};
+  size_t early = 0;
+  std::thread program([&] {
+    volatile std::byte* const seen = own + 16;
+    for (int value = 1; !done; value = value % 100 + 1) {
+      while (seen[length - 1] != std::byte(value) && !done) {
+      }
+      for (size_t i = 0; i < length && !done; i += 61) early += seen[i] != std::byte(value);
+      seen[length - 1] = std::byte{0};  // the next one may come
+    }
+  });
+  std::array<std::byte, kPage> from;
+  for (int i = 0; i < 20'000; ++i) {
+    from.fill(std::byte(i % 100 + 1));
+    guarded_write(to, from.data(), length);
+    while (static_cast<volatile std::byte*>(to)[length - 1] != std::byte{0}) {
+    }
+  }
+  done = true;
+  program.join();
+  CHECK(early == 0);
+  ::munmap(const_cast<std::byte*>(own), 2 * kPage);
 }
 
 TEST_CASE("atomics on mapped memory are the processor's") {
