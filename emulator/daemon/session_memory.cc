@@ -73,7 +73,12 @@ void Session::rereg_mr(const rocemu_rereg_mr& message) {
       [mr = message.mr, flags = message.flags, spec = to_mr_spec(message)](EngineContext& context) {
         return context.hca().rereg_mr(context.id(), mr, flags, spec);
       },
-      [this](const device::Result<device::MrKeys>& keys) { answer_keys(keys); });
+      [this, mr = message.mr](const device::Result<device::MrKeys>& keys) {
+        const auto file = files_.find(mr);
+        // The region is reached in another way now.
+        if (file != files_.end() && file->second.use_count() == 1) files_.erase(file);
+        answer_keys(keys);
+      });
 }
 
 void Session::alloc_mw(const rocemu_alloc_mw& message) {

@@ -121,7 +121,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   merged.address = moves ? spec.address : region.address;
   merged.length_bytes = moves ? spec.length_bytes : region.length_bytes;
   merged.iova = moves ? spec.iova : region.iova;
-  if (!moves) merged.file = mr->file;
+  if (!moves && (merged.access & kOnDemand) == 0) merged.file = mr->file;
   if (const int error = impl_->check_registration(merged)) return tl::unexpected(error);
   Dm* no_dm = nullptr;
   auto changed = impl_->make_region(*context, merged, *pd, no_dm);
@@ -129,7 +129,7 @@ Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const 
   changed->key = region.key;
   changed->generation = region.generation;
   region = *changed;
-  if (moves && mr->file != nullptr) --impl_->totals.mapped_mrs;
+  if (mr->file != nullptr && merged.file == nullptr) --impl_->totals.mapped_mrs;
   mr->file = merged.file;
   --mr->pd->users;
   ++pd->users;

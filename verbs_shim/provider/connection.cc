@@ -109,13 +109,16 @@ int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t re
   request->status = 0;
   request->reserved = 0;
   size_t got = 0;
+  const int errno_before = errno;
   errno = 0;
   const bool answered = ask(request, reply, reply_bytes, received, sent, got) &&
                         reply->cookie == request->cookie && reply->length == got &&
                         reply->op == request->op && reply->status >= 0 &&
                         (got == reply_bytes || reply->status != 0);
   // A descriptor of the program's that it has closed meanwhile: nothing was asked.
-  if (!answered && errno == EBADF && sent.count > 0 && fcntl(fd_, F_GETFD) >= 0) return EBADF;
+  const bool unsent = !answered && errno == EBADF && sent.count > 0 && fcntl(fd_, F_GETFD) >= 0;
+  errno = errno_before;
+  if (unsent) return EBADF;
   if (!answered) {
     lost_.store(true, std::memory_order_relaxed);
     shutdown(fd_, SHUT_RDWR);

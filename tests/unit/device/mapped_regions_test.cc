@@ -182,6 +182,10 @@ TEST_CASE("The mapping is kept for as long as the region's memory is that") {
   CHECK(p.hca.counts().mapped_mrs == 1);
   SECTION("the region ends") { CHECK(p.hca.dereg_mr(p.context, mr) == 0); }
   SECTION("the region moves") { REQUIRE(p.hca.rereg_mr(p.context, mr, kChangeTranslation, spec)); }
+  SECTION("the region becomes one on demand") {
+    spec.access |= kOnDemand;
+    REQUIRE(p.hca.rereg_mr(p.context, mr, kChangeAccess, spec));
+  }
   SECTION("the context ends") { p.hca.close_context(p.context); }
   CHECK(mapping.expired());
   CHECK(p.hca.counts().mapped_mrs == 0);
