@@ -1,16 +1,51 @@
-// Runs many random scenarios of the transport in virtual time, or one again with its packets.
-//   sim_scenarios [--scenarios N] [--seed S] [--trace]
-// Scenario i of a run has seed S + i. Ends with 1 at the first failure.
+// Runs many random scenarios of the transport in virtual time, or one again
+// with its packets.
+//   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace]
+// Scenario i of a run has seed S + i. J threads share the scenarios. Ends with
+// 1 at the first failure.
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "tests/sim/scenario.h"
 
 namespace {
 
+// What a job has done, of the scenarios that it took.
+struct Sum {
+  uint64_t scenarios = 0;
+  uint64_t frames = 0;
+  uint64_t requests = 0;
+  uint64_t failed_connections = 0;
+  uint64_t failed_seed = 0;
+  std::string failure;
+};
+
+// Takes scenarios until there are none, or one fails, of this job or of
+// another: `next` is then `end`.
+Sum run_job(std::atomic<uint64_t>& next, uint64_t end, uint64_t seed, bool trace) {
+  Sum sum;
+  for (uint64_t i = next++; i < end; i = next++) {
+    const auto outcome = rocemu::sim_scenarios::run_scenario(seed + i, trace);
+    ++sum.scenarios;
+    sum.frames += outcome.frames;
+    sum.requests += outcome.requests;
+    sum.failed_connections += outcome.failed_connection ? 1 : 0;
+    if (outcome.failure.empty()) continue;
+    sum.failed_seed = seed + i;
+    sum.failure = outcome.failure;
+    next = end;
+  }
+  return sum;
+}
+
 int usage(const char* program) {
-  std::fprintf(stderr, "usage: %s [--scenarios N] [--seed S] [--trace]\n", program);
+  std::fprintf(stderr, "usage: %s [--scenarios N] [--seed S] [--jobs J] [--trace]\n", program);
   return 2;
 }
 
@@ -19,6 +54,7 @@ int usage(const char* program) {
 int main(int argc, char** argv) {
   uint64_t scenarios = 1;
   uint64_t seed = 1;
+  uint64_t jobs = 1;
   bool trace = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
@@ -26,30 +62,42 @@ int main(int argc, char** argv) {
       trace = true;
       continue;
     }
-    if (i + 1 == argc || (option != "--scenarios" && option != "--seed")) return usage(argv[0]);
+    if (i + 1 == argc) return usage(argv[0]);
+    uint64_t* const wanted = option == "--scenarios" ? &scenarios
+                             : option == "--seed"    ? &seed
+                             : option == "--jobs"    ? &jobs
+                                                     : nullptr;
+    if (wanted == nullptr) return usage(argv[0]);
     char* end = nullptr;
     const uint64_t value = std::strtoull(argv[++i], &end, 0);
     if (end == argv[i] || *end != '\0') return usage(argv[0]);
-    (option == "--seed" ? seed : scenarios) = value;
+    *wanted = value;
   }
 
-  uint64_t frames = 0;
-  uint64_t requests = 0;
-  uint64_t failed_connections = 0;
-  for (uint64_t i = 0; i < scenarios; ++i) {
-    const auto outcome = rocemu::sim_scenarios::run_scenario(seed + i, trace);
-    frames += outcome.frames;
-    requests += outcome.requests;
-    failed_connections += outcome.failed_connection ? 1 : 0;
-    if (outcome.failure.empty()) continue;
-    std::printf("seed %llu: %s\nreplay: %s --seed %llu --trace\n",
-                static_cast<unsigned long long>(seed + i), outcome.failure.c_str(), argv[0],
-                static_cast<unsigned long long>(seed + i));
+  std::atomic<uint64_t> next{0};
+  std::vector<Sum> sums(std::clamp<uint64_t>(jobs, 1, 64));
+  std::vector<std::thread> threads;
+  for (Sum& sum : sums) threads.emplace_back([&] { sum = run_job(next, scenarios, seed, trace); });
+  for (std::thread& thread : threads) thread.join();
+
+  Sum total;
+  for (const Sum& sum : sums) {
+    total.scenarios += sum.scenarios;
+    total.frames += sum.frames;
+    total.requests += sum.requests;
+    total.failed_connections += sum.failed_connections;
+    if (sum.failure.empty()) continue;
+    const auto failed_seed = static_cast<unsigned long long>(sum.failed_seed);
+    std::printf("seed %llu: %s\nreplay: %s --seed %llu --trace\n", failed_seed, sum.failure.c_str(),
+                argv[0], failed_seed);
     return 1;
   }
-  std::printf("%llu scenarios, %llu requests, %llu frames, %llu with a connection that failed\n",
-              static_cast<unsigned long long>(scenarios), static_cast<unsigned long long>(requests),
-              static_cast<unsigned long long>(frames),
-              static_cast<unsigned long long>(failed_connections));
+  std::printf(
+      "%llu scenarios, %llu requests, %llu frames, %llu with a "
+      "connection that failed\n",
+      static_cast<unsigned long long>(total.scenarios),
+      static_cast<unsigned long long>(total.requests),
+      static_cast<unsigned long long>(total.frames),
+      static_cast<unsigned long long>(total.failed_connections));
   return 0;
 }
