@@ -122,6 +122,27 @@ pingpong_gids() {
 pingpong_events() { pingpong -g 1 -c -e -n "$(iterations 500 1000)"; }
 pingpong_many() { pingpong -g 1 -c -n "$(iterations 2000 10000)"; }
 
+# Waits for background jobs and fails when one of them did.
+all_of() {
+  local job status=0
+  for job in "$@"; do
+    wait "$job" || status=1
+  done
+  return "$status"
+}
+
+# Pairs beside each other, up to `finish`: perftest's programs spend their time asleep and measuring the processor's
+# frequency.
+beside=()
+also() {
+  pair --timeout "$(iterations 60 600)" "$@" &
+  beside+=($!)
+}
+finish() {
+  all_of "${beside[@]}"
+  beside=()
+}
+
 # perftest, one program in one variant: a server on rocemu0, the client on rocemu1
 perftest() {
   local program=$1 variant=$2 arguments
@@ -184,57 +205,51 @@ service() {
   case $service in
     UD)
       for program in ib_send_bw ib_send_lat; do
-        pair -- "$program" -F -c UD -n "$count"
-        pair -- "$program" -F -c UD -e -x 2 -s 1000 -n "$count"
+        also -- "$program" -F -c UD -n "$count"
+        also -- "$program" -F -c UD -e -x 2 -s 1000 -n "$count"
       done
-      pair -- ib_send_bw -F -c UD -b -n "$count"
-      pair -- ib_send_bw -F -c UD -q 16 -s 256 -n "$count"
-      pair --client rocemu0 -- ib_send_bw -F -c UD -n "$count"
-      # -g: a multicast group
+      also -- ib_send_bw -F -c UD -b -n "$count"
+      also -- ib_send_bw -F -c UD -q 16 -s 256 -n "$count"
+      also --client rocemu0 -- ib_send_bw -F -c UD -n "$count"
+      finish
+      # -g: a multicast group, which is that of both
       pair -- ib_send_bw -F -c UD -g -x 0 -n "$count"
       pair -- ib_send_lat -F -c UD -g -x 2 -n "$count"
       ;;
     UC)
       for program in ib_send_bw ib_write_bw ib_send_lat ib_write_lat; do
-        pair -- "$program" -F -c UC -n "$count"
+        also -- "$program" -F -c UC -n "$count"
       done
-      pair -- ib_write_bw -F -c UC -b -q 16 -n "$(iterations 50 500)"
-      pair -- ib_send_bw -F -c UC -m 256 -s 5000 -n "$count"
-      pair --client rocemu0 -- ib_write_bw -F -c UC -n "$count"
+      also -- ib_write_bw -F -c UC -b -q 16 -n "$(iterations 50 500)"
+      also -- ib_send_bw -F -c UC -m 256 -s 5000 -n "$count"
+      also --client rocemu0 -- ib_write_bw -F -c UC -n "$count"
       ;;
     XRC)
       for program in ib_send_bw ib_write_bw ib_read_bw ib_send_lat ib_write_lat ib_read_lat; do
-        pair -- "$program" -F -c XRC -n "$count"
+        also -- "$program" -F -c XRC -n "$count"
       done
-      pair -- ib_atomic_bw -F -c XRC -n "$count"
-      pair -- ib_send_bw -F -c XRC -b -q 16 -n "$(iterations 50 500)"
+      also -- ib_atomic_bw -F -c XRC -n "$count"
+      also -- ib_send_bw -F -c XRC -b -q 16 -n "$(iterations 50 500)"
       ;;
     SRQ)
-      pair -- ib_send_bw -F --use-srq -n "$count"
-      pair -- ib_send_bw -F --use-srq -q 16 -n "$(iterations 100 500)"
-      pair -- ib_send_lat -F --use-srq -n "$count"
-      pair -- ib_send_bw -F -c UD --use-srq -n "$count"
+      also -- ib_send_bw -F --use-srq -n "$count"
+      also -- ib_send_bw -F --use-srq -q 16 -n "$(iterations 100 500)"
+      also -- ib_send_lat -F --use-srq -n "$count"
+      also -- ib_send_bw -F -c UD --use-srq -n "$count"
       ;;
     *) fail "no service '$service'" ;;
   esac
+  finish
 }
 
 # One device to itself.
 to_itself() {
-  pair --client rocemu0 -- ibv_rc_pingpong -g 1 -c -n "$(iterations 200 1000)"
+  also --client rocemu0 -- ibv_rc_pingpong -g 1 -c -n "$(iterations 200 1000)"
   local program
   for program in ib_send_bw ib_write_bw ib_read_bw; do
-    pair --client rocemu0 -- "$program" -F -n "$(iterations 200 1000)"
+    also --client rocemu0 -- "$program" -F -n "$(iterations 200 1000)"
   done
-}
-
-# Waits for background jobs and fails when one of them did.
-all_of() {
-  local job status=0
-  for job in "$@"; do
-    wait "$job" || status=1
-  done
-  return "$status"
+  finish
 }
 
 eight_pairs() {
