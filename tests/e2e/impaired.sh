@@ -31,12 +31,18 @@ pingpong() {
 
 if [[ $1 == --inside ]]; then
   shift
+  # Beside each other: perftest's programs spend their time asleep and measuring the processor's frequency.
+  jobs=()
   for program in "$@"; do
     case $program in
-      ibv_rc_pingpong) pingpong ;;
-      *) pair "$program" -F -s 16384 -n 300 ;;
+      ibv_rc_pingpong) pingpong & ;;
+      *) pair "$program" -F -s 16384 -n 300 & ;;
     esac
+    jobs+=($!)
   done
+  status=0
+  for job in "${jobs[@]}"; do wait "$job" || status=1; done
+  ((status == 0)) || exit "$status"
   "$ROCEMU" link show --json | /usr/bin/python3 -c '
 import json, sys
 links = [link for link in json.load(sys.stdin) if link["spec"] != "none"]
