@@ -4,6 +4,7 @@ with IBV_WC_RETRY_EXC_ERR (12) after the time of timeout and retry_cnt, and when
 the devices must be, too.
 
 ROCEMU names the rocemu command to use (default: the one in PATH)."""
+import json
 import os
 import re
 import shutil
@@ -27,12 +28,24 @@ def link_set(*words):
     subprocess.run([ROCEMU, "link", "set", *words], check=True)
 
 
+def frames_sent():
+    status = json.loads(subprocess.run([ROCEMU, "status", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    return sum(device["counters"]["tx_frames"] for device in status["devices"])
+
+
+def wait_for_traffic(pair, program):
+    before, deadline = frames_sent(), time.monotonic() + 20
+    while frames_sent() < before + 1000:
+        if pair.client.code() is not None or time.monotonic() > deadline:
+            raise PairFailed(f"{program} does not send\n{pair.report()}")
+        time.sleep(0.02)
+
+
 def lose_link(program, words):
     with Pair(program, ["-F", "-D", "60", "-s", "16384", "-u", str(TIMEOUT_CODE)], "rocemu0", "rocemu1") as pair:
         pair.start_server()
         pair.start_client()
-        if pair.client.wait(2) is not None:
-            raise PairFailed(f"{program} ended before its link was lost\n{pair.report()}")
+        wait_for_traffic(pair, program)
         lost_at = time.monotonic()
         link_set(*words)
         code = pair.client.wait(LATEST_SECONDS)
