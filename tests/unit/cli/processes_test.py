@@ -31,6 +31,14 @@ def eventually(condition):
 
 
 class Processes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="rocemu-cli-")
+        cls.addClassCleanup(shutil.rmtree, folder)
+        # The loader only warns about a preload library it cannot use, so build a real, empty one.
+        cls.library = os.path.join(folder, "empty.so")
+        subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", cls.library], check=True)
+
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix="rocemu-cli-")
         self.addCleanup(shutil.rmtree, self.root)
@@ -38,10 +46,8 @@ class Processes(unittest.TestCase):
             os.mkdir(os.path.join(self.root, folder), 0o700)
         self.rocemu = shutil.copy(EXECUTABLE, os.path.join(self.root, "bin/rocemu"))
         shutil.copy(FAKE, os.path.join(self.root, "bin/rocemud"))
-        # The loader only warns about a preload library it cannot use, so build a real, empty one.
         for library in ("librocemu-preload.so", "librocemu-rdmav34.so"):
-            subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o",
-                            os.path.join(self.root, "lib", library)], check=True)
+            shutil.copy(self.library, os.path.join(self.root, "lib", library))
         self.base = os.path.join(self.root, "runtime/rocemu")
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith("ROCEMU_") and k != "LD_PRELOAD"}
