@@ -133,7 +133,8 @@ def kill_one_end(nic, environment, generator, rocemu_devices):
             raise StormFailed(f"{what}: the {survivor.name} ended as if nothing had happened\n{pair.report()}")
     if not until(lambda: not nic.objects(), SETTLE_SECONDS):
         raise StormFailed(f"{what}: objects are left: {nic.objects()}")
-    with Pair("ib_write_bw", ["-F", "-n", "100", "-s", "4096"], server_device, client_device, environment) as pair:
+    # Not ib_write_bw, which begins with a second's sleep.
+    with Pair("ib_send_bw", ["-F", "-n", "100", "-s", "4096"], server_device, client_device, environment) as pair:
         try:
             pair.run(30)
         except PairFailed as failure:
