@@ -121,15 +121,19 @@ programs() {
   cm_pair udaddy -b "$1" -- udaddy -s "$1"
 }
 
-is_member() { grep -q '"groups": [1-9]' < <("$ROCEMU" status --name a --json); }
+# connects_to_nobody ADDRESS: rping on NIC b gets a connection, for which it needs a tenth of a second where somebody is.
+# Where nobody is it goes on trying for much longer than anybody would wait here.
+connects_to_nobody() { on b timeout 5 rping -c -a "$1" -C 1 > "$dir/nobody" 2>&1; }
 
-# group GROUP ADDRESS_A ADDRESS_B: a is a member, b sends
+are_joined() { (($(sed -n '/"groups": /{s/.*: \([0-9]*\).*/\1/p;q}' < <("$ROCEMU" status --name a --json)) >= $1)); }
+
+# group GROUP ADDRESS_A ADDRESS_B [GROUPS]: a is a member, b sends; GROUPS (default: 1) are tried at the same time
 group() {
-  local receiver log=$dir/group
+  local receiver log=$dir/group-$1
   echo "== mckey $1"
   on a mckey -m "$1" -b "$2" > "$log" 2>&1 &
   receiver=$!
-  until_true 10 is_member "$1" || { cat "$log"; fail "a has not joined $1"; }
+  until_true 10 are_joined "${4:-1}" || { cat "$log"; fail "a has not joined $1"; }
   sleep 0.3  # the QP is attached after the group is joined
   on b mckey -m "$1" -b "$3" -s > "$log.client" 2>&1 || { cat "$log.client"; fail "sender to $1"; }
   wait "$receiver" || { cat "$log"; fail "receiver from $1"; }
@@ -148,11 +152,14 @@ memif() {
   wait_active b
   grep -qE 'active_mtu:[[:space:]]+4096 ' < <(on b ibv_devinfo) || fail "the path MTU is not 4096"
   programs 10.88.0.1 fd88::1
-  group 239.88.0.1 10.88.0.1 10.88.0.2
-  group ff15::88 fd88::1 fd88::2
+  # Beside each other: mckey sleeps for three seconds once it has joined.
+  group 239.88.0.1 10.88.0.1 10.88.0.2 2 &
+  local other=$!
+  group ff15::88 fd88::1 fd88::2 2
+  wait "$other"
   check_counters
   # Nobody is there.
-  ! on b timeout 20 rping -c -a 10.88.0.77 -C 1 > "$dir/nobody" 2>&1 || fail "a connection to nobody"
+  ! connects_to_nobody 10.88.0.77 || fail "a connection to nobody"
 }
 
 reconnect() {
@@ -312,7 +319,7 @@ vlan() {
   "$ROCEMU" down --name b > /dev/null
   up b "$(packet_socket e1 10.88.0.2/24+fd88::2/64,vlan=8)"
   wait_active b
-  ! on b timeout 20 rping -c -a 10.88.0.1 -C 1 > "$dir/nobody" 2>&1 || fail "a connection into another VLAN"
+  ! connects_to_nobody 10.88.0.1 || fail "a connection into another VLAN"
 }
 
 errors() {
