@@ -6,8 +6,9 @@ has its MTU cut, vanishes.
 
 --user  as an ordinary user without any capability, in a user namespace (started by root)
 
-Two hosts of rocemu lab; the changes are made on h1, whose events ibv_asyncwatch prints. ROCEMU names the rocemu command
+Two hosts of rocemu lab for each case; the changes are made on h1, whose events ibv_asyncwatch prints. ROCEMU names the rocemu command
 to use. Exit code 77: it cannot be run here."""
+import concurrent.futures
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import sys
 from lab_hosts import Failed, Lab, need, wait_until, words_as_user
 from program_cases import ROCEMU
 
+LANES = 2  # cases at a time: most of each is waiting for the end of traffic
 SECONDS = 6  # of traffic
 LONG_TIMEOUT, SHORT_TIMEOUT = "18", "12"  # 8.6 s and 0.13 s until retries are exceeded
 
@@ -156,23 +158,27 @@ CASES = {case.__name__: case for case in (down_and_up, down_for_good, address, m
 
 
 def run(name):
-    with Lab("changes") as lab:
-        events = Events(lab)
-        try:
-            CASES[name](lab, events)
-        finally:
-            events.stop()
+    """What went wrong, or None."""
+    try:
+        with Lab(f"changes-{name.replace('_', '-')}-") as lab:
+            events = Events(lab)
+            try:
+                CASES[name](lab, events)
+            finally:
+                events.stop()
+    except (Failed, subprocess.SubprocessError) as why:
+        return f"FAIL {name}: {why}"
     print(f"PASS {name}: {CASES[name].__doc__.splitlines()[0]}", flush=True)
+    return None
 
 
 def main():
     words = words_as_user(__file__)
     need(ip="iproute2", ib_write_bw="perftest", ibv_asyncwatch="ibverbs-utils")
-    for name in words or CASES:
-        try:
-            run(name)
-        except (Failed, subprocess.SubprocessError) as why:
-            sys.exit(f"FAIL {name}: {why}")
+    with concurrent.futures.ThreadPoolExecutor(LANES) as lanes:
+        failures = [why for why in lanes.map(run, words or CASES) if why]
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 if __name__ == "__main__":
