@@ -51,7 +51,7 @@ def expect_alive(lab, pid, gid):
         raise Failed("the NIC is another one")
     if "PORT_ACTIVE" not in lab.on("h1", "ibv_devinfo"):
         raise Failed("the port is not active")
-    lab.pair("ib_write_bw", "-F", "-x", gid, "-n", "200")
+    lab.pair("ib_send_bw", "-F", "-x", gid, "-n", "200")  # ib_write_bw begins with a second's sleep
     lab.pair("ibv_rc_pingpong", "-g", gid, "-c", "-n", "50")
 
 
@@ -101,7 +101,7 @@ def raw(lab, address):
 
 def main():
     words = words_as_user(__file__)
-    need(ip="iproute2", ib_write_bw="perftest", ibv_rc_pingpong="ibverbs-utils")
+    need(ip="iproute2", ib_write_bw="perftest", ib_send_bw="perftest", ibv_rc_pingpong="ibverbs-utils")
     if tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2]) < (4, 18):
         skip("this kernel has no UDP_SEGMENT")
     link = words[0]
