@@ -155,7 +155,7 @@ def wait_for(what, condition, seconds):
     while not condition():
         if time.monotonic() > end:
             fail(f"{what}: {json.dumps(status()['connection_management'])}")
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def kernel_listens():
