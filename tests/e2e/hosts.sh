@@ -210,8 +210,14 @@ hosts() {
   if ((mtu == 9000)); then programs 10.99.0.1 "$place"; else programs fd99::1 "$((place + 1))"; fi
   check_counters
   if [[ $link == interface ]]; then
-    group 10.99.0.1 239.77.0.1
-    group fd99::1 ff15::77
+    # Beside each other: mckey sleeps for three seconds once it has joined.
+    local groups=()
+    group 10.99.0.1 239.77.0.1 &
+    groups+=($!)
+    group fd99::1 ff15::77 &
+    groups+=($!)
+    wait "${groups[0]}"
+    wait "${groups[1]}"
     check_tagged
     check_follows
     pair h1 ib_send_bw -F -n 100
