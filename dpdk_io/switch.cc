@@ -53,6 +53,17 @@ void Switch::set_capture(PcapWriter* writer, Clock clock) {
   capture_clock_ = std::move(clock);
 }
 
+void Switch::hold(uint64_t now_ns) noexcept {
+  arrive_due(now_ns);
+  holds_ = true;
+}
+
+void Switch::carry_held(uint64_t now_ns) noexcept {
+  holds_ = false;
+  std::array<rte_mbuf*, kMostHeld> held;
+  for (const auto& port : ports_) carry(*port, now_ns, port->take_held(held));
+}
+
 void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   if (impaired_links_ != 0) [[unlikely]]
     return carry_impaired(from, now_ns, burst);

@@ -13,8 +13,9 @@
 // time, that is as long as the pool; every receive() and transmit() of any port moves on what is
 // due by then.
 //
-// Single threaded: one engine thread drives the switch and all its ports, so nothing is locked. Its
-// frames arrive during transmit(), or at next_arrival_ns(), hence ports have no poll_fd().
+// One thread drives the switch and all its ports, so nothing is locked; but between hold() and
+// carry_held() each port may be used by a thread of its own. Its frames arrive during transmit(),
+// or at next_arrival_ns(), hence ports have no poll_fd().
 #pragma once
 
 #include <array>
@@ -51,6 +52,13 @@ class Switch {
   // The port lives as long as the switch. Throws std::runtime_error when the MAC is no unicast
   // address or is taken, or when there are kMaxPorts already.
   LinkedPort& add_port(std::array<uint8_t, 6> mac, std::string name);
+
+  // From now on nothing gets from port to port: each hands out what had arrived by `now_ns`, and
+  // keeps what is transmitted, up to kMostHeld frames. Until carry_held(), ports may be used by as
+  // many threads, with no other time than this, and the switch itself by none.
+  void hold(uint64_t now_ns) noexcept;
+  void carry_held(uint64_t now_ns) noexcept;
+  static constexpr unsigned kMostHeld = 256;
 
   // Ports count from 0 in the order in which they were added. A spec without impairments ends them.
   // Frames under way keep their time of arrival. Takes memory; may throw std::bad_alloc.
@@ -90,6 +98,7 @@ class Switch {
   FramesInFlight in_flight_;
   unsigned pool_frames_;
   unsigned impaired_links_ = 0;
+  bool holds_ = false;
   PcapWriter* capture_ = nullptr;
   Clock capture_clock_;
 };

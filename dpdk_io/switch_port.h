@@ -38,12 +38,18 @@ class SwitchPort final : public LinkedPort {
   }
 
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override {
+    if (switch_.holds_) burst = hold(burst);
     uint64_t bytes = 0;
     for (const rte_mbuf* frame : burst) bytes += frame->pkt_len;
     stats_.tx_frames += burst.size();
     stats_.tx_bytes += bytes;
-    switch_.carry(*this, now_ns, burst);
+    if (!switch_.holds_) switch_.carry(*this, now_ns, burst);
     return static_cast<unsigned>(burst.size());
+  }
+
+  // Fills `frames`, which is Switch::kMostHeld long, and returns the part that it has filled.
+  std::span<rte_mbuf*> take_held(std::span<rte_mbuf*> frames) noexcept {
+    return frames.first(held_.pop(frames));
   }
 
   void enqueue(rte_mbuf* frame) noexcept {
@@ -75,10 +81,18 @@ class SwitchPort final : public LinkedPort {
   }
 
  private:
+  // Returns the part that found room.
+  std::span<rte_mbuf*> hold(std::span<rte_mbuf*> burst) noexcept {
+    size_t count = 0;
+    while (count < burst.size() && held_.push(burst[count])) ++count;
+    return burst.first(count);
+  }
+
   Switch& switch_;
   unsigned number_;
   std::string name_;
   FrameQueue queue_;
+  FrameQueue held_{Switch::kMostHeld};
   PortStats stats_;
   std::unique_ptr<ImpairedLink> transmit_link_;
   std::unique_ptr<ImpairedLink> receive_link_;

@@ -96,6 +96,7 @@ Daemon::Daemon(const Options& options)
   for (const device::HcaConfig& config : nic_.devices)
     if (attachments_[config.index] == nullptr) gids_.add(config.port);
   for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
+  engine_.set_parallel(options.parallel, switch_);
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
 
@@ -156,13 +157,14 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
   nic_.groups.push_back(attachment == nullptr ? nullptr : attachment->groups());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
-    engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back());
+    engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back(),
+                       true);
     return;
   }
   nic_.ports.push_back(&attachment->port());
   limits.window_packets = std::min(limits.window_packets, attachment->window_packets());
   engine_.add_device(std::make_unique<device::Hca>(config, limits, attachment->learned()),
-                     *nic_.ports.back());
+                     *nic_.ports.back(), false);
 }
 
 // Interfaces and addresses may have changed: what a program sees of the ports follows.

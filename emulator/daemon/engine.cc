@@ -1,15 +1,11 @@
 #include "emulator/daemon/engine.h"
 
-#include <pthread.h>
-#include <rte_lcore.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "emulator/daemon/engine_thread.h"
 #include "emulator/daemon/shared_words.h"
 
 namespace rocemu::daemon {
@@ -18,9 +14,7 @@ namespace {
 using transport::kNever;
 using transport::TimeNs;
 
-constexpr TimeNs kEventRetryNs = 1'000'000;      // for events that found their pipe full
 constexpr TimeNs kCaptureFlushNs = 100'000'000;  // a capture on disk is at most this old
-constexpr int kNice = -10;
 // While a program hogs the core: about the kernel's own tick. A sleep that ends sooner has the
 // timer set anew each time, which costs microseconds in a virtual machine, and the transport's
 // deadline (mostly that of an early retransmission) hardly ever comes to pass.
@@ -28,27 +22,17 @@ constexpr TimeNs kCoarseSleepNs = 4'000'000;
 // What a command has caused is mostly over after that: a message of the connection manager is sent
 // in one turn and arrives in the next.
 constexpr unsigned kBorrowedTurns = 4;
+// Those that mostly wait for each other by way of the NIC, each with a core of its own if it can.
+constexpr unsigned kPollingPrograms = 2;
 
-// Both are favours: an ordinary user gets neither the priority nor an error.
-void ask_for_favours() {
-  ::prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+// Threads that help are no more than there are cores for.
+unsigned cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return ::sched_getaffinity(0, sizeof(allowed), &allowed) == 0
+             ? static_cast<unsigned>(CPU_COUNT(&allowed))
+             : 1;
 }
-
-// A place in DPDK's caches of free frames, which are kept by thread: without one, each allocation
-// goes to the shared part of the pool. There may be none left; it works without.
-class FrameCache {
- public:
-  FrameCache() : registered_(::rte_thread_register() == 0) {}
-  ~FrameCache() {
-    if (registered_) ::rte_thread_unregister();
-  }
-  FrameCache(const FrameCache&) = delete;
-  FrameCache& operator=(const FrameCache&) = delete;
-
- private:
-  bool registered_;
-};
 
 }  // namespace
 
@@ -64,20 +48,24 @@ Engine::Engine(dpdk_io::FramePool& pool)
 
 Engine::~Engine() { stop(); }
 
-void Engine::add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port) {
-  devices_.push_back(std::make_unique<Device>(std::move(hca), port, pool_));
+void Engine::add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch) {
+  devices_.push_back(std::make_unique<EngineDevice>(std::move(hca), port, pool_, on_switch));
   if (port.poll_fd() >= 0) wake_set_.add_port(port.poll_fd());
 }
 
+void Engine::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
+  const auto on_switch = static_cast<unsigned>(
+      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); }));
+  if (mode == ParallelMode::never || on_switch < 2) return;
+  const unsigned threads =
+      std::min(on_switch, mode == ParallelMode::always ? std::max(cores(), 2u) : cores());
+  if (threads < 2) return;
+  parallel_turns_ = std::make_unique<ParallelTurns>(mode, threads - 1, fabric);
+  crowds_ = cores() < threads + kPollingPrograms;
+}
+
 void Engine::start() {
-  // Signals are the control thread's, but for what an access of the engine's own may give
-  // (dma/guarded_access.h).
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::sigdelset(&all, SIGBUS);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_engine_thread([this] { run(); });
 }
 
 void Engine::stop() {
@@ -114,10 +102,14 @@ void Engine::close_context(EngineContext& context) {
   std::erase_if(contexts_, [&](const auto& held) { return held.get() == &context; });
 }
 
+EngineStats Engine::stats() const {
+  EngineStats stats = stats_;
+  if (parallel_turns_ != nullptr) stats.parallel = parallel_turns_->stats();
+  return stats;
+}
+
 void Engine::run() {
-  ::pthread_setname_np(::pthread_self(), "engine");
-  ask_for_favours();
-  const FrameCache frame_cache;
+  const EngineThread thread("engine");
   token_.take();
   while (!stopping_) {
     if (timed_turn()) {
@@ -144,14 +136,14 @@ bool Engine::turn() {
   if (commands_.pending()) {
     // What a program posted before it asked for something is seen before it.
     ring_doorbells();
-    for (auto& device : devices_) run_device(*device);
+    run_devices();
     commands_.run();
     ++stats_.commands;
-    for (auto& device : devices_) device->touched = true;
+    for (auto& device : devices_) device->touch();
     busy = true;
   }
   busy |= ring_doorbells();
-  for (auto& device : devices_) busy |= run_device(*device);
+  busy |= run_devices();
   return busy;
 }
 
@@ -162,25 +154,24 @@ bool Engine::ring_doorbells() {
     any |= context->doorbells().scan([&](wire::Qpn qpn) { endpoint.on_doorbell(qpn); });
   }
   if (any)
-    for (auto& device : devices_) device->touched = true;
+    for (auto& device : devices_) device->touch();
   return any;
 }
 
-bool Engine::run_device(Device& device) {
-  transport::Endpoint& endpoint = device.hca->endpoint();
+void Engine::show_crowded(bool crowded) {
+  if (std::exchange(shows_crowded_, crowded) != crowded)
+    store_release(page_.crowded, uint32_t{crowded});
+}
+
+bool Engine::run_devices() {
   const TimeNs now = clock_.now_ns();
-  bool busy = device.frames.receive(now, endpoint) != 0;
-  if (endpoint.next_deadline() <= now) {
-    endpoint.on_timeout(now);
-    busy = true;
+  if (parallel_turns_ != nullptr) {
+    const bool busy = parallel_turns_->turn(now, devices_);
+    show_crowded(crowds_ && parallel_turns_->together());
+    return busy;
   }
-  // Before completions are shown: a program that answers at once does not overtake the ACK of what
-  // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e).
-  busy |= device.frames.transmit(now, endpoint) != 0;
-  if (busy || device.touched || device.events_wait || device.hca->next_held_event() <= now) {
-    device.touched = false;
-    device.events_wait = device.hca->publish_completions(now);
-  }
+  bool busy = false;
+  for (const auto& device : devices_) busy |= device->turn(now);
   return busy;
 }
 
@@ -223,6 +214,7 @@ void Engine::sleep() {
     token_.take();
   }
   store_release(page_.sleeping, 0);
+  if (parallel_turns_ != nullptr) parallel_turns_->on_sleep();
   idle_policy_.on_wake_up(timed_out);
 }
 
@@ -231,21 +223,17 @@ bool Engine::anything_to_do() const {
   for (const auto& context : contexts_)
     if (context->doorbells().any_rung()) return true;
   for (const auto& device : devices_)
-    if (device->frames.has_work() || device->hca->endpoint().wants_transmit()) return true;
+    if (device->has_work()) return true;
   return false;
 }
 
 TimeNs Engine::wake_up_time() const {
   TimeNs until = kNever;
   for (const auto& device : devices_)
-    until = std::min(until, device->hca->endpoint().next_deadline());
+    until = std::min(until, device->hca().endpoint().next_deadline());
   if (until != kNever && idle_policy_.block_mode(clock_.now_ns()))
     until = std::max(until, clock_.now_ns() + kCoarseSleepNs);
-  for (const auto& device : devices_) {
-    until = std::min(until, device->frames.port().next_arrival_ns());
-    until = std::min(until, device->hca->next_held_event());
-    if (device->events_wait) until = std::min(until, clock_.now_ns() + kEventRetryNs);
-  }
+  for (const auto& device : devices_) until = std::min(until, device->next_event(clock_.now_ns()));
   if (capture_ != nullptr && capture_->frames_written() != flushed_frames_)
     until = std::min(until, next_flush_ns_);
   return until;

@@ -1,4 +1,5 @@
-// The engine: the one thread that owns devices, QPs, timers and ports, and that moves everything.
+// The engine: the one thread that owns devices, QPs, timers and ports, and that moves everything;
+// where that is faster, others help it with their turns (parallel_turns.h).
 //
 // A turn runs the commands of the control plane, rings doorbells, and lets every device receive,
 // time out and send. Between bursts nothing else runs, so that no control operation is ever half
@@ -22,12 +23,14 @@
 #include "dpdk_io/frame_pool.h"
 #include "dpdk_io/pcap.h"
 #include "dpdk_io/port.h"
+#include "dpdk_io/switch.h"
 #include "emulator/daemon/command_queue.h"
 #include "emulator/daemon/engine_clock.h"
 #include "emulator/daemon/engine_context.h"
 #include "emulator/daemon/engine_core.h"
-#include "emulator/daemon/frame_port.h"
+#include "emulator/daemon/engine_device.h"
 #include "emulator/daemon/idle_policy.h"
+#include "emulator/daemon/parallel_turns.h"
 #include "emulator/daemon/shared_memory.h"
 #include "emulator/daemon/turn_token.h"
 #include "emulator/daemon/wake_set.h"
@@ -44,6 +47,7 @@ struct EngineStats {
   uint64_t yields = 0;
   uint64_t sleeps = 0;
   uint64_t block_modes = 0;  // how often somebody was found to hog the core
+  ParallelStats parallel;
 };
 
 class Engine {
@@ -55,7 +59,10 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Before start(). The port outlives the engine.
-  void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port);
+  void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
+  // Before start(): how devices on that switch, which outlives the engine, have their turns.
+  // Without this, one after the other. Throws std::system_error.
+  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric);
   // Before start(). The writer outlives the engine; it is flushed when the engine has time.
   void set_capture(dpdk_io::PcapWriter* writer) { capture_ = writer; }
 
@@ -72,32 +79,24 @@ class Engine {
 
   // The engine thread, that is, from within a posted task.
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
-  device::Hca& hca(uint32_t index) { return *devices_[index]->hca; }
-  const dpdk_io::Port& port(uint32_t index) const { return devices_[index]->frames.port(); }
+  device::Hca& hca(uint32_t index) { return devices_[index]->hca(); }
+  const dpdk_io::Port& port(uint32_t index) const { return devices_[index]->frames().port(); }
   // Sends a frame out of a device's port. False when too many wait.
   bool send_frame(uint32_t device, std::vector<std::byte> frame) {
-    return devices_[device]->frames.queue(std::move(frame));
+    return devices_[device]->frames().queue(std::move(frame));
   }
-  const EngineStats& stats() const { return stats_; }
+  EngineStats stats() const;
   EngineContext& add_context(std::unique_ptr<EngineContext> context);
   void close_context(EngineContext& context);
 
  private:
-  struct Device {
-    Device(std::unique_ptr<device::Hca> hca_, dpdk_io::Port& port, dpdk_io::FramePool& pool)
-        : hca(std::move(hca_)), frames(port, pool) {}
-    std::unique_ptr<device::Hca> hca;
-    FramePort frames;
-    bool touched = false;      // completions may wait to be published
-    bool events_wait = false;  // an event could not be written
-  };
-
   void run();
   bool timed_turn();
   bool turn();
   void borrow_turns();
   bool ring_doorbells();
-  bool run_device(Device& device);
+  bool run_devices();
+  void show_crowded(bool crowded);
   void idle();
   void yield();
   void sleep();
@@ -107,7 +106,8 @@ class Engine {
 
   dpdk_io::FramePool& pool_;
   dpdk_io::PcapWriter* capture_ = nullptr;
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<EngineDevice>> devices_;
+  std::unique_ptr<ParallelTurns> parallel_turns_;
   std::vector<std::unique_ptr<EngineContext>> contexts_;
   SharedMemory page_memory_;
   rocemu_engine_page& page_;
@@ -123,6 +123,8 @@ class Engine {
   uint64_t flushed_frames_ = 0;
   transport::TimeNs next_flush_ns_ = 0;
   transport::TimeNs sleeps_until_ns_ = 0;
+  bool crowds_ = false;  // while turns are on several threads, these have all cores
+  bool shows_crowded_ = false;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -1,9 +1,10 @@
 // The core that the engine runs on, and whether a program that has just been answered needs it: one
-// that was last seen there, looking for completions. The engine thread's.
+// that was last seen there, looking for completions. The engine thread's, but for on_answer_for().
 #pragma once
 
 #include <sched.h>
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -19,15 +20,21 @@ class EngineCore {
   // The core's number and 1, as programs and the NIC tell each other (rings.h).
   uint32_t number() const { return number_; }
 
+  // Any thread, during a turn.
   void on_answer_for(uint32_t program_core) {
-    program_waits_ = program_waits_ || (program_core == number_ && number_ != 0);
+    if (program_core == number_ && number_ != 0)
+      program_waits_.store(true, std::memory_order_relaxed);
   }
   // Whether one has been answered since this was asked last.
-  bool take_program_waits() { return std::exchange(program_waits_, false); }
+  bool take_program_waits() {
+    if (!program_waits_.load(std::memory_order_relaxed)) return false;
+    program_waits_.store(false, std::memory_order_relaxed);
+    return true;
+  }
 
  private:
   uint32_t number_ = 0;
-  bool program_waits_ = false;
+  std::atomic<bool> program_waits_{false};
 };
 
 }  // namespace rocemu::daemon

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "dpdk_io/switch.h"
@@ -153,6 +154,14 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.add_option("--dma", dma, "How to reach programs' memory")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
       ->capture_default_str();
+  app.add_option("--parallel", options.parallel,
+                 "Devices on the switch work at the same time, on several cores: where that is "
+                 "faster (auto), never, or always, for tests")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, ParallelMode>{{"auto", ParallelMode::automatic},
+                                              {"never", ParallelMode::never},
+                                              {"always", ParallelMode::always}}))
+      ->default_str("auto");
   std::string profile;
   add_device_limits(app, profile, options.limits);
   add_transport_limits(app, options.transport);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dpdk_io/port_spec.h"
+#include "emulator/daemon/parallel_policy.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/attributes.h"
@@ -27,6 +28,7 @@ struct Options {
   std::string log_level = "info";
   bool die_with_parent = false;
   std::optional<dma::Method> dma;  // empty: whichever works
+  ParallelMode parallel = ParallelMode::automatic;
   device::DeviceLimits limits;
   transport::TransportLimits transport;
 };

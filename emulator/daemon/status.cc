@@ -82,7 +82,9 @@ ordered_json describe(const EngineStats& engine) {
           {"yields", engine.yields},
           {"sleeps", engine.sleeps},
           {"block_modes", engine.block_modes},
-          {"borrowed_turns", engine.borrowed_turns}};
+          {"borrowed_turns", engine.borrowed_turns},
+          {"parallel_turns", engine.parallel.parallel_turns},
+          {"worker_turns", engine.parallel.worker_turns}};
 }
 
 ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot) {

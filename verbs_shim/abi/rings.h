@@ -27,7 +27,10 @@ struct rocemu_engine_page {
   /* The number of the core the engine runs on, and 1: a program that polls in vain there keeps it
    * from its work, and yields. */
   uint32_t core;
-  uint8_t pad[56];
+  /* 1 while the NIC has work for all cores that there are: a program that polls in vain sleeps for
+   * a moment, as it can keep no core without slowing down what it waits for. */
+  uint32_t crowded;
+  uint8_t pad[52];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_engine_page, 128);
 

@@ -62,6 +62,13 @@ void yield(PollPacer& pacer, const rocemu_engine_page& engine, bool engine_here)
   nanosleep(&shortest, nullptr);
 }
 
+// While cores are short for what the NIC has to move, completions that are taken late cost less
+// than a core that is kept for polling. The system adds its timer slack, mostly 50 us.
+void sleep_for_a_moment() {
+  const timespec moment = {0, 50'000};
+  nanosleep(&moment, nullptr);
+}
+
 // The rest of it, the lock given up. EIO when the NIC is gone and nothing more will come, else 0.
 int idle(CompletionQueue& queue, uint32_t core) {
   Context& context = to_context(queue.verbs.cq.context);
@@ -69,8 +76,11 @@ int idle(CompletionQueue& queue, uint32_t core) {
   const rocemu_engine_page& engine = *state.doorbells.engine;
   const bool engine_here = core != 0 && load_relaxed(&engine.core) == core;
   const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
-  if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle)
+  if (state.yield_when_idle && load_relaxed(&engine.crowded) != 0) {
+    sleep_for_a_moment();
+  } else if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) {
     yield(queue.pacer, engine, engine_here);
+  }
   if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
   return state.connection.lost() ? EIO : 0;
 }

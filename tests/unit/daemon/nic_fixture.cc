@@ -45,7 +45,8 @@ NicFixture::NicFixture(const device::DeviceLimits& limits, size_t max_sessions)
   nic_.devices[0].limits = limits;
   gids_.add(nic_.devices[0].port);
   engine_.add_device(
-      std::make_unique<device::Hca>(nic_.devices[0], transport::TransportLimits{}, gids_), port_);
+      std::make_unique<device::Hca>(nic_.devices[0], transport::TransportLimits{}, gids_), port_,
+      false);
   listener_ = std::make_unique<Listener>(io_, nic_, path_, max_sessions);
   engine_.start();
   listener_->start();

@@ -42,6 +42,21 @@ struct Links : Network {
 
 }  // namespace
 
+TEST_CASE_METHOD(Links,
+                 "a delayed frame whose time has come is there before frames are held back") {
+  set(kAlicePort, Direction::transmit, "delay=20us");
+  send(alice, {frame(kBob, "1")});
+  now_ns += 20'000;
+  fabric.hold(now_ns);
+  CHECK(receive(bob) == Texts{"1"});
+  send(alice, {frame(kBob, "2")});
+  CHECK(bob.next_arrival_ns() == Port::kNever);
+  fabric.carry_held(now_ns);
+  CHECK(bob.next_arrival_ns() == now_ns + 20'000);
+  now_ns += 20'000;
+  CHECK(receive(bob) == Texts{"2"});
+}
+
 TEST_CASE_METHOD(Links, "a delayed frame arrives at its time, and the port says when that is") {
   set(kAlicePort, Direction::transmit, "delay=20us");
   CHECK(bob.next_arrival_ns() == Port::kNever);

@@ -134,6 +134,39 @@ TEST_CASE_METHOD(Network, "a switch has a bounded number of ports") {
   CHECK_THROWS_WITH(fabric.add_port(kNobody, "x"), Catch::Contains("64 ports already"));
 }
 
+TEST_CASE_METHOD(Network,
+                 "a switch that holds frames back hands out what had arrived, and no more") {
+  send(alice, {frame(kBob, "before")});
+  fabric.hold(now_ns);
+  send(alice, {frame(kBob, "1"), frame(kBob, "2")});
+  send(bob, {frame(kAlice, "3", kBob), frame(kNobody, "lost", kBob)});
+  CHECK(receive(bob) == Texts{"before"});
+  CHECK_FALSE(alice.has_work());
+  CHECK(alice.stats().tx_frames == 3);
+  CHECK(bob.stats().dropped(DropReason::unknown_destination) == 0);
+
+  fabric.carry_held(now_ns);
+  CHECK(receive(bob) == Texts{"1", "2"});
+  CHECK(receive(alice) == Texts{"3"});
+  CHECK(bob.stats().dropped(DropReason::unknown_destination) == 1);
+  send(alice, {frame(kBob, "after")});
+  CHECK(receive(bob) == Texts{"after"});
+}
+
+TEST_CASE_METHOD(Network, "a port takes as many frames as it can hold back") {
+  std::vector<rte_mbuf*> burst(kFrames);
+  REQUIRE(pool.allocate_bulk(burst) == kFrames);
+  for (rte_mbuf* sent : burst) rte_pktmbuf_append(sent, kAddressesBytes);
+  rte_mbuf* again = burst[0];
+  rte_mbuf_refcnt_update(again, 1);
+  fabric.hold(now_ns);
+  CHECK(alice.transmit(now_ns, burst) == Switch::kMostHeld);
+  CHECK(alice.transmit(now_ns, std::span(&again, 1)) == 0);
+  CHECK(alice.stats().tx_frames == Switch::kMostHeld);
+  FramePool::free(again);
+  fabric.carry_held(now_ns);
+}
+
 TEST_CASE("frames still queued go back to the pool with the switch") {
   need_eal();
   FramePool pool("queued", kFrames, 256);
@@ -142,6 +175,7 @@ TEST_CASE("frames still queued go back to the pool with the switch") {
     Port& alice = fabric.add_port(kAlice, "alice");
     rte_mbuf* sent = pool.allocate();
     std::memcpy(rte_pktmbuf_append(sent, kAddressesBytes), kAlice.data(), kAlice.size());
+    if (GENERATE(false, true)) fabric.hold(0);
     alice.transmit(0, std::span(&sent, 1));
     CHECK(pool.available() == kFrames - 1);
   }

@@ -1,0 +1,36 @@
+#include "emulator/daemon/engine_device.h"
+
+#include <algorithm>
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr transport::TimeNs kEventRetryNs = 1'000'000;  // for events that found their pipe full
+
+}  // namespace
+
+bool EngineDevice::turn(transport::TimeNs now) {
+  transport::Endpoint& endpoint = hca_->endpoint();
+  bool busy = frames_.receive(now, endpoint) != 0;
+  if (endpoint.next_deadline() <= now) {
+    endpoint.on_timeout(now);
+    busy = true;
+  }
+  // Before completions are shown: a program that answers at once does not overtake the ACK of what
+  // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e). On a
+  // switch that holds frames back that is so, too, as doorbells are looked at in the next turn.
+  busy |= frames_.transmit(now, endpoint) != 0;
+  if (busy || touched_ || events_wait_ || hca_->next_held_event() <= now) {
+    touched_ = false;
+    events_wait_ = hca_->publish_completions(now);
+  }
+  return busy;
+}
+
+transport::TimeNs EngineDevice::next_event(transport::TimeNs now) const {
+  const transport::TimeNs held =
+      std::min<transport::TimeNs>(frames_.port().next_arrival_ns(), hca_->next_held_event());
+  return events_wait_ ? std::min(held, now + kEventRetryNs) : held;
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,44 @@
+#include "emulator/daemon/engine_thread.h"
+
+#include <pthread.h>
+#include <rte_lcore.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr int kNice = -10;
+constexpr unsigned long kTimerSlackNs = 1000;
+
+}  // namespace
+
+// The last one gives it a place in DPDK's caches of free frames, which are kept by thread: without
+// one, each allocation goes to the shared part of the pool.
+EngineThread::EngineThread(const char* name) {
+  ::pthread_setname_np(::pthread_self(), name);
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+  registered_ = ::rte_thread_register() == 0;
+}
+
+EngineThread::~EngineThread() {
+  if (registered_) ::rte_thread_unregister();
+}
+
+std::thread start_engine_thread(std::function<void()> main) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigdelset(&all, SIGBUS);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(main));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace rocemu::daemon

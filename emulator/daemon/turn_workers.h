@@ -1,0 +1,46 @@
+// Threads that take part in the engine's turns, so that several devices have theirs at the same
+// time. Between calls of run() they touch nothing: what is handed to them is the engine's before
+// and after. They sleep when nothing has come for a while, and a job that none of them has begun is
+// the caller's, so that a thread without a core costs little.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace rocemu::daemon {
+
+class TurnWorkers {
+ public:
+  static constexpr unsigned kMostJobs = 64;
+
+  // Throws std::system_error.
+  explicit TurnWorkers(unsigned threads);
+  ~TurnWorkers();
+  TurnWorkers(const TurnWorkers&) = delete;
+  TurnWorkers& operator=(const TurnWorkers&) = delete;
+
+  // Calls job(n) once for each bit n that is set in `jobs`, on this thread and the workers, and
+  // `meanwhile` on this one when no job is left to begin. All have returned when this returns.
+  // Returns how many jobs workers did.
+  unsigned run(uint64_t jobs, const std::function<void(unsigned)>& job,
+               const std::function<void()>& meanwhile);
+
+ private:
+  TurnWorkers() = default;
+  void work();
+  void sleep();
+  void wake_all();
+
+  const std::function<void(unsigned)>* job_ = nullptr;  // of the run() under way
+  alignas(64) std::atomic<uint64_t> to_begin_{0};       // the caller takes the lowest bits first
+  alignas(64) std::atomic<unsigned> done_{0};           // by workers, in the run() under way
+  alignas(64) std::atomic<uint32_t> sleepers_{0};       // or about to sleep
+  std::atomic<uint32_t> wake_ups_{0};                   // counts up
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,120 @@
+#include "emulator/daemon/parallel_policy.h"
+
+#include <catch2/catch.hpp>
+
+namespace rocemu::daemon {
+namespace {
+
+using TimeNs = ParallelPolicy::TimeNs;
+
+constexpr TimeNs kUs = 1000;
+constexpr TimeNs kMs = 1000 * kUs;
+constexpr TimeNs kTurnNs = 20 * kUs;
+constexpr uint64_t kTurnBytes = 100'000;
+
+// A NIC whose turns take `speedup` times as long one after the other as at the same time.
+struct Machine {
+  ParallelPolicy& policy;
+  double speedup;
+  TimeNs now = 1;
+  uint64_t bytes_moved = 0;
+
+  // How many of the turns in that time were at the same time.
+  double share(TimeNs length_ns, bool divisible = true) {
+    TimeNs together_ns = 0;
+    const TimeNs end = now + length_ns;
+    const TimeNs begin = now;
+    while (now < end) {
+      const bool together = policy.next_turn(now, bytes_moved, divisible);
+      CHECK((divisible || !together));
+      const auto took =
+          static_cast<TimeNs>(static_cast<double>(kTurnNs) / (together ? speedup : 1.0));
+      now += took;
+      bytes_moved += kTurnBytes;
+      if (together) together_ns += took;
+    }
+    return static_cast<double>(together_ns) / static_cast<double>(now - begin);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("turns at the same time are kept where they move more") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  machine.share(30 * kMs);
+  CHECK(machine.share(200 * kMs) == 1.0);
+  CHECK(machine.share(10'000 * kMs) > 0.97);
+}
+
+TEST_CASE("and are not where they move less, nor where they gain hardly anything") {
+  const double speedup = GENERATE(0.3, 0.8, 1.0, 1.03);
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, speedup};
+  machine.share(30 * kMs);
+  CHECK(machine.share(200 * kMs) == 0.0);
+  // Trials go on, ever more rarely.
+  const double share = machine.share(20'000 * kMs);
+  CHECK(share > 0.0);
+  CHECK(share < 0.01);
+}
+
+TEST_CASE("what changes is found out") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  machine.share(20'000 * kMs);
+  machine.speedup = 0.5;
+  machine.share(4'050 * kMs);
+  CHECK(machine.share(200 * kMs) == 0.0);
+}
+
+TEST_CASE("one window in three may go wrong") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  machine.share(9 * kMs);  // one to begin with, and one alone
+  machine.speedup = 0.01;
+  machine.share(4 * kMs);
+  machine.speedup = 1.4;
+  machine.share(18 * kMs);
+  CHECK(machine.share(200 * kMs) == 1.0);
+}
+
+TEST_CASE("a short transfer is not worth a trial, and one device's is none") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 2.0};
+  for (int i = 0; i < 100; ++i) {
+    CHECK(machine.share(3 * kMs) == 0.0);
+    CHECK(machine.share(6 * kMs, false) == 0.0);
+  }
+}
+
+TEST_CASE("a transfer that goes on after a pause needs no new trial") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  machine.share(40 * kMs);
+  machine.share(20 * kMs, false);
+  CHECK(machine.share(4 * kMs + kTurnNs) < 0.01);
+  CHECK(machine.share(100 * kMs) == 1.0);
+}
+
+TEST_CASE("a window in which the engine slept is not counted") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  for (int i = 0; i < 20; ++i) {
+    machine.share(3 * kMs);
+    machine.now += 100 * kMs;
+    policy.on_sleep();
+  }
+  CHECK(machine.share(20 * kMs) < 0.5);  // the trial begins only here
+  machine.share(10 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+}
+
+TEST_CASE("who is told never or always does not measure") {
+  ParallelPolicy never(ParallelMode::never);
+  CHECK(Machine{never, 2.0}.share(100 * kMs) == 0.0);
+  ParallelPolicy always(ParallelMode::always);
+  CHECK(Machine{always, 0.5}.share(100 * kMs) == 1.0);
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,80 @@
+#include "emulator/daemon/turn_workers.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kLongEnoughToSleep{5};
+
+}  // namespace
+
+TEST_CASE("each job is done once, and all are when run() returns") {
+  const unsigned threads = GENERATE(0u, 1u, 3u);
+  TurnWorkers workers(threads);
+  uint64_t random = 88172645463325252;
+  std::array<unsigned, TurnWorkers::kMostJobs> done;  // plain: run() orders all of it
+  for (unsigned round = 0; round < 5000; ++round) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    const uint64_t jobs = random & (random >> 11);
+    done.fill(0);
+    bool meanwhile = false;
+    const unsigned by_workers = workers.run(
+        jobs, [&](unsigned job) { ++done[job]; }, [&] { meanwhile = true; });
+    REQUIRE(meanwhile);
+    REQUIRE(by_workers <= static_cast<unsigned>(std::popcount(jobs)));
+    if (threads == 0) REQUIRE(by_workers == 0);
+    for (unsigned job = 0; job < done.size(); ++job) REQUIRE(done[job] == (jobs >> job & 1));
+  }
+}
+
+TEST_CASE("a worker takes the highest job, while the caller is at the lowest") {
+  TurnWorkers workers(1);
+  std::array<std::thread::id, 2> by;
+  std::atomic<bool> other_begun{false};
+  const unsigned by_workers = workers.run(
+      0b11,
+      [&](unsigned job) {
+        by[job] = std::this_thread::get_id();
+        if (job == 1) other_begun = true;
+        while (!other_begun) std::this_thread::yield();
+      },
+      [] {});
+  CHECK(by_workers == 1);
+  CHECK(by[0] == std::this_thread::get_id());
+  CHECK(by[1] != std::this_thread::get_id());
+}
+
+TEST_CASE("workers that sleep are woken") {
+  TurnWorkers workers(2);
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(kLongEnoughToSleep);
+    std::atomic<unsigned> inside{0};
+    // Ends only when all three threads are in it.
+    workers.run(
+        0b111,
+        [&](unsigned) {
+          ++inside;
+          while (inside < 3) std::this_thread::yield();
+        },
+        [] {});
+    CHECK(inside == 3);
+  }
+}
+
+TEST_CASE("workers that sleep, and those that do not yet, end with their owner") {
+  for (int i = 0; i < 50; ++i) {
+    TurnWorkers workers(3);
+    if (i % 2 != 0)
+      workers.run(
+          0b11, [](unsigned) {}, [] {});
+    if (i % 10 == 0) std::this_thread::sleep_for(kLongEnoughToSleep);
+  }
+}
+
+}  // namespace rocemu::daemon
