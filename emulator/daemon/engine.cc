@@ -201,6 +201,7 @@ void Engine::yield() {
 
 void Engine::sleep() {
   flush_capture();
+  show_crowded(false);
   bool timed_out = false;
   store_seq_cst(page_.sleeping, 1);
   if (!anything_to_do()) {
