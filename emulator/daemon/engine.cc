@@ -1,8 +1,10 @@
 #include "emulator/daemon/engine.h"
 
 #include <sched.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "emulator/daemon/engine_thread.h"
@@ -22,10 +24,8 @@ constexpr TimeNs kCoarseSleepNs = 4'000'000;
 // What a command has caused is mostly over after that: a message of the connection manager is sent
 // in one turn and arrives in the next.
 constexpr unsigned kBorrowedTurns = 4;
-// Those that mostly wait for each other by way of the NIC, each with a core of its own if it can.
-constexpr unsigned kPollingPrograms = 2;
 
-// Threads that help are no more than there are cores for.
+// That this process may use.
 unsigned cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -54,14 +54,18 @@ void Engine::add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, b
 }
 
 void Engine::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
-  const auto on_switch = static_cast<unsigned>(
-      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); }));
+  const auto on_switch =
+      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); });
+  const bool automatic = mode == ParallelMode::automatic;
   if (mode == ParallelMode::never || on_switch < 2) return;
-  const unsigned threads =
-      std::min(on_switch, mode == ParallelMode::always ? std::max(cores(), 2u) : cores());
-  if (threads < 2) return;
-  parallel_turns_ = std::make_unique<ParallelTurns>(mode, threads - 1, fabric);
-  crowds_ = cores() < threads + kPollingPrograms;
+  if (automatic && cores() < ParallelTurns::kThreads) return;
+  try {
+    parallel_turns_ = std::make_unique<ParallelTurns>(mode, fabric);
+  } catch (const std::system_error& error) {
+    if (!automatic) throw;
+    spdlog::warn("devices will not work at the same time: {}", error.what());
+  }
+  crowds_ = cores() <= ParallelTurns::kThreads;
 }
 
 void Engine::start() {
@@ -90,6 +94,7 @@ void Engine::borrow_turns() {
     timed_turn();
   } while (++turns < kBorrowedTurns && !stopping_ && anything_to_do());
   stats_.borrowed_turns += turns;
+  show_crowded(false);
   if (stopping_ || anything_to_do() || wake_up_time() < sleeps_until_ns_) command_wake_.ring();
 }
 
@@ -201,11 +206,11 @@ void Engine::yield() {
 
 void Engine::sleep() {
   flush_capture();
-  show_crowded(false);
   bool timed_out = false;
   store_seq_cst(page_.sleeping, 1);
   if (!anything_to_do()) {
     ++stats_.sleeps;
+    show_crowded(false);
     sleeps_until_ns_ = wake_up_time();
     const TimeNs now = monotonic_now_ns();
     TimeNs limit = kNever;
@@ -215,7 +220,6 @@ void Engine::sleep() {
     token_.take();
   }
   store_release(page_.sleeping, 0);
-  if (parallel_turns_ != nullptr) parallel_turns_->on_sleep();
   idle_policy_.on_wake_up(timed_out);
 }
 

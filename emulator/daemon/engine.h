@@ -8,7 +8,8 @@
 //
 // While it sleeps, a thread that has a command for it runs the turn itself (turn_token.h): that is
 // a function call where waking the engine, and being woken by it, takes two changes of threads. So
-// "the engine thread" here and elsewhere means: in a turn.
+// "the engine thread" here and elsewhere means: in a turn; for what belongs to a device, in that
+// device's part of one.
 //
 // Going to sleep (rings.h): it shows `sleeping` in the engine page and then looks once more at all
 // that could have come. A program does it the other way round: doorbell, full fence, look at
@@ -61,7 +62,7 @@ class Engine {
   // Before start(). The port outlives the engine.
   void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
   // Before start(): how devices on that switch, which outlives the engine, have their turns.
-  // Without this, one after the other. Throws std::system_error.
+  // Without this, one after the other. Throws std::system_error in mode `always`.
   void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric);
   // Before start(). The writer outlives the engine; it is flushed when the engine has time.
   void set_capture(dpdk_io::PcapWriter* writer) { capture_ = writer; }
@@ -123,7 +124,7 @@ class Engine {
   uint64_t flushed_frames_ = 0;
   transport::TimeNs next_flush_ns_ = 0;
   transport::TimeNs sleeps_until_ns_ = 0;
-  bool crowds_ = false;  // while turns are on several threads, these have all cores
+  bool crowds_ = false;  // turns on several threads take all cores there are
   bool shows_crowded_ = false;
   bool stopping_ = false;
   std::thread thread_;

@@ -18,7 +18,7 @@ bool EngineDevice::turn(transport::TimeNs now) {
   }
   // Before completions are shown: a program that answers at once does not overtake the ACK of what
   // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e). On a
-  // switch that holds frames back that is so, too, as doorbells are looked at in the next turn.
+  // switch that holds frames back that is so for each device.
   busy |= frames_.transmit(now, endpoint) != 0;
   if (busy || touched_ || events_wait_ || hca_->next_held_event() <= now) {
     touched_ = false;

@@ -16,6 +16,22 @@ namespace {
 constexpr int kNice = -10;
 constexpr unsigned long kTimerSlackNs = 1000;
 
+class OnlyFaults {
+ public:
+  OnlyFaults() {
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    ::sigdelset(&blocked, SIGBUS);
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~OnlyFaults() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  OnlyFaults(const OnlyFaults&) = delete;
+  OnlyFaults& operator=(const OnlyFaults&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 // The last one gives it a place in DPDK's caches of free frames, which are kept by thread: without
@@ -32,13 +48,8 @@ EngineThread::~EngineThread() {
 }
 
 std::thread start_engine_thread(std::function<void()> main) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::sigdelset(&all, SIGBUS);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(main));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  const OnlyFaults mask;  // which the thread inherits
+  return std::thread(std::move(main));
 }
 
 }  // namespace rocemu::daemon

@@ -3,10 +3,22 @@
 #include <algorithm>
 
 namespace rocemu::daemon {
+namespace {
+
+// Divisible turns in a window of load: those in which two devices each send a full burst take some
+// 20 to 60 us. Others do not count: an engine that waits for programs has thousands.
+constexpr uint32_t kLoadedTurns = 20;
+
+}  // namespace
 
 bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible) {
   if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always;
-  if (!loaded_ && !divisible) return false;
+  if (!loaded_ && !divisible && turns_ == 0) return false;
+  if (now - window_began_ >= 2 * parameters_.window_ns) {
+    // A pause, of which neither way is the cause.
+    give_up_trial(now);
+    turns_ = 0;
+  }
   if (turns_ == 0) begin_window(now, bytes_moved);
   ++turns_;
   divisible_turns_ += divisible;
@@ -22,7 +34,12 @@ void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
 }
 
 void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
-  if (divisible_turns_ < turns_ / 2) return load_ended();
+  if (divisible_turns_ < kLoadedTurns) {
+    give_up_trial(now);
+    loaded_ = together_ = false;
+    turns_ = 0;
+    return;
+  }
   if (in_trial()) {
     rates_[trial_window_++] = static_cast<double>(bytes_moved - bytes_at_begin_) /
                               static_cast<double>(now - window_began_);
@@ -63,10 +80,12 @@ void ParallelPolicy::end_trial(TimeNs now) {
   next_trial_at_ = now + hold_ns_;
 }
 
-void ParallelPolicy::load_ended() {
-  loaded_ = together_ = false;
+// The next one begins later, so that a load which comes and goes is not on trial all the time.
+void ParallelPolicy::give_up_trial(TimeNs now) {
+  if (!in_trial()) return;
   trial_window_ = kTrialWindows;
-  turns_ = 0;
+  together_ = winner_;
+  next_trial_at_ = now + parameters_.shortest_hold_ns;
 }
 
 }  // namespace rocemu::daemon

@@ -40,8 +40,6 @@ class ParallelPolicy {
   // Before each turn. `bytes_moved` counts up, by all devices; `divisible`: two or more had much to
   // do last time. True: at the same time.
   bool next_turn(TimeNs now, uint64_t bytes_moved, bool divisible);
-  // The engine has slept: this window tells nothing.
-  void on_sleep() { turns_ = 0; }
 
  private:
   static constexpr unsigned kWindowsPerWay = 3;
@@ -51,7 +49,7 @@ class ParallelPolicy {
   void end_window(TimeNs now, uint64_t bytes_moved);
   void begin_trial();
   void end_trial(TimeNs now);
-  void load_ended();
+  void give_up_trial(TimeNs now);
   bool in_trial() const { return trial_window_ < kTrialWindows; }
 
   ParallelMode mode_ = ParallelMode::never;
@@ -60,8 +58,8 @@ class ParallelPolicy {
   bool loaded_ = false;    // the last window was
   TimeNs window_began_ = 0;
   uint64_t bytes_at_begin_ = 0;
-  uint32_t turns_ = 0;  // in this window
-  uint32_t divisible_turns_ = 0;
+  uint32_t turns_ = 0;            // in this window
+  uint32_t divisible_turns_ = 0;  // of those
   unsigned trial_window_ = kTrialWindows;
   std::array<double, kTrialWindows> rates_{};  // bytes a nanosecond; every other one together
   bool winner_ = false;                        // of the last trial

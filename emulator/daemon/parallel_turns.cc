@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <bit>
+#include <functional>
 #include <utility>
 
 namespace rocemu::daemon {
@@ -15,8 +16,8 @@ static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMostJobs);
 
 }  // namespace
 
-ParallelTurns::ParallelTurns(ParallelMode mode, unsigned workers, dpdk_io::Switch& fabric)
-    : switch_(fabric), policy_(mode), mode_(mode), workers_(workers) {}
+ParallelTurns::ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric)
+    : switch_(fabric), policy_(mode), mode_(mode) {}
 
 bool ParallelTurns::turn(transport::TimeNs now, Devices devices) {
   const uint64_t loaded = look_at_load(devices);
@@ -48,11 +49,13 @@ bool ParallelTurns::turn_together(transport::TimeNs now, Devices devices, uint64
   const auto take_turn = [&](size_t index) {
     if (devices[index]->turn(now)) busy.store(true, std::memory_order_relaxed);
   };
-  switch_.hold(now);
-  stats_.worker_turns += workers_.run(loaded, take_turn, [&] {
+  const auto take_others = [&] {
     for (size_t i = 0; i < devices.size(); ++i)
       if ((loaded >> i & 1) == 0) take_turn(i);
-  });
+  };
+  switch_.hold(now);
+  // By reference: a copy would take memory.
+  stats_.worker_turns += workers_.run(loaded, std::ref(take_turn), std::ref(take_others));
   switch_.carry_held(now);
   ++stats_.parallel_turns;
   return busy.load(std::memory_order_relaxed);

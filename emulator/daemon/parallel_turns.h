@@ -1,5 +1,5 @@
 // The part of the engine's turn that is the devices': one after the other, or those that have much
-// to do at the same time, on the engine's thread and on others that help it. Each device has its
+// to do at the same time, on the engine's thread and on another that helps it. Each device has its
 // turn on one thread; what is between devices, the switch above all, is done before and after by
 // the engine's alone. So nothing of a device, a queue or a connection needs a lock.
 #pragma once
@@ -18,20 +18,21 @@ namespace rocemu::daemon {
 
 struct ParallelStats {
   uint64_t parallel_turns = 0;
-  uint64_t worker_turns = 0;  // of devices, by other threads than the engine's
+  uint64_t worker_turns = 0;  // of devices, by the other thread
 };
 
 class ParallelTurns {
  public:
   using Devices = std::span<const std::unique_ptr<EngineDevice>>;
 
-  // `fabric` is what devices' ports are on that say so, and outlives this. Starts `workers`
-  // threads. Throws std::system_error.
-  ParallelTurns(ParallelMode mode, unsigned workers, dpdk_io::Switch& fabric);
+  static constexpr unsigned kThreads = 2;  // the engine's and another one
+
+  // `fabric` is what devices' ports are on that say so, and outlives this. Throws
+  // std::system_error.
+  ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric);
 
   // The same devices each time, at most 64. Returns whether there was any work.
   bool turn(transport::TimeNs now, Devices devices);
-  void on_sleep() { policy_.on_sleep(); }
   // Whether the last turn was on several threads.
   bool together() const { return together_; }
 
@@ -49,7 +50,7 @@ class ParallelTurns {
   dpdk_io::Switch& switch_;
   ParallelPolicy policy_;
   ParallelMode mode_;
-  TurnWorkers workers_;
+  TurnWorkers workers_{kThreads - 1};
   std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
   uint64_t bytes_moved_ = 0;
   bool together_ = false;

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import sys
 import time
 from pathlib import Path
@@ -36,17 +37,23 @@ class Build:
 
 
 class Nic:
-    """A NIC with two devices that is up as long as this object is used as a context."""
+    """A NIC with two devices that is up as long as this object is used as a context.
+
+    settings: its configuration file, TOML."""
 
     made = 0
 
-    def __init__(self, build):
+    def __init__(self, build, settings=""):
         self.build = build
+        self.settings = settings
         Nic.made += 1
         self.name = f"bench-{os.getpid()}-{Nic.made}"
 
     def __enter__(self):
-        output_of([self.build.rocemu, "up", "--name", self.name])
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(self.settings)
+            file.flush()
+            output_of([self.build.rocemu, "up", "--name", self.name, "--config", file.name])
         self.environment = dict(os.environ)
         for name, value in re.findall(r"^export (\w+)=(.*)$", output_of([self.build.rocemu, "env", "--name", self.name]), re.M):
             self.environment[name] = " ".join(shlex.split(value.rstrip(";")))

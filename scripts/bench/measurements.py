@@ -81,6 +81,12 @@ def nic_measurements(nic):
         # Both ends of each connection are QPs of this NIC.
         return {"gb_per_s": float(rest), "connect_s": float(connected[1]), "bytes_per_qp": grown / (2 * count)}
 
+    def turns(how, program, events):
+        with lab.Nic(nic.build, f'parallel = "{how}"') as own:
+            row = lab.perftest(program, ["-s", 65536, "-n", iterations(65536), *events], ("rocemu0", "rocemu1"),
+                               own.environment)
+        return {"gb_per_s": row[3] * MIB / 1e9}
+
     def start_up():
         start = time.monotonic()
         lab.output_of([nic.build.rocemu, "run", "--", "true"])
@@ -113,6 +119,10 @@ def nic_measurements(nic):
 
     for count in (1, 16, 256, 4096, 20_000):
         yield Measurement(f"rocemu/qps/{count}", lambda c=count: qps(c), quick=count in (1, 20_000))
+    for how in ("never", "auto"):
+        yield Measurement(f"rocemu-parallel-{how}/ib_write_bw/65536", lambda h=how: turns(h, "ib_write_bw", []))
+        yield Measurement(f"rocemu-parallel-{how}/ib_send_bw-events/65536",
+                          lambda h=how: turns(h, "ib_send_bw", ["-e"]))
     yield Measurement("rocemu/connects", connects)
     yield Measurement("rocemu/start-up", start_up)
     yield Measurement("rocemu/idle", idle)

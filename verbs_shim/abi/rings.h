@@ -27,8 +27,8 @@ struct rocemu_engine_page {
   /* The number of the core the engine runs on, and 1: a program that polls in vain there keeps it
    * from its work, and yields. */
   uint32_t core;
-  /* 1 while the NIC has work for all cores that there are: a program that polls in vain sleeps for
-   * a moment, as it can keep no core without slowing down what it waits for. */
+  /* 1 while the NIC has work for all cores that there are: a program that would yield sleeps for a
+   * moment instead, as it can keep no core without slowing down what it waits for. */
   uint32_t crowded;
   uint8_t pad[52];
 };

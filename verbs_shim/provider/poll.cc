@@ -76,12 +76,15 @@ int idle(CompletionQueue& queue, uint32_t core) {
   const rocemu_engine_page& engine = *state.doorbells.engine;
   const bool engine_here = core != 0 && load_relaxed(&engine.core) == core;
   const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
-  if (state.yield_when_idle && load_relaxed(&engine.crowded) != 0) {
+  const bool waits = advice != PollPacer::Advice::kGoOn && state.yield_when_idle;
+  const bool crowded = waits && load_relaxed(&engine.crowded) != 0;
+  if (crowded) {
     sleep_for_a_moment();
-  } else if (advice != PollPacer::Advice::kGoOn && state.yield_when_idle) {
+  } else if (waits) {
     yield(queue.pacer, engine, engine_here);
   }
-  if (advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
+  // A NIC that is gone may have been crowded to the end.
+  if (crowded || advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
   return state.connection.lost() ? EIO : 0;
 }
 

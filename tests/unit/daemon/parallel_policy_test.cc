@@ -88,6 +88,18 @@ TEST_CASE("a short transfer is not worth a trial, and one device's is none") {
   }
 }
 
+TEST_CASE("a load that comes and goes is on trial for a small part of the time") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 0.1};
+  double together = 0;
+  for (int i = 0; i < 100; ++i) {
+    together += machine.share(15 * kMs) * 15;
+    machine.share(5 * kMs, false);
+  }
+  CHECK(together > 0);
+  CHECK(together < 0.04 * 100 * 20);
+}
+
 TEST_CASE("a transfer that goes on after a pause needs no new trial") {
   ParallelPolicy policy(ParallelMode::automatic);
   Machine machine{policy, 1.4};
@@ -97,17 +109,39 @@ TEST_CASE("a transfer that goes on after a pause needs no new trial") {
   CHECK(machine.share(100 * kMs) == 1.0);
 }
 
-TEST_CASE("a window in which the engine slept is not counted") {
+TEST_CASE("a window with a pause in it is not counted") {
   ParallelPolicy policy(ParallelMode::automatic);
   Machine machine{policy, 1.4};
   for (int i = 0; i < 20; ++i) {
-    machine.share(3 * kMs);
+    CHECK(machine.share(3 * kMs) == 0.0);
     machine.now += 100 * kMs;
-    policy.on_sleep();
   }
-  CHECK(machine.share(20 * kMs) < 0.5);  // the trial begins only here
-  machine.share(10 * kMs);
-  CHECK(machine.share(100 * kMs) == 1.0);
+}
+
+TEST_CASE("short pauses are part of what is measured") {
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, 1.4};
+  for (int i = 0; i < 500; ++i) {
+    machine.share(kMs / 5);
+    machine.now += kMs / 50;
+    for (int idle = 0; idle < 200; ++idle)
+      policy.next_turn(machine.now += 100, machine.bytes_moved, false);
+  }
+  CHECK(machine.share(50 * kMs) == 1.0);
+}
+
+TEST_CASE("a trial with a pause in it is given up, and what the last one showed is kept") {
+  const double speedup = GENERATE(0.7, 1.4);
+  const double kept = speedup > 1 ? 1.0 : 0.0;
+  ParallelPolicy policy(ParallelMode::automatic);
+  Machine machine{policy, speedup};
+  machine.share(40 * kMs);
+  REQUIRE(machine.share(50 * kMs) == kept);
+  // Into the middle of the next trial.
+  while (machine.share(kMs) == kept) {
+  }
+  machine.now += 10 * kMs;
+  CHECK(machine.share(200 * kMs) == kept);
 }
 
 TEST_CASE("who is told never or always does not measure") {
