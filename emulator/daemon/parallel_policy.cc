@@ -13,14 +13,13 @@ constexpr uint32_t kLoadedTurns = 20;
 
 bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible) {
   if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always;
-  if (!loaded_ && !divisible && turns_ == 0) return false;
+  if (!loaded_ && !divisible && !in_window_) return false;
   if (now - window_began_ >= 2 * parameters_.window_ns) {
     // A pause, of which neither way is the cause.
     give_up_trial(now);
-    turns_ = 0;
+    in_window_ = false;
   }
-  if (turns_ == 0) begin_window(now, bytes_moved);
-  ++turns_;
+  if (!in_window_) begin_window(now, bytes_moved);
   divisible_turns_ += divisible;
   if (now - window_began_ >= parameters_.window_ns) end_window(now, bytes_moved);
   return together_ && divisible;
@@ -29,15 +28,14 @@ bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible)
 void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
   window_began_ = now;
   bytes_at_begin_ = bytes_moved;
-  turns_ = 0;
+  in_window_ = true;
   divisible_turns_ = 0;
 }
 
 void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
   if (divisible_turns_ < kLoadedTurns) {
     give_up_trial(now);
-    loaded_ = together_ = false;
-    turns_ = 0;
+    loaded_ = together_ = in_window_ = false;
     return;
   }
   if (in_trial()) {

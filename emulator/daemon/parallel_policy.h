@@ -58,8 +58,8 @@ class ParallelPolicy {
   bool loaded_ = false;    // the last window was
   TimeNs window_began_ = 0;
   uint64_t bytes_at_begin_ = 0;
-  uint32_t turns_ = 0;            // in this window
-  uint32_t divisible_turns_ = 0;  // of those
+  bool in_window_ = false;
+  uint32_t divisible_turns_ = 0;  // in this window
   unsigned trial_window_ = kTrialWindows;
   std::array<double, kTrialWindows> rates_{};  // bytes a nanosecond; every other one together
   bool winner_ = false;                        // of the last trial

@@ -1,8 +1,7 @@
-// Runs many random scenarios of the transport in virtual time, or one again
-// with its packets.
+// Runs many random scenarios of the transport in virtual time, or one again with its packets.
 //   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace]
-// Scenario i of a run has seed S + i. J threads share the scenarios. Ends with
-// 1 at the first failure.
+// Scenario i of a run has seed S + i. J threads share the scenarios. Ends with 1 at the first
+// failure.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -92,12 +91,10 @@ int main(int argc, char** argv) {
                 argv[0], failed_seed);
     return 1;
   }
-  std::printf(
-      "%llu scenarios, %llu requests, %llu frames, %llu with a "
-      "connection that failed\n",
-      static_cast<unsigned long long>(total.scenarios),
-      static_cast<unsigned long long>(total.requests),
-      static_cast<unsigned long long>(total.frames),
-      static_cast<unsigned long long>(total.failed_connections));
+  std::printf("%llu scenarios, %llu requests, %llu frames, %llu with a connection that failed\n",
+              static_cast<unsigned long long>(total.scenarios),
+              static_cast<unsigned long long>(total.requests),
+              static_cast<unsigned long long>(total.frames),
+              static_cast<unsigned long long>(total.failed_connections));
   return 0;
 }
