@@ -69,6 +69,8 @@ void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
     }
     --rnr_retries_left_;
   }
+  // An answer, though no progress: the way is there, and how often to be put off is rnr_retry's.
+  retries_left_ = context_.attributes.retry_count;
   rnr_until_ = now + rnr_timer_ns(timer_code);
   ack_deadline_ = probe_deadline_ = kNever;
   stop_probing();

@@ -6,4 +6,4 @@ set -euo pipefail
 "$@"
 turns=$("$ROCEMU" status --json | sed -n 's/.*"worker_turns": \([0-9]*\).*/\1/p')
 echo "turns of devices by other threads than the engine's: $turns"
-((turns > 100))
+((turns > 0))

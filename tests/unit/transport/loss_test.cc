@@ -217,6 +217,29 @@ TEST_CASE("RNR retries are counted on their own") {
   CHECK(pair.b.state() == QpState::ready_to_send);
 }
 
+TEST_CASE("A receiver that says again and again that it is not ready is there") {
+  PairOptions options;
+  options.rnr_retry = 7;  // for ever
+  options.retry_count = 1;
+  Pair pair(options);
+  const Buffer near = pair.a.buffer(8, 1);
+  const Buffer inbox = pair.b.buffer(8);
+  // Every second SEND is lost, so that the WRITE behind it is answered by a sequence NAK.
+  uint32_t sends = 0;
+  pair.lose = [&](const Sent& frame) {
+    return frame.operation == Operation::send_only && ++sends % 2 == 0;
+  };
+  pair.a.post(send(near, 1));
+  pair.a.post(write(near, pair.b.buffer(8), 2));
+  pair.run_for(5 * kMs);
+  CHECK(pair.a.counters().sequence_naks_received > 10);
+  CHECK(pair.a.state() == QpState::ready_to_send);
+  pair.b.receive(5, {inbox.sge()});
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success, WcStatus::success});
+  CHECK(pair.b.bytes(inbox) == pair.a.bytes(near));
+}
+
 TEST_CASE("An ACK that comes during an RNR wait starts no ACK timer") {
   PairOptions options;
   options.min_rnr_timer = 20;  // 10.24 ms, longer than the ACK timeout
