@@ -1,9 +1,11 @@
 #include "emulator/cli/state_dir.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -28,10 +30,14 @@ Failure system_failure(const std::string& what, const fs::path& path) {
   return Failure("cannot " + what + " " + path.native() + ": " + std::strerror(errno));
 }
 
+bool is_writable(const fs::path& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 bool is_own_writable_folder(const fs::path& path, uid_t user) {
   struct stat info = {};
   return path.is_absolute() && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
-         info.st_uid == user && ::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+         info.st_uid == user && is_writable(path);
 }
 
 void make_base(const fs::path& base) {
@@ -91,12 +97,20 @@ void require_valid_name(std::string_view name) {
                 kUsage);
 }
 
+bool is_in_memory(const fs::path& folder) {
+  struct statfs info = {};
+  return ::statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
 fs::path choose_base(const BasePlaces& places, uid_t user) {
   if (!places.xdg_runtime_dir.empty() && is_own_writable_folder(places.xdg_runtime_dir, user)) {
     return places.xdg_runtime_dir / "rocemu";
   }
-  if (user == 0 && is_own_writable_folder(places.run, user)) return places.run / "rocemu";
-  return places.tmp / ("rocemu-" + std::to_string(user));
+  const bool has_memory = places.in_memory(places.shm) && is_writable(places.shm);
+  // The root of a user namespace, where /run is somebody else's, may share the others with root.
+  if (user == 0 && is_own_writable_folder(places.run, user))
+    return (has_memory && !places.in_memory(places.run) ? places.shm : places.run) / "rocemu";
+  return (has_memory ? places.shm : places.tmp) / ("rocemu-" + std::to_string(user));
 }
 
 fs::path own_base() {

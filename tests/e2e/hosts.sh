@@ -230,10 +230,13 @@ hosts() {
     ! grep -q '^SigIgn:.*4...$' "/proc/$stubborn/status" || break
     sleep 0.1
   done
+  local folder
+  folder=$("$ROCEMU" lab exec --name "$lab" h1 -- printenv ROCEMU_LAB)
+  [[ -d $folder ]] || fail "ROCEMU_LAB is not the lab's folder: $folder"
   "$ROCEMU" lab down --name "$lab"
   trap - EXIT
   ! kill -0 "$stubborn" 2> /dev/null || fail "lab down left a program"
-  [[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
+  [[ ! -e $folder ]] || fail "lab down left files"
 }
 
 errors() {

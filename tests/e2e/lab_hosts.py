@@ -81,11 +81,12 @@ class Lab:
     def __init__(self, name, *words):
         self.name = f"{name}{os.getpid()}"
         self._words = words
-        self._folder = Path(f"/tmp/rocemu-lab-{os.getuid()}") / self.name
+        self._folder = None
 
     def __enter__(self):
         subprocess.run([ROCEMU, "lab", "up", "--name", self.name, "--hosts", "2", *self._words], check=True,
                        timeout=LIMIT_SECONDS, stdout=subprocess.DEVNULL)
+        self._folder = Path(self.on("h1", "printenv", "ROCEMU_LAB").strip())
         return self
 
     def __exit__(self, *_):

@@ -48,10 +48,11 @@ run alltoall "all words right"
 
 "$ROCEMU" lab exec --name "$lab" h2 -- "$ROCEMU" status --json > "$scratch/status"
 grep -q '"tx_payload_bytes": 0,' "$scratch/status" && fail "h2's NIC sent nothing"
-holders=$(cat "/tmp/rocemu-lab-$(id -u)/$lab/pids/"*)
-daemons=$(cat "/tmp/rocemu-lab-$(id -u)/$lab/run/rocemu/"*/pid)
+folder=$("$ROCEMU" lab exec --name "$lab" h1 -- printenv ROCEMU_LAB)
+holders=$(cat "$folder/pids/"*)
+daemons=$(cat "$folder/run/rocemu/"*/pid)
 "$ROCEMU" lab down --name "$lab"
-[[ ! -e /tmp/rocemu-lab-$(id -u)/$lab ]] || fail "lab down left files"
+[[ ! -e $folder ]] || fail "lab down left files"
 for pid in $holders $daemons; do
   # A holder that was killed has a moment to go.
   for ((tries = 0; tries < 50; ++tries)); do

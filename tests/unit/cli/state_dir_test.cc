@@ -30,7 +30,8 @@ TEST_CASE("the base is chosen by what is there and whose it is", "[cli]") {
   const TemporaryFolder folder;
   const uid_t user = ::geteuid();
   const fs::path tmp_base = folder.path() / ("rocemu-" + std::to_string(user));
-  BasePlaces places{folder.path() / "xdg", folder.path() / "absent", folder.path()};
+  BasePlaces places{folder.path() / "xdg", folder.path() / "absent", folder.path() / "absent",
+                    folder.path()};
 
   CHECK(choose_base(places, user) == tmp_base);
   fs::create_directory(places.xdg_runtime_dir);
@@ -38,6 +39,24 @@ TEST_CASE("the base is chosen by what is there and whose it is", "[cli]") {
   CHECK(choose_base(places, user + 1) == folder.path() / ("rocemu-" + std::to_string(user + 1)));
   places.xdg_runtime_dir = "relative";
   CHECK(choose_base(places, user) == tmp_base);
+}
+
+TEST_CASE("a base in memory is preferred", "[cli]") {
+  const TemporaryFolder folder;
+  const uid_t user = ::geteuid();
+  const std::string name = "rocemu-" + std::to_string(user);
+  BasePlaces places{"", folder.path() / "run", folder.path() / "shm", folder.path()};
+  for (const fs::path& place : {places.run, places.shm}) fs::create_directory(place);
+
+  places.in_memory = [](const fs::path&) { return false; };
+  CHECK(choose_base(places, user) == (user == 0 ? places.run / "rocemu" : places.tmp / name));
+  places.in_memory = [](const fs::path& path) { return path.filename() == "shm"; };
+  CHECK(choose_base(places, user) == places.shm / (user == 0 ? "rocemu" : name));
+  places.in_memory = [](const fs::path&) { return true; };
+  CHECK(choose_base(places, user) == (user == 0 ? places.run / "rocemu" : places.shm / name));
+
+  CHECK_FALSE(is_in_memory("/proc"));
+  CHECK_FALSE(is_in_memory(folder.path() / "absent"));
 }
 
 TEST_CASE("a base that others prepared is refused", "[cli]") {
