@@ -43,6 +43,8 @@ void carry_payload(rocemu_send_wqe& wqe, const ibv_sge* sges) {
   static_assert(offsetof(rocemu_send_wqe, swap) ==
                 offsetof(rocemu_send_wqe, compare_add) + sizeof(wqe.compare_add));
   if (wqe.num_sge != 1 || !is_write_or_send(wqe.opcode)) return;
+  // What a READ or an atomic before it is to bring is not there yet.
+  if ((wqe.flags & ROCEMU_SEND_FENCE) != 0) return;
   const uintptr_t first = sges->addr;
   const uint32_t bytes = sges->length;
   if (bytes == 0 || bytes > ROCEMU_CARRIED_BYTES_MAX || first > UINTPTR_MAX - bytes) return;

@@ -9,19 +9,30 @@
 namespace rocemu::e2e {
 namespace {
 
-// A fenced SEND behind a READ sends what the READ has brought.
+// A fenced SEND or WRITE behind a READ sends what the READ has brought, of whatever length.
 void fence(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
-  constexpr uint32_t kBytes = 30000;
-  ends.b.fill(std::byte{3});
-  ends.a.fill(std::byte{0});
-  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(32768, kBytes));
-  std::memset(ends.b.memory.data() + 32768, 0, kBytes);
-  post(ends.a, IBV_WR_RDMA_READ, 10, ends.a.sge(0, kBytes), ends.b);
-  post(ends.a, IBV_WR_SEND, 11, ends.a.sge(0, kBytes), ends.b, 0, IBV_SEND_FENCE);
-  for (const uint64_t id : {10, 11}) expect_completion(ends.a.send_cq.get(), id, {IBV_WC_SUCCESS});
-  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
-  expect_bytes({ends.b.memory.data() + 32768, kBytes}, std::byte{3}, "what was sent");
+  constexpr uint32_t kTarget = 32768;
+  for (const uint32_t bytes : {8u, 16u, 30000u}) {
+    ends.b.fill(std::byte{3});
+    ends.a.fill(std::byte{0});
+    std::memset(ends.b.memory.data() + kTarget, 0, kTarget);
+    post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(kTarget, bytes));
+    post(ends.a, IBV_WR_RDMA_READ, 10, ends.a.sge(0, bytes), ends.b);
+    post(ends.a, IBV_WR_SEND, 11, ends.a.sge(0, bytes), ends.b, 0, IBV_SEND_FENCE);
+    for (const uint64_t id : {10, 11})
+      expect_completion(ends.a.send_cq.get(), id, {IBV_WC_SUCCESS});
+    expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
+    expect_bytes({ends.b.memory.data() + kTarget, bytes}, std::byte{3}, "what was sent");
+
+    ends.a.fill(std::byte{0});
+    std::memset(ends.b.memory.data() + kTarget, 0, kTarget);
+    post(ends.a, IBV_WR_RDMA_READ, 12, ends.a.sge(0, bytes), ends.b);
+    post(ends.a, IBV_WR_RDMA_WRITE, 13, ends.a.sge(0, bytes), ends.b, kTarget, IBV_SEND_FENCE);
+    for (const uint64_t id : {12, 13})
+      expect_completion(ends.a.send_cq.get(), id, {IBV_WC_SUCCESS});
+    expect_bytes({ends.b.memory.data() + kTarget, bytes}, std::byte{3}, "what was written");
+  }
 }
 
 void inline_data(Lab& lab) {
