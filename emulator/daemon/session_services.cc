@@ -1,6 +1,7 @@
 // What a context can ask for by verbs_shim/abi/services.h.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -98,9 +99,10 @@ rocemu_create_srq_reply describe_srq(const SrqLayout& layout, const SharedMemory
 }  // namespace
 
 void Session::create_srq(const rocemu_create_srq& message) {
-  const device::SrqSpec spec = to_srq_spec(message);
+  device::SrqSpec spec = to_srq_spec(message);
   if (const int error = device::check_srq(config().limits, spec)) return refuse(error);
   const SrqLayout layout = lay_out_srq(config().limits, spec);
+  spec.max_wr = std::min(layout.ring.entries, config().limits.max_srq_wr);  // as the program hears
   SharedMemory memory("rocemu-srq", layout.memory_bytes);
   rocemu_create_srq_reply body = describe_srq(layout, memory);
   UniqueFd fd = memory.take_fd();
@@ -131,6 +133,7 @@ void Session::resize_srq(const rocemu_resize_srq& message) {
   spec.max_sge = message.max_sge;
   if (const int error = device::check_srq(config().limits, spec)) return refuse(error);
   const SrqLayout layout = lay_out_srq(config().limits, spec);
+  spec.max_wr = std::min(layout.ring.entries, config().limits.max_srq_wr);
   SharedMemory memory("rocemu-srq", layout.memory_bytes);
   rocemu_create_srq_reply body = describe_srq(layout, memory);
   body.srq = message.srq;

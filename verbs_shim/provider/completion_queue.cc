@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <algorithm>
+
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/acknowledge.h"
 #include "verbs_shim/provider/new_object.h"
@@ -21,6 +23,11 @@ bool is_ring(const rocemu_create_cq_reply& reply, uint32_t asked) {
       ROCEMU_CQ_RING_OFFSET + uint64_t{reply.entries} * sizeof(struct rocemu_cqe);
   return __builtin_popcount(reply.entries) == 1 && reply.entries >= asked &&
          reply.memory_bytes >= needed;
+}
+
+// A ring has a power of two of entries, which may be more than the device says it can do.
+int usable(const Context& context, const rocemu_create_cq_reply& reply) {
+  return static_cast<int>(std::min(reply.entries, context.state.limits.max_cqe));
 }
 
 int create_in_nic(Context& context, CompletionQueue& queue, uint32_t cqe, int comp_vector) {
@@ -45,7 +52,7 @@ int create_in_nic(Context& context, CompletionQueue& queue, uint32_t cqe, int co
   }
   queue.ring.attach(queue.memory.address(), reply.entries);
   queue.verbs.cq.handle = reply.cq;
-  queue.verbs.cq.cqe = static_cast<int>(reply.entries);
+  queue.verbs.cq.cqe = usable(context, reply);
   return 0;
 }
 
@@ -128,7 +135,7 @@ int resize_cq(ibv_cq* cq, int cqe) {
   queue.retired.unmap();
   queue.retired = queue.memory;
   queue.memory = memory;
-  cq->cqe = static_cast<int>(reply.entries);
+  cq->cqe = usable(context, reply);
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <algorithm>
+
 #include "verbs_shim/abi/rings.h"
 #include "verbs_shim/abi/services.h"
 #include "verbs_shim/provider/acknowledge.h"
@@ -28,12 +30,13 @@ bool is_ring(const rocemu_create_srq_reply& reply) {
          uint64_t{reply.entries} * reply.stride_bytes <= reply.memory_bytes - reply.offset_bytes;
 }
 
-void attach(SharedReceiveQueue& queue, const rocemu_create_srq_reply& reply) {
+void attach(const Context& context, SharedReceiveQueue& queue,
+            const rocemu_create_srq_reply& reply) {
   auto* base = static_cast<uint8_t*>(queue.memory.address());
   auto* header = reinterpret_cast<rocemu_queue_header*>(base);
   queue.ring.attach(&header->rq_producer, &header->rq_consumer, base + reply.offset_bytes,
                     reply.entries, reply.stride_bytes);
-  queue.max_wr = reply.entries;
+  queue.max_wr = std::min(reply.entries, context.state.limits.max_srq_wr);
   queue.max_sge = reply.max_sge;
 }
 
@@ -60,7 +63,7 @@ int create_in_nic(Context& context, SharedReceiveQueue& queue, const ibv_srq_ini
     destroy_in_nic(context, reply.srq, ignored);
     return error;
   }
-  attach(queue, reply);
+  attach(context, queue, reply);
   queue.srq.handle = reply.srq;
   queue.number = reply.srq_num;
   return 0;
@@ -141,7 +144,7 @@ int resize_srq(ibv_srq* srq, uint32_t max_wr) {
   if (error != 0) return error;
   queue.memory.unmap();
   queue.memory = memory;
-  attach(queue, reply);
+  attach(to_context(srq->context), queue, reply);
   return 0;
 }
 
