@@ -20,7 +20,7 @@ bool EngineDevice::turn(transport::TimeNs now) {
   // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e). On a
   // switch that holds frames back that is so for each device.
   busy |= frames_.transmit(now, endpoint) != 0;
-  if (busy || touched_ || events_wait_ || hca_->next_held_event() <= now) {
+  if (busy || touched_ || events_wait_ || hca_->has_news() || hca_->next_held_event() <= now) {
     touched_ = false;
     events_wait_ = hca_->publish_completions(now);
   }

@@ -221,20 +221,33 @@ void Hca::Impl::on_qp_error(wire::Qpn qpn) noexcept {
   qps_in_error.push_back(qpn);
 }
 
+namespace {
+
+// Itself or, where it is an XRC_RECV QP, by an SRQ of its domain.
+bool completes_to(const QpBody& body, const Cq& cq) {
+  const auto uses = [&](const Qp* qp) { return qp->send_cq == &cq || qp->receive_cq == &cq; };
+  if (std::ranges::any_of(body.holders, uses)) return true;
+  return body.domain != nullptr && std::ranges::any_of(body.domain->srqs, [&](const auto& entry) {
+           return entry.second->cq == &cq;
+         });
+}
+
+}  // namespace
+
 // A CQ that lost a completion is of no more use, nor are the QPs that complete to it (IBTA vol 1,
 // 11.6.3.1: CQ error).
 void Hca::Impl::handle_overrun(Cq& cq) {
   send_async_event(cq.context(), cq.user_pointer(), kEventCqError, cq.async_events_written);
-  cq.context().qps.for_each([&](Qp& qp) {
-    if (qp.send_cq != &cq && qp.receive_cq != &cq) return;
-    const wire::Qpn qpn = qp.body->qpn;
+  for (const auto& [number, body] : qps_by_number) {
+    if (!completes_to(*body, cq)) continue;
+    const wire::Qpn qpn{number};
     if (endpoint.state(qpn) == transport::QpState::error ||
         endpoint.state(qpn) == transport::QpState::reset)
-      return;
+      continue;
     endpoint.fail(qpn);
     on_qp_error(qpn);
     on_qp_event(qpn, transport::QpEvent::fatal);
-  });
+  }
 }
 
 void Hca::Impl::forget_sent_events() {
@@ -242,6 +255,11 @@ void Hca::Impl::forget_sent_events() {
   std::erase_if(held, [](const Cq* cq) { return cq->held_until() == transport::kNever; });
   next_held = transport::kNever;
   for (const Cq* cq : held) next_held = std::min(next_held, cq->held_until());
+}
+
+bool Hca::has_news() const {
+  return !impl_->touched_cqs.empty() || !impl_->qps_in_error.empty() ||
+         !impl_->qps_at_last_wqe.empty() || !impl_->srqs_at_limit.empty();
 }
 
 transport::TimeNs Hca::next_held_event() const { return impl_->next_held; }

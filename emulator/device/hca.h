@@ -263,6 +263,9 @@ class Hca {
   // visible and sends the events that programs wait for. True when an event could not be written
   // and the call has to be repeated soon.
   bool publish_completions(transport::TimeNs now);
+  // Whether something waits for it that came about otherwise than by a frame: a completion of a
+  // request that sends nothing.
+  bool has_news() const;
   // When it is to be called again because events of moderated CQs are held back; kNever: they are
   // not.
   transport::TimeNs next_held_event() const;

@@ -121,7 +121,10 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   if (qp->pd != nullptr) resources.pd = qp->pd->id;
   resources.send_queue = &body->queues->send();
   resources.receive_queue = &body->queues->receive();
-  if (qp->srq != nullptr) resources.receive_queue = qp->srq;
+  if (qp->srq != nullptr) {
+    resources.receive_queue = qp->srq;
+    resources.srq_pd = qp->srq->pd().id;
+  }
   resources.send_cq = qp->send_cq;
   resources.receive_cq = qp->receive_cq;
   resources.receives_are_shared = qp->srq != nullptr || body->domain != nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "emulator/transport/environment.h"
 #include "emulator/wire/build.h"
@@ -30,10 +31,13 @@ struct QpResources {
   ReceiveQueue* receive_queue = nullptr;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
-  bool receives_are_shared = false;      // the receive queue is an SRQ
-  bool send_only = false;                // XRC_SEND: no requests come in
-  XrcDomain* xrc_domain = nullptr;       // XRC_RECV: where its requests find their SRQs
-  const Addresses* addresses = nullptr;  // UD
+  bool receives_are_shared = false;               // the receive queue is an SRQ
+  bool send_only = false;                         // XRC_SEND: no requests come in
+  XrcDomain* xrc_domain = nullptr;                // XRC_RECV: where its requests find their SRQs
+  const Addresses* addresses = nullptr;           // UD
+  std::optional<PdHandle> srq_pd = std::nullopt;  // what an SRQ's receives are checked against
+
+  PdHandle receive_pd() const { return srq_pd.value_or(pd); }
 };
 
 // The way to the peer: headers before the BTH, and the addresses a packet of the peer must bear.

@@ -92,8 +92,8 @@ bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offs
     const auto part =
         static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
     MemoryRange range;
-    if (!context.memory.check_local(context.resources.pd, sge.lkey, sge.address + offset_bytes,
-                                    part, kLocalWrite, range))
+    if (!context.memory.check_local(context.resources.receive_pd(), sge.lkey,
+                                    sge.address + offset_bytes, part, kLocalWrite, range))
       return false;
     const uint32_t tag = context.settlement.note_scatter(context.qp, ScatterKind::receive, psn);
     context.memory.scatter(range, payload.data(), part, tag);

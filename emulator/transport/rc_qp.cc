@@ -29,15 +29,17 @@ QpLoad RcQp::load() const {
 }
 
 void RcQp::modify(QpState state, const QpAttributes& attributes) {
+  // Brings no attributes (IBTA vol 1, table 91): answers that still leave need those that are
+  // there.
+  if (state == QpState::error) {
+    enter_error();
+    return;
+  }
   const QpState before = context_.state;
   context_.attributes = attributes;
   if (state == before) {
     if (state == QpState::ready_to_send || state == QpState::send_queue_drain)
       requester_.on_attributes_changed();
-    return;
-  }
-  if (state == QpState::error) {
-    enter_error();
     return;
   }
   context_.state = state;

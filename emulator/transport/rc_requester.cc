@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/transport/local_request.h"
 #include "emulator/transport/payload.h"
 #include "emulator/transport/qp.h"
 #include "emulator/transport/rc_tables.h"
@@ -109,7 +110,7 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
     if (send_index_ == 0) fail_oldest(request.work.fault);
     return Turn::idle;
   }
-  if (is_local(request.work.opcode)) return execute_local(request.work);
+  if (is_local(request.work.opcode)) return take_local_turn(request.work);
   const wire::Psn psn = request.first_psn + send_packet_;
   if (static_cast<uint32_t>(psn.distance_from(una_)) >= window()) return Turn::idle;
   if (!may_start(request)) return Turn::idle;
@@ -118,16 +119,11 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
 
 // Local requests wait until all before them are over, which is more than binding asks for and what
 // a local invalidate needs (IBTA vol 1, 10.8.3.3).
-Turn RcRequester::execute_local(const SendWork& work) {
+Turn RcRequester::take_local_turn(const SendWork& work) {
   if (send_index_ > 0) return Turn::idle;
-  const PdHandle pd = context_.resources.pd;
-  if (work.opcode == WorkOpcode::bind_window) {
-    if (!context_.memory.bind_window(pd, context_.qpn, work.binding)) {
-      fail_oldest(WcStatus::window_bind_error);
-      return Turn::idle;
-    }
-  } else if (!context_.memory.invalidate(pd, context_.qpn, work.rkey)) {
-    fail_oldest(WcStatus::local_qp_operation_error);
+  const WcStatus status = execute_local(context_, work);
+  if (status != WcStatus::success) {
+    fail_oldest(status);
     return Turn::idle;
   }
   complete_oldest(WcStatus::success);

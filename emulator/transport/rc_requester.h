@@ -74,7 +74,7 @@ class RcRequester {
   WcStatus find_fault(const SendWork& work) const;
   bool may_start(const Request& request) const;
   Turn transmit_next(TimeNs now, Burst& burst);
-  Turn execute_local(const SendWork& work);
+  Turn take_local_turn(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, Request& request);
   wire::Bth make_bth(wire::Operation operation, wire::Psn psn, bool ack_request,
                      bool solicited) const;

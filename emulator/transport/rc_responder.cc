@@ -66,7 +66,9 @@ void RcResponder::on_request(const wire::Packet& packet) {
   }
   const int32_t ahead = packet.bth.psn.distance_from(expected_psn_);
   if (ahead == 0) {
+    nak_withdrawn_ = false;
     execute(packet);
+    renew_nak();
   } else if (ahead < 0) {
     ++context_.counters.duplicate_requests;
     on_duplicate(packet);
@@ -78,6 +80,15 @@ void RcResponder::on_request(const wire::Packet& packet) {
     ++context_.counters.sequence_naks_sent;
     queue_acknowledge(wire::syndrome::kNakSequence, expected_psn_);
   }
+}
+
+// A NAK that was taken back asked for more than the packet that has come: what drew it, and what
+// came since, was thrown away.
+void RcResponder::renew_nak() {
+  if (!nak_withdrawn_ || !ahead_ || ahead_->before(expected_psn_)) return;
+  if (context_.state == QpState::error) return;
+  nak_sent_ = true;
+  queue_acknowledge(wire::syndrome::kNakSequence, expected_psn_);
 }
 
 // After a NAK, a packet ahead of the expected one that has been here before: the requester went
@@ -238,8 +249,8 @@ bool RcResponder::carry(std::span<const std::byte> payload) {
   const auto bytes = static_cast<uint32_t>(payload.size());
   MemoryRange range;
   if (cq == nullptr ||
-      !context_.memory.check_local(context_.resources.pd, sges.front().lkey, sges.front().address,
-                                   bytes, kLocalWrite, range) ||
+      !context_.memory.check_local(context_.resources.receive_pd(), sges.front().lkey,
+                                   sges.front().address, bytes, kLocalWrite, range) ||
       range.on_demand || !cq->reaches(range))
     return false;
   carried_.address = range.address;
@@ -398,8 +409,10 @@ bool RcResponder::room_for_rd_atomic() const {
 void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message_ends) {
   // A NAK for this packet that has not left yet is out of date.
   if (nak_sent_ && !responses_.empty() && responses_.back().psn == expected_psn_ &&
-      responses_.back().syndrome != wire::syndrome::kAck)
+      responses_.back().syndrome != wire::syndrome::kAck) {
     responses_.pop_back();
+    nak_withdrawn_ = true;
+  }
   nak_sent_ = false;
   expected_psn_ = expected_psn_ + psns;
   if (message_ends) msn_ = (msn_ + 1) & wire::Psn::kMask;
@@ -435,12 +448,12 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
 void RcResponder::fail(const ResponderFault& fault, wire::Psn psn) {
   ++context_.counters.responder_errors;
   drop_responses_from(psn);
-  if (receive_taken_ && fault.receive_status != WcStatus::flush_error)
-    complete_receive(fault.receive_status, nullptr, 0);
+  const bool completed = receive_taken_ && fault.receive_status != WcStatus::flush_error;
+  if (completed) complete_receive(fault.receive_status, nullptr, 0);
   queue_acknowledge(fault.syndrome, psn);
   context_.qp.enter_error();
   context_.events.on_qp_error(context_.qpn);
-  context_.events.on_qp_event(context_.qpn, fault.event);
+  if (!completed && fault.event) context_.events.on_qp_event(context_.qpn, *fault.event);
 }
 
 void RcResponder::flush() {
@@ -475,7 +488,7 @@ void RcResponder::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announ
   }
   // The receive under way is another one when the failed one has been completed already.
   ResponderFault fault = responder_fault::kReceiveProtection;
-  if (announced) fault.receive_status = WcStatus::flush_error;
+  if (announced) fault = {fault.syndrome, std::nullopt, WcStatus::flush_error};
   fail(fault, psn);
 }
 

@@ -100,6 +100,7 @@ class RcResponder {
   void drop_responses_if(Unwanted unwanted);
   void drop_responses_from(wire::Psn psn);
   bool shows_restart(wire::Psn psn);
+  void renew_nak();
   bool make_room_for_replay(wire::Psn psn);
   bool make_room_for_request();
   Turn send_acknowledge(Burst& burst, const Response& response);
@@ -111,6 +112,7 @@ class RcResponder {
   wire::Psn expected_psn_;
   uint32_t msn_ = 0;                // messages completed, 24 bits
   bool nak_sent_ = false;           // for the expected PSN
+  bool nak_withdrawn_ = false;      // before it left, by the packet at hand
   std::optional<wire::Psn> ahead_;  // what drew the NAK, or came first after an RNR NAK
   bool established_ = false;
 

@@ -17,7 +17,8 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
       last.msn = msn_;
       return;
     }
-    // Of two NAKs for the same packet the newer one counts.
+    // Of two NAKs for the same packet the newer one counts, but for the wait that an RNR asks for.
+    if (wire::syndrome::is_rnr(last.syndrome) && syndrome == wire::syndrome::kNakSequence) return;
     if (last.syndrome != wire::syndrome::kAck && last.psn == psn) {
       last.syndrome = syndrome;
       return;
@@ -197,10 +198,12 @@ Turn RcResponder::send_read(Burst& burst, Response& response) {
   if (bytes > 0 &&
       !context_.memory.check_remote(response.pd, context_.qpn, response.rkey,
                                     response.value + offset, bytes, kRemoteRead, range)) {
-    // The region has gone since the request was checked. What waits behind, the NAK, leaves now.
+    // The region has gone since the request was checked. What waits behind, the NAK, leaves now. Of
+    // a replay that is no error: the requester may have its answer, and have told the program so.
+    const bool replay = response.replay;
     --rd_atomics_queued_;
     responses_.pop_front();
-    on_fetch_failed(psn);
+    if (!replay) on_fetch_failed(psn);
     return transmit(burst);
   }
   const bool first = response.sent == 0;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "emulator/transport/environment.h"
 #include "emulator/transport/work.h"
@@ -25,11 +26,11 @@ constexpr WcStatus status_of_nak(uint8_t syndrome) {
   }
 }
 
-// What ends a connection at the responder: the NAK, the event, and the status of the receive that
-// was under way (if one was).
+// What ends a connection at the responder: the NAK, and how its program learns of it: by the status
+// of the receive that was under way (if one was), or else by the event (IBTA vol 1, C9-222.1.1).
 struct ResponderFault {
   uint8_t syndrome;
-  QpEvent event;
+  std::optional<QpEvent> event;
   WcStatus receive_status;
 };
 

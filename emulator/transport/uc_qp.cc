@@ -32,7 +32,7 @@ void UcQp::start_receiving() {
 
 WcStatus UcQp::find_fault(const SendWork& work) const {
   const bool possible = work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_imm ||
-                        is_write(work.opcode);
+                        is_write(work.opcode) || is_local(work.opcode);
   return possible ? WcStatus::success : WcStatus::local_qp_operation_error;
 }
 

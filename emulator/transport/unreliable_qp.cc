@@ -13,13 +13,15 @@ QpLoad UnreliableQp::load() const {
 }
 
 void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
-  const QpState before = context_.state;
-  context_.attributes = attributes;
-  if (state == before) return;
+  // Brings no attributes (IBTA vol 1, table 91): answers that still leave need those that are
+  // there.
   if (state == QpState::error) {
     enter_error();
     return;
   }
+  const QpState before = context_.state;
+  context_.attributes = attributes;
+  if (state == before) return;
   context_.state = state;
   switch (state) {
     case QpState::reset:
@@ -94,8 +96,9 @@ void UnreliableQp::give_up_receive() {
   complete_receive(completion);
 }
 
-void UnreliableQp::fail_receive(WcStatus status, QpEvent event) {
+void UnreliableQp::fail_receive(WcStatus status, std::optional<QpEvent> event) {
   ++context_.counters.responder_errors;
+  const bool completed = receive_taken_ && status != WcStatus::flush_error;
   if (receive_taken_) {
     Completion completion;
     completion.status = status;
@@ -103,7 +106,7 @@ void UnreliableQp::fail_receive(WcStatus status, QpEvent event) {
   }
   enter_error();
   context_.events.on_qp_error(context_.qpn);
-  context_.events.on_qp_event(context_.qpn, event);
+  if (!completed && event) context_.events.on_qp_event(context_.qpn, *event);
 }
 
 void UnreliableQp::on_fetch_failed(Side, wire::Psn psn) { requester_.on_fetch_failed(psn); }
@@ -112,10 +115,11 @@ void UnreliableQp::on_scatter_failed(ScatterKind kind, wire::Psn, bool announced
   if (context_.state == QpState::error) return;
   if (kind == ScatterKind::remote_write) {
     fail_receive(WcStatus::flush_error, QpEvent::access_error);
+  } else if (announced) {
+    // The receive at hand is another one: the failed one has been completed already.
+    fail_receive(WcStatus::flush_error, std::nullopt);
   } else {
-    // The receive at hand is another one when the failed one has been completed already.
-    fail_receive(announced ? WcStatus::flush_error : WcStatus::local_protection_error,
-                 QpEvent::fatal);
+    fail_receive(WcStatus::local_protection_error, QpEvent::fatal);
   }
 }
 

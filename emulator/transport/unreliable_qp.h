@@ -49,7 +49,8 @@ class UnreliableQp : public Qp {
   // had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with rxe's status).
   void give_up_receive();
   // To ERROR, with this status for the receive at hand.
-  void fail_receive(WcStatus status, QpEvent event);
+  // The program learns of it by the receive under way, if there is one, or else by the event.
+  void fail_receive(WcStatus status, std::optional<QpEvent> event);
 
  private:
   void flush() final;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/transport/local_request.h"
 #include "emulator/transport/payload.h"
 #include "emulator/transport/rc_tables.h"
 #include "emulator/transport/unreliable_qp.h"
@@ -26,7 +27,7 @@ bool UnreliableRequester::take_next() {
     work.fault = WcStatus::local_protection_error;
   request.first_psn = next_psn_;
   request.sent = 0;
-  request.packets = work.fault != WcStatus::success
+  request.packets = work.fault != WcStatus::success || is_local(work.opcode)
                         ? 0
                         : packets_of(work.length_bytes, context_.attributes.path_mtu_bytes);
   next_psn_ = next_psn_ + request.packets;
@@ -46,7 +47,20 @@ Turn UnreliableRequester::transmit(Burst& burst) {
     if (current_ == 0) fail_oldest(request.work.fault);
     return Turn::idle;
   }
-  return send_packet(burst, request);
+  return is_local(request.work.opcode) ? take_local_turn(request.work)
+                                       : send_packet(burst, request);
+}
+
+// Behind others it waits until they have left.
+Turn UnreliableRequester::take_local_turn(const SendWork& work) {
+  if (current_ > 0) return Turn::later;
+  const WcStatus status = execute_local(context_, work);
+  if (status != WcStatus::success) {
+    fail_oldest(status);
+    return Turn::idle;
+  }
+  complete_oldest(WcStatus::success);
+  return Turn::later;
 }
 
 Turn UnreliableRequester::send_packet(Burst& burst, Request& request) {

@@ -37,12 +37,13 @@ class UnreliableRequester {
   struct Request {
     SendWork work;
     wire::Psn first_psn;
-    uint32_t packets = 0;  // 0: faulty, never to be sent
+    uint32_t packets = 0;  // 0: faulty or local, never to be sent
     uint32_t sent = 0;
   };
 
   bool take_next();
   Turn send_packet(Burst& burst, Request& request);
+  Turn take_local_turn(const SendWork& work);
   void note_drained();
   void complete_oldest(WcStatus status);
   void fail_oldest(WcStatus status);

@@ -172,7 +172,7 @@ constexpr Row kRemoteMemoryRows[] = {
 // ---- receives that cannot take what comes ----
 
 // A SEND into a receive that fails: its completion tells the responder, a NAK tells the requester.
-void expect_receive_error(Link& link, ibv_sge receive, ibv_wc_status at_responder,
+void expect_receive_error(Lab& lab, Link& link, ibv_sge receive, ibv_wc_status at_responder,
                           ibv_wc_status at_requester) {
   post_recv_ok(link.b.qp.get(), 11, receive);
   post_recv_ok(link.b.qp.get(), 12, link.b.sge(0, 8));
@@ -183,6 +183,7 @@ void expect_receive_error(Link& link, ibv_sge receive, ibv_wc_status at_responde
   expect_completion(link.a.send_cq.get(), 1, {at_requester});
   expect_state(link.a.qp.get(), IBV_QPS_ERR);
   expect_state(link.b.qp.get(), IBV_QPS_ERR);
+  lab.check_no_events();  // the receive said so
 }
 
 void send_longer_than_receive(Lab& lab) {
@@ -190,7 +191,8 @@ void send_longer_than_receive(Lab& lab) {
     Link link = lab.make_link();
     std::memset(link.a.memory.data(), 1, link.a.memory.bytes());
     std::memset(link.b.memory.data(), 2, link.b.memory.bytes());
-    expect_receive_error(link, link.b.sge(0, room), IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+    expect_receive_error(lab, link, link.b.sge(0, room), IBV_WC_LOC_LEN_ERR,
+                         IBV_WC_REM_INV_REQ_ERR);
     expect_bytes({link.b.memory.data() + room, link.b.memory.bytes() - room}, std::byte{2},
                  "memory behind the receive");
   }
@@ -200,13 +202,13 @@ void receive_with_bad_lkey(Lab& lab) {
   Link link = lab.make_link();
   ibv_sge receive = link.b.sge(0, kBytes);
   receive.lkey ^= 0xff;
-  expect_receive_error(link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  expect_receive_error(lab, link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 }
 
 void receive_past_the_region(Lab& lab) {
   Link link = lab.make_link();
   const ibv_sge receive = link.b.sge(link.b.memory.bytes() - kBytes + 1, kBytes);
-  expect_receive_error(link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  expect_receive_error(lab, link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 }
 
 void receive_into_region_without_local_write(Lab& lab) {
@@ -214,7 +216,7 @@ void receive_into_region_without_local_write(Lab& lab) {
   std::memset(link.b.memory.data(), 2, link.b.memory.bytes());
   const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kBytes, 0);
   must(mr.get(), "ibv_reg_mr");
-  expect_receive_error(link, {link.b.memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
+  expect_receive_error(lab, link, {link.b.memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
                        IBV_WC_REM_OP_ERR);
   expect_bytes({link.b.memory.data(), kBytes}, std::byte{2}, "the receive's target");
 }
@@ -225,7 +227,7 @@ void receive_into_unmapped_memory(Lab& lab) {
   const MrPtr mr = register_memory(lab.b().pd.get(), memory.data(), memory.bytes(), kAllRights);
   must(mr.get(), "ibv_reg_mr");
   memory.unmap();
-  expect_receive_error(link, {memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
+  expect_receive_error(lab, link, {memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
                        IBV_WC_REM_OP_ERR);
 }
 

@@ -1,5 +1,7 @@
 // Memory windows that are used as they should be, and when their use ends (IBTA vol 1, 10.6.7;
 // ibv_bind_mw(3)). Wrong bindings are bad_input's.
+#include <algorithm>
+
 #include "tests/e2e/verbs/ends.h"
 
 namespace rocemu::e2e {
@@ -154,6 +156,64 @@ void type_2_zero_based(Lab& lab) {
   expect_refused_access(lab, bound.ends, IBV_WR_RDMA_WRITE, kWindowBytes, key);
 }
 
+// More requests that send nothing than the NIC executes in a turn, posted together: the CQ shows
+// the last of them, though no frame is sent or comes.
+void many_at_once(Lab& lab) {
+  EndOptions options;
+  options.max_send_wr = std::min(200u, static_cast<uint32_t>(lab.b().attr.max_qp_wr));
+  End end = make_end(lab.b(), options);
+  End peer = make_end(lab.a(), {});
+  connect(end, peer);
+  const MrPtr mr = register_memory(lab.b().pd.get(), end.memory.data(), end.memory.bytes(),
+                                   kEveryRight | IBV_ACCESS_MW_BIND);
+  must(mr.get(), "ibv_reg_mr with IBV_ACCESS_MW_BIND");
+  const MwPtr mw(ibv_alloc_mw(lab.b().pd.get(), IBV_MW_TYPE_2));
+  if (!mw && errno == EOPNOTSUPP) throw Skipped("the device has no such windows");
+  must(mw.get(), "ibv_alloc_mw");
+  std::vector<ibv_send_wr> requests(options.max_send_wr);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ibv_send_wr& wr = requests[i];
+    wr.wr_id = i;
+    wr.next = i + 1 < requests.size() ? &requests[i + 1] : nullptr;
+    wr.send_flags = i + 1 < requests.size() ? 0 : IBV_SEND_SIGNALED;
+    if (i % 2 == 0) {
+      mw->rkey = ibv_inc_rkey(mw->rkey);
+      wr.opcode = IBV_WR_BIND_MW;
+      wr.bind_mw.mw = mw.get();
+      wr.bind_mw.rkey = mw->rkey;
+      wr.bind_mw.bind_info = {mr.get(), end.memory.address(), kWindowBytes, IBV_ACCESS_REMOTE_READ};
+    } else {
+      wr.opcode = IBV_WR_LOCAL_INV;
+      wr.invalidate_rkey = mw->rkey;
+    }
+  }
+  ibv_send_wr* bad = nullptr;
+  must(ibv_post_send(end.qp.get(), requests.data(), &bad), "ibv_post_send of bindings");
+  expect_completion(end.send_cq.get(), requests.size() - 1, {IBV_WC_SUCCESS});
+}
+
+// Behind a WRITE of the same QP, which leaves first.
+void over_uc(Lab& lab) {
+  Bound bound = make_bound(lab, IBV_MW_TYPE_2, IBV_QPT_UC);
+  const Ends& ends = bound.ends;
+  post(bound.ends.b, IBV_WR_RDMA_WRITE, 5, ends.b.sge(0, 8), ends.a, 8192, 0);
+  ibv_send_wr wr{};
+  wr.wr_id = 6;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.bind_mw.mw = bound.mw.get();
+  wr.bind_mw.rkey = bound.mw->rkey = ibv_inc_rkey(bound.mw->rkey);
+  wr.bind_mw.bind_info = {bound.mr.get(), ends.b.memory.address(), kWindowBytes,
+                          IBV_ACCESS_REMOTE_WRITE};
+  must(post_send(ends.b.qp.get(), wr), "ibv_post_send of IBV_WR_BIND_MW");
+  for (const uint64_t id : {5, 6}) expect_completion(ends.b.send_cq.get(), id, {IBV_WC_SUCCESS});
+  ends.b.set_word(64, 0);
+  ends.a.set_word(0, 0x4321);
+  remote(bound.ends.a, IBV_WR_RDMA_WRITE, ends.b.memory.address() + 64, bound.mw->rkey,
+         IBV_WC_SUCCESS);
+  wait_for_word(ends.b, 64, 0x4321);
+}
+
 constexpr Row kRows[] = {
     {"windows: type 1, used by any QP, bound anew, with its own rights", type_1},
     {"windows: type 1, unbound by a length of 0", type_1_unbound},
@@ -161,6 +221,8 @@ constexpr Row kRows[] = {
     {"windows: type 2, invalidated by the peer", type_2_invalidated_by_the_peer},
     {"windows: type 2, of one QP alone", type_2_of_its_queue_pair_alone},
     {"windows: type 2, zero-based", type_2_zero_based},
+    {"windows: type 2, bound and invalidated many times at once", many_at_once},
+    {"windows: type 2, over UC", over_uc},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <cstring>
 
@@ -15,6 +16,14 @@ uint64_t End::word(size_t offset) const {
 
 void End::set_word(size_t offset, uint64_t value) const {
   std::memcpy(memory.data() + offset, &value, sizeof value);
+}
+
+void wait_for_word(const End& end, size_t offset, uint64_t value) {
+  const auto deadline = Clock::now() + kPatience;
+  while (end.word(offset) != value) {
+    if (Clock::now() > deadline) fail("what was written does not arrive");
+    sched_yield();
+  }
 }
 
 void End::fill(std::byte value) const {
@@ -40,7 +49,7 @@ End make_end(const Device& device, const EndOptions& options) {
   init.send_cq = use(options.send_cq, end.send_cq);
   init.recv_cq = use(options.recv_cq, end.recv_cq);
   init.srq = options.srq;
-  init.cap = {16, 16, 2, 2, options.max_inline_bytes};
+  init.cap = {options.max_send_wr, 16, 2, 2, options.max_inline_bytes};
   init.comp_mask = IBV_QP_INIT_ATTR_PD;
   init.pd = pd;
   if (options.type == IBV_QPT_XRC_RECV) {

@@ -37,6 +37,7 @@ struct EndOptions {
   // The row's own CQs, which outlive the end; null: the end has its own.
   ibv_cq *send_cq = nullptr, *recv_cq = nullptr;
   bool with_channel = false;
+  uint32_t max_send_wr = 16;
   uint32_t max_inline_bytes = 0;
   uint64_t send_ops = 0;  // ibv_qp_create_send_ops_flags; 0: no ibv_qp_ex
 };
@@ -96,6 +97,9 @@ void post(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, const 
           size_t remote_offset = 0, unsigned more_flags = 0);
 void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local, uint64_t address,
                  uint32_t rkey, uint64_t compare_add, uint64_t swap = 0);
+
+// Returns when the peer's WRITE is there.
+void wait_for_word(const End& end, size_t offset, uint64_t value);
 
 // A completion event comes on the channel, or none within a moment. It is acknowledged.
 void expect_completion_event(ibv_comp_channel* channel, ibv_cq* cq);

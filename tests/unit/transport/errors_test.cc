@@ -80,21 +80,21 @@ TEST_CASE("A receive that does not fit its message") {
     pair.a.post(send(near));
     received = WcStatus::local_length_error;
     expect_nak(pair, WcStatus::remote_invalid_request_error, wire::syndrome::kNakInvalidRequest,
-               QpEvent::request_error);
+               std::nullopt);
   }
   SECTION("its key does not allow it") {
     pair.b.receive(1, {pair.b.buffer(3000, 0, kLocalRead).sge()});
     pair.a.post(send(near));
     received = WcStatus::local_protection_error;
     expect_nak(pair, WcStatus::remote_operation_error, wire::syndrome::kNakRemoteOperation,
-               QpEvent::fatal);
+               std::nullopt);
   }
   SECTION("malformed") {
     pair.b.receive_queue.post({.wr_id = 1, .fault = WcStatus::local_qp_operation_error});
     pair.a.post(send(near));
     received = WcStatus::local_qp_operation_error;
     expect_nak(pair, WcStatus::remote_operation_error, wire::syndrome::kNakRemoteOperation,
-               QpEvent::fatal);
+               std::nullopt);
   }
   CHECK(statuses(pair.b.receive_cq) == std::vector{received});
 }

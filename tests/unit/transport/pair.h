@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -94,6 +95,8 @@ class Host {
   const Counters& counters() { return node_.endpoint().counters(); }
   Endpoint& endpoint() { return node_.endpoint(); }
   sim::Node& node() { return node_; }
+  // In the order in which they came.
+  std::vector<QpEvent> events() const;
   bool had_event(QpEvent event) const;
 
  private:
@@ -174,7 +177,7 @@ std::vector<WcStatus> statuses(const sim::SimCompletionQueue& cq);
 std::vector<uint64_t> wr_ids(const sim::SimCompletionQueue& cq);
 
 // Drives. The request of `a` must fail with `status`, since `b` sent `syndrome`; both QPs are in
-// ERROR then, and `b` has had the event.
-void expect_nak(Pair& pair, WcStatus status, uint8_t syndrome, QpEvent event);
+// ERROR then, and `b` has had the event, or none when a receive of its own says what happened.
+void expect_nak(Pair& pair, WcStatus status, uint8_t syndrome, std::optional<QpEvent> event);
 
 }  // namespace rocemu::transport_test

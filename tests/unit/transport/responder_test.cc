@@ -1,5 +1,6 @@
 // Hand-built frames to a responder and a requester: duplicates, malformed lengths, opcodes out of
 // order, answers nobody asked for.
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/pair.h"
@@ -163,13 +164,57 @@ TEST_CASE("Answers that wait are bounded, whatever a peer asks for again") {
   CHECK(pair.b.state() == QpState::ready_to_send);
 }
 
-TEST_CASE("A NAK that has not left when its packet comes is taken back") {
+TEST_CASE("A NAK that has not left when its packet comes asks for what it was drawn by") {
   Pair pair;
   const Buffer far = pair.b.buffer(8);
-  pair.inject(pair.b, Operation::write_only, kPsn + 1, reth(far, 8), filled(8));
+  pair.inject(pair.b, Operation::write_only, kPsn + 2, reth(far, 8), filled(8));
   pair.inject(pair.b, Operation::write_only, kPsn, reth(far, 8), filled(8), false);
+  SECTION("and which was thrown away") {
+    pair.drive();
+    CHECK(pair.count(pair.b, Operation::acknowledge) == 1);
+    CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakSequence, kPsn + 1});
+  }
+  SECTION("if that has not come as well meanwhile") {
+    pair.inject(pair.b, Operation::write_only, kPsn + 1, reth(far, 8), filled(8), false);
+    pair.inject(pair.b, Operation::write_only, kPsn + 2, reth(far, 8), filled(8));
+    pair.drive();
+    CHECK(pair.count(pair.b, Operation::acknowledge) == 1);
+    CHECK(last_answer(pair) == std::pair{wire::syndrome::kAck, kPsn + 2});
+  }
+}
+
+TEST_CASE("An RNR NAK that has not left stays one when a gap shows behind it") {
+  Pair pair;
+  const Buffer far = pair.b.buffer(8);
+  pair.inject(pair.b, Operation::send_only, kPsn, {}, filled(8));
+  pair.inject(pair.b, Operation::write_only, kPsn + 2, reth(far, 8), filled(8));
+  pair.inject(pair.b, Operation::write_only, kPsn + 1, reth(far, 8), filled(8));
   pair.drive();
-  CHECK(pair.count(pair.b, Operation::acknowledge) == 0);
+  CHECK(pair.count(pair.b, Operation::acknowledge) == 1);
+  CHECK(wire::syndrome::is_rnr(last_answer(pair).first));
+}
+
+TEST_CASE("A program that takes the QP to ERROR does not touch answers that still leave") {
+  Pair pair;
+  constexpr uint32_t kPackets = 20;
+  const Buffer far = pair.b.buffer(kPackets * 1024, 9);
+  Buffer forbidden = far;
+  forbidden.key = 77;
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, Operation::read_request);
+  bth.psn = Psn(kPsn);
+  const auto wanted = pair.frame_for(pair.b, bth, reth(far, kPackets * 1024), {});
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, Operation::write_only);
+  bth.psn = Psn(kPsn + kPackets);
+  const auto refused = pair.frame_for(pair.b, bth, reth(forbidden, 8), filled(8));
+  const std::array<std::span<const std::byte>, 2> frames{wanted, refused};
+  pair.b.endpoint().on_frames(pair.fabric.now_ns(), frames);
+  CHECK(pair.b.state() == QpState::error);
+  // As the device does it: without attributes.
+  pair.b.endpoint().modify(pair.b.qpn, QpState::error, {});
+  pair.drive();
+  CHECK(pair.count(pair.b, Operation::read_response_middle) == kPackets - 2);
+  CHECK(last_answer(pair) == std::pair{wire::syndrome::kNakRemoteAccess, kPsn + kPackets});
 }
 
 TEST_CASE("One READ more than max_dest_rd_atomic ends the connection") {
