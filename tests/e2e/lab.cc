@@ -135,11 +135,10 @@ void Lab::check_standing_link() {
   }
 }
 
-void Lab::check_no_events() {
+void Lab::check_no_events(std::chrono::milliseconds patience) {
   for (const Device* device : {&a_, &b_}) {
-    if (const auto event = next_event(*device, 0)) {
-      fail("async event '%s' is left when the objects of the row are gone",
-           ibv_event_type_str(event->event_type));
+    if (const auto event = next_event(*device, static_cast<int>(patience.count()))) {
+      fail("async event '%s' where none is due", ibv_event_type_str(event->event_type));
     }
   }
 }

@@ -71,8 +71,9 @@ class Lab {
 
   // The pair that lives through all rows still carries a SEND, a WRITE and a READ, byte for byte.
   void check_standing_link();
-  // No async event is waiting on either device.
-  void check_no_events();
+  // No async event comes to either device in that time. Events of a row's objects have to be looked
+  // for while these live: they go with them.
+  void check_no_events(std::chrono::milliseconds patience = {});
 
  private:
   Device a_, b_;

@@ -103,7 +103,8 @@ void limit_event(Lab& lab) {
   send_and_receive(shared.first, 2);
   expect_srq_event(lab.b(), shared.srq.get(), IBV_EVENT_SRQ_LIMIT_REACHED);
   expect_equal(query(shared.srq.get()).srq_limit, 0, "srq_limit after the event");
-  send_and_receive(shared.first, 3);  // no second event: the runner looks
+  send_and_receive(shared.first, 3);
+  lab.check_no_events(std::chrono::milliseconds(20));
   ibv_srq_attr attr{};
   attr.srq_limit = query(shared.srq.get()).max_wr + 1;
   expect_errno(ibv_modify_srq(shared.srq.get(), &attr, IBV_SRQ_LIMIT), {EINVAL},
@@ -261,6 +262,10 @@ void xrc_limit_event(Lab& lab) {
   expect_completion(xrc.ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
   expect_completion(xrc.cq.get(), 1, {IBV_WC_SUCCESS});
   expect_srq_event(lab.b(), xrc.srq.get(), IBV_EVENT_SRQ_LIMIT_REACHED);
+  post_to_srq(xrc, IBV_WR_SEND, 11, xrc.number);
+  expect_completion(xrc.ends.a.send_cq.get(), 11, {IBV_WC_SUCCESS});
+  expect_completion(xrc.cq.get(), 2, {IBV_WC_SUCCESS});
+  lab.check_no_events(std::chrono::milliseconds(20));
 }
 
 constexpr Row kRows[] = {
