@@ -29,6 +29,8 @@ namespace {
 constexpr const char* kServer = "10.77.0.2";
 constexpr uint16_t kPort = 7471;
 constexpr int kTimeoutMs = 2000;
+constexpr int kPatienceMs = 30000;  // for an event that is due: on bad links after many repetitions
+constexpr int kForEver = -1;
 
 [[noreturn]] void fail(const std::string& what) {
   std::printf("FAIL %s (%s)\n", what.c_str(), std::strerror(errno));
@@ -68,7 +70,11 @@ class Channel {
     return id;
   }
 
-  Event next() {
+  Event next(int patience_ms = kPatienceMs) {
+    if (!readable(patience_ms)) {
+      errno = ETIMEDOUT;
+      fail("no event");
+    }
     rdma_cm_event* event = nullptr;
     must(rdma_get_cm_event(channel_, &event), "rdma_get_cm_event");
     Event copy{event->event, event->status, event->id, {}};
@@ -112,7 +118,7 @@ std::atomic<uint32_t> last_qp_num{0x1000};
 void serve(Channel& channel, rdma_cm_id* listener) {
   (void)listener;
   for (;;) {
-    const Event event = channel.next();
+    const Event event = channel.next(kForEver);
     rdma_conn_param param = parameters(++last_qp_num);
     switch (event.type) {
       case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -382,7 +388,7 @@ void watch_one(bool never) {
   rdma_conn_param param = parameters(++last_qp_num);
   must(rdma_accept(child, &param), "rdma_accept");
   for (;;) {
-    const Event event = channel.next();
+    const Event event = channel.next(kForEver);
     std::printf("event %s\n", rdma_event_str(event.type));
     std::fflush(stdout);
   }
@@ -408,7 +414,7 @@ void watch_peer() {
   rdma_cm_id* id = resolved(channel);
   connect(id);
   for (;;) {
-    const Event event = channel.next();
+    const Event event = channel.next(kForEver);
     std::printf("event %s\n", rdma_event_str(event.type));
     std::fflush(stdout);
     if (event.type == RDMA_CM_EVENT_CONNECT_RESPONSE) must(rdma_establish(id), "rdma_establish");

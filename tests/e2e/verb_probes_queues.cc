@@ -1,5 +1,6 @@
 // verb_table's calls about queues and what moves between them.
 #include <fcntl.h>
+#include <poll.h>
 
 #include "tests/e2e/verb_bench.h"
 
@@ -56,10 +57,13 @@ int extended_qp(const Bench& b, uint64_t send_ops) {
 }
 
 int receive_event(const Bench& b) {
+  constexpr int kPatienceMs = 10000;
   if (const int rc = ibv_req_notify_cq(b.cq.get(), 0); rc != 0) return rc;
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
   if (const int rc = post_and_poll(b, wr, true); rc != 0) return rc;
+  pollfd waits{b.channel->fd, POLLIN, 0};
+  if (poll(&waits, 1, kPatienceMs) != 1) return ETIMEDOUT;
   ibv_cq* cq = nullptr;
   void* cq_context = nullptr;
   if (ibv_get_cq_event(b.channel.get(), &cq, &cq_context) != 0) return errno;
