@@ -77,9 +77,16 @@ void none_outstanding_allowed(Lab& lab) {
   Ends ends = make_ends(lab, options);
   SendRequest request(IBV_WR_RDMA_READ, 1, ends.a.sge(0, 8));
   request.remote(ends.b.memory.address(), ends.b.mr->rkey);
-  if (post_send(ends.a.qp.get(), request.wr) != 0) return;
-  expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_LOC_QP_OP_ERR});
-  expect_state(ends.a.qp.get(), IBV_QPS_ERR);
+  if (post_wrong(ends.a, request)) {
+    expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_LOC_QP_OP_ERR});
+    expect_flushed(ends.a.send_cq.get(), {2});
+    expect_state(ends.a.qp.get(), IBV_QPS_ERR);
+    return;
+  }
+  ends.a.set_word(0, 77);
+  post(ends.a, IBV_WR_RDMA_WRITE, 3, ends.a.sge(0, 8), ends.b);
+  expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
+  expect_equal(ends.b.word(0), 77, "what was written");
 }
 
 // ---- atomic writes ----

@@ -189,6 +189,26 @@ void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local,
   post_ok(from.qp.get(), request);
 }
 
+bool post_wrong(End& from, SendRequest& wrong) {
+  ibv_send_wr behind = wrong.wr;
+  behind.wr_id = wrong.wr.wr_id + 1;
+  wrong.wr.next = &behind;
+  ibv_send_wr* bad = nullptr;
+  const int error = post_send(from.qp.get(), wrong.wr, &bad);
+  wrong.wr.next = nullptr;
+  expect_errno(error, {0, EINVAL}, "ibv_post_send");
+  if (error != 0 && bad != &wrong.wr) fail("bad_wr is not the request that failed");
+  return error == 0;
+}
+
+void expect_send_queue_error(End& from, SendRequest& wrong, ibv_wc_status status) {
+  if (!post_wrong(from, wrong)) return;
+  expect_completion(from.send_cq.get(), wrong.wr.wr_id, {status});
+  expect_flushed(from.send_cq.get(), {wrong.wr.wr_id + 1});
+  expect_state(from.qp.get(), IBV_QPS_SQE);
+  must(change_to(IBV_QPS_RTS).apply(from.qp.get()), "ibv_modify_qp from SQE to RTS");
+}
+
 namespace {
 
 bool readable(int fd, int patience_ms) {

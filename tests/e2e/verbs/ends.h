@@ -101,6 +101,13 @@ void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local,
 // Returns when the peer's WRITE is there.
 void wait_for_word(const End& end, size_t offset, uint64_t value);
 
+// Posts the request, which is wrong, and one more behind it. Gives back whether they were taken, so
+// that the first is due to fail and the second to be flushed; else both were refused, as they must
+// be.
+bool post_wrong(End& from, SendRequest& wrong);
+// The same of a UC or UD QP, which is in RTS again afterwards (IBTA vol 1, 10.3.1).
+void expect_send_queue_error(End& from, SendRequest& wrong, ibv_wc_status status);
+
 // A completion event comes on the channel, or none within a moment. It is acknowledged.
 void expect_completion_event(ibv_comp_channel* channel, ibv_cq* cq);
 inline void expect_completion_event(End& end, ibv_cq* cq) {
@@ -112,6 +119,7 @@ bool has_completion_event(const End& end);
 void expect_equal(uint64_t is, uint64_t due, const char* what);
 
 std::span<const Row> unreliable_rows();
+std::span<const Row> datagram_rows();
 std::span<const Row> shared_receive_rows();
 std::span<const Row> atomic_rows();
 std::span<const Row> reliable_rows();
