@@ -1,6 +1,7 @@
 // UC: what arrives, and what is lost in silence (IBTA vol 1, 9.8.2). A message that is lost is
 // followed by a good one, so that no row waits for what does not come.
 #include <arpa/inet.h>
+#include <sched.h>
 
 #include "tests/e2e/verbs/ends.h"
 
@@ -47,13 +48,23 @@ void uc_too_long(Lab& lab) {
   expect_lost(ends, 1);
 }
 
+void wait_for_word(const End& end, size_t offset, uint64_t value) {
+  const auto deadline = Clock::now() + kPatience;
+  while (end.word(offset) != value) {
+    if (Clock::now() > deadline) fail("what was written does not arrive");
+    sched_yield();
+  }
+}
+
 void uc_without_receive(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_UC);
+  ends.a.set_word(0, 77);
   post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, kBytes), ends.b);
   expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
-  // Over another way the peer is known to have seen it: its own WRITE comes after it.
-  post(ends.a, IBV_WR_RDMA_WRITE, 12, ends.a.sge(0, 8), ends.b, 128);
+  // The peer has seen the SEND when the WRITE behind it is there.
+  post(ends.a, IBV_WR_RDMA_WRITE, 12, ends.a.sge(0, 8), ends.b, 8192);
   expect_completion(ends.a.send_cq.get(), 12, {IBV_WC_SUCCESS});
+  wait_for_word(ends.b, 8192, 77);
   expect_no_completion(ends.b.recv_cq.get());
   post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, kBytes));
   post(ends.a, IBV_WR_SEND, 13, ends.a.sge(0, 100), ends.b);
