@@ -61,6 +61,20 @@ void remote(End& from, ibv_wr_opcode opcode, uint64_t address, uint32_t rkey,
   expect_completion(from.send_cq.get(), 2, {status});
 }
 
+// By the key, to and from this place of the bound memory.
+void write_by(End& from, const End& target, size_t offset, uint32_t rkey) {
+  from.set_word(0, 0x1234);
+  target.set_word(offset, 0);
+  remote(from, IBV_WR_RDMA_WRITE, target.memory.address() + offset, rkey, IBV_WC_SUCCESS);
+  expect_equal(target.word(offset), 0x1234, "what was written");
+}
+void read_by(End& from, const End& source, size_t offset, uint32_t rkey) {
+  from.set_word(0, 0);
+  source.set_word(offset, 0x5678);
+  remote(from, IBV_WR_RDMA_READ, source.memory.address() + offset, rkey, IBV_WC_SUCCESS);
+  expect_equal(from.word(0), 0x5678, "what was read");
+}
+
 void expect_refused_access(Lab& lab, Ends& ends, ibv_wr_opcode opcode, uint64_t address,
                            uint32_t rkey) {
   remote(ends.a, opcode, address, rkey, IBV_WC_REM_ACCESS_ERR);
@@ -73,15 +87,15 @@ void type_1(Lab& lab) {
   const uint64_t base = ends.b.memory.address();
   const uint32_t first =
       bind_type_1(bound, 0, kWindowBytes, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-  remote(ends.a, IBV_WR_RDMA_WRITE, base, first, IBV_WC_SUCCESS);
-  remote(ends.a, IBV_WR_RDMA_READ, base + kWindowBytes - 8, first, IBV_WC_SUCCESS);
+  write_by(ends.a, ends.b, 0, first);
+  read_by(ends.a, ends.b, kWindowBytes - 8, first);
   // Any QP of the PD may use it.
   Ends others = make_ends(lab, IBV_QPT_RC);
-  remote(others.a, IBV_WR_RDMA_WRITE, base, first, IBV_WC_SUCCESS);
+  write_by(others.a, ends.b, 0, first);
   // Bound anew, it has another key, and the old one nothing.
   const uint32_t second = bind_type_1(bound, kWindowBytes, kWindowBytes, IBV_ACCESS_REMOTE_READ);
   if (second == first) fail("a window that was bound anew has its old key");
-  remote(ends.a, IBV_WR_RDMA_READ, base + kWindowBytes, second, IBV_WC_SUCCESS);
+  read_by(ends.a, ends.b, kWindowBytes, second);
   expect_refused_access(lab, others, IBV_WR_RDMA_READ, base, first);
   expect_refused_access(lab, ends, IBV_WR_RDMA_WRITE, base + kWindowBytes, second);
 }
@@ -90,7 +104,7 @@ void type_1_unbound(Lab& lab) {
   Bound bound = make_bound(lab, IBV_MW_TYPE_1);
   const uint64_t base = bound.ends.b.memory.address();
   const uint32_t key = bind_type_1(bound, 0, kWindowBytes, IBV_ACCESS_REMOTE_WRITE);
-  remote(bound.ends.a, IBV_WR_RDMA_WRITE, base, key, IBV_WC_SUCCESS);
+  write_by(bound.ends.a, bound.ends.b, 0, key);
   expect_errno(ibv_dereg_mr(bound.mr.get()), {EBUSY}, "deregistering under a window");
   bind_type_1(bound, 0, 0, IBV_ACCESS_REMOTE_WRITE);  // a length of 0 unbinds
   bound.mr.reset();
@@ -101,7 +115,7 @@ void type_2(Lab& lab) {
   Bound bound = make_bound(lab, IBV_MW_TYPE_2);
   const uint64_t base = bound.ends.b.memory.address();
   const uint32_t key = bind_type_2(bound, IBV_ACCESS_REMOTE_WRITE, base);
-  remote(bound.ends.a, IBV_WR_RDMA_WRITE, base, key, IBV_WC_SUCCESS);
+  write_by(bound.ends.a, bound.ends.b, 0, key);
   ibv_send_wr wr{};
   wr.wr_id = 3;
   wr.opcode = IBV_WR_LOCAL_INV;
@@ -111,7 +125,7 @@ void type_2(Lab& lab) {
   expect_equal(expect_completion(bound.ends.b.send_cq.get(), 3, {IBV_WC_SUCCESS}).opcode,
                IBV_WC_LOCAL_INV, "opcode");
   const uint32_t again = bind_type_2(bound, IBV_ACCESS_REMOTE_WRITE, base);
-  remote(bound.ends.a, IBV_WR_RDMA_WRITE, base, again, IBV_WC_SUCCESS);
+  write_by(bound.ends.a, bound.ends.b, 0, again);
   expect_refused_access(lab, bound.ends, IBV_WR_RDMA_WRITE, base, key);
 }
 
@@ -120,7 +134,7 @@ void type_2_invalidated_by_the_peer(Lab& lab) {
   Ends& ends = bound.ends;
   const uint64_t base = ends.b.memory.address();
   const uint32_t key = bind_type_2(bound, IBV_ACCESS_REMOTE_WRITE, base);
-  remote(ends.a, IBV_WR_RDMA_WRITE, base, key, IBV_WC_SUCCESS);
+  write_by(ends.a, ends.b, 0, key);
   post_recv_ok(ends.b.qp.get(), 7, ends.b.sge(8192, 100));
   SendRequest send(IBV_WR_SEND_WITH_INV, 4, ends.a.sge(0, 100));
   send.wr.invalidate_rkey = key;
@@ -143,7 +157,7 @@ void type_2_of_its_queue_pair_alone(Lab& lab) {
   const uint32_t key = bind_type_2(bound, IBV_ACCESS_REMOTE_WRITE, base);
   Ends others = make_ends(lab, IBV_QPT_RC);
   expect_refused_access(lab, others, IBV_WR_RDMA_WRITE, base, key);
-  remote(bound.ends.a, IBV_WR_RDMA_WRITE, base, key, IBV_WC_SUCCESS);
+  write_by(bound.ends.a, bound.ends.b, 0, key);
 }
 
 void type_2_zero_based(Lab& lab) {

@@ -156,6 +156,12 @@ XrcdPtr make_xrcd(const Device& device) {
   return xrcd;
 }
 
+void set_limit(ibv_srq* srq, uint32_t limit) {
+  ibv_srq_attr attr{};
+  attr.srq_limit = limit;
+  must(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), "ibv_modify_srq with IBV_SRQ_LIMIT");
+}
+
 void post_srq_recv_ok(ibv_srq* srq, uint64_t wr_id, ibv_sge sge) {
   ibv_recv_wr wr{};
   wr.wr_id = wr_id;

@@ -87,6 +87,7 @@ AhPtr make_ah(const Device& own, const ibv_gid& to);
 // Both throw Skipped when the device has none.
 SrqPtr make_srq(const Device& device, uint32_t max_wr);
 XrcdPtr make_xrcd(const Device& device);
+void set_limit(ibv_srq* srq, uint32_t limit);
 void post_srq_recv_ok(ibv_srq* srq, uint64_t wr_id, ibv_sge sge);
 
 // A datagram to `to`.
@@ -121,6 +122,7 @@ void expect_equal(uint64_t is, uint64_t due, const char* what);
 std::span<const Row> unreliable_rows();
 std::span<const Row> datagram_rows();
 std::span<const Row> shared_receive_rows();
+std::span<const Row> xrc_rows();
 std::span<const Row> atomic_rows();
 std::span<const Row> reliable_rows();
 std::span<const Row> completion_rows();

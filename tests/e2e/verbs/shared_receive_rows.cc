@@ -1,4 +1,4 @@
-// Receives that QPs share: SRQs with their events, and XRC (IBTA vol 1, 10.2.9; annex A14).
+// Receives that QPs share: SRQs with their events (IBTA vol 1, 10.2.9).
 #include <cstring>
 
 #include "tests/e2e/verbs/ends.h"
@@ -26,42 +26,73 @@ Shared make_shared(Lab& lab, uint32_t max_wr = 16) {
   return {std::move(srq), std::move(first), std::move(second)};
 }
 
-void set_limit(ibv_srq* srq, uint32_t limit) {
-  ibv_srq_attr attr{};
-  attr.srq_limit = limit;
-  must(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), "ibv_modify_srq with IBV_SRQ_LIMIT");
-}
-
 ibv_srq_attr query(ibv_srq* srq) {
   ibv_srq_attr attr{};
   must(ibv_query_srq(srq, &attr), "ibv_query_srq");
   return attr;
 }
 
-void send_and_receive(Ends& ends, uint64_t receive_id) {
-  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, 64), ends.b);
+// Each receive has a place of its own, by its id.
+constexpr uint32_t kPlace = 64;
+size_t offset_of(uint64_t id) { return id * kPlace % 65536; }
+ibv_sge place_of(const Shared& shared, uint64_t id) {
+  return shared.first.b.sge(offset_of(id), kPlace);
+}
+void post_receive(Shared& shared, uint64_t id) {
+  post_srq_recv_ok(shared.srq.get(), id, place_of(shared, id));
+}
+
+// The receive's place alone has what is sent; all the others stay as they are.
+void send_and_receive(Shared& shared, Ends& ends, uint64_t receive_id) {
+  const End& owner = shared.first.b;
+  owner.fill(std::byte{0});
+  ends.a.fill(std::byte(receive_id % 255 + 1));
+  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, kPlace), ends.b);
   expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
   const ibv_wc wc = expect_completion(ends.b.recv_cq.get(), receive_id, {IBV_WC_SUCCESS});
   expect_equal(wc.qp_num, ends.b.qp->qp_num, "qp_num");
+  expect_equal(wc.byte_len, kPlace, "byte_len");
+  const std::span all{owner.memory.data(), owner.memory.bytes()};
+  const size_t at = offset_of(receive_id);
+  expect_bytes(all.first(at), std::byte{0}, "what lies before the receive");
+  expect_bytes(all.subspan(at, kPlace), std::byte(receive_id % 255 + 1), "the receive");
+  expect_bytes(all.subspan(at + kPlace), std::byte{0}, "what lies behind the receive");
 }
 
 void in_order_for_all(Lab& lab) {
   Shared shared = make_shared(lab);
-  for (uint64_t id = 1; id <= 4; ++id)
-    post_srq_recv_ok(shared.srq.get(), id, shared.first.b.sge(0, 64));
-  send_and_receive(shared.first, 1);
-  send_and_receive(shared.second, 2);
-  send_and_receive(shared.second, 3);
-  send_and_receive(shared.first, 4);
+  for (uint64_t id = 1; id <= 4; ++id) post_receive(shared, id);
+  send_and_receive(shared, shared.first, 1);
+  send_and_receive(shared, shared.second, 2);
+  send_and_receive(shared, shared.second, 3);
+  send_and_receive(shared, shared.first, 4);
   ibv_sge sge = shared.first.b.sge(0, 8);
   expect_errno(post_recv(shared.first.b.qp.get(), 9, {&sge, 1}), {EINVAL},
                "ibv_post_recv to a QP with an SRQ");
 }
 
+constexpr uint64_t kPairs = 16, kEach = 3;
+
+// Message i is of pair i % kPairs, lies at this place of its sender, and has bytes of its own.
+size_t source_of(uint64_t i) { return 1024 * (i / kPairs); }
+std::byte byte_of(uint64_t i) { return std::byte(i + 1); }
+
+// Receive i has one of the messages, of each pair in order.
+void expect_message(const std::vector<Ends>& all, std::vector<uint64_t>& seen, const ibv_wc& wc,
+                    uint64_t i) {
+  uint64_t pair = 0;
+  while (pair < kPairs && all[pair].b.qp->qp_num != wc.qp_num) ++pair;
+  if (pair == kPairs) fail("a receive of QP %#x, which is none of them", wc.qp_num);
+  const uint32_t header = all[pair].b.options.type == IBV_QPT_UD ? kGrhBytes : 0;
+  expect_equal(wc.byte_len, header + 900, "byte_len");
+  const std::byte* const at = all[0].b.memory.data() + 1024 * i + header;
+  expect_bytes({at, 900}, byte_of(seen[pair]++ * kPairs + pair), "the receive");
+  expect_bytes({at + 900, 1024 - 900 - header}, std::byte{0xee}, "what lies behind it");
+}
+
 // All of them send at once, and as there is a receive for each message none is lost, whatever the
 // service.
 void of_many(Lab& lab, ibv_qp_type type) {
-  constexpr uint64_t kPairs = 16, kEach = 3;
   const SrqPtr srq = make_srq(lab.b(), kPairs * kEach);
   const CqPtr cq(must(ibv_create_cq(lab.b().context.get(), kPairs * kEach, nullptr, nullptr, 0),
                       "ibv_create_cq"));
@@ -75,17 +106,22 @@ void of_many(Lab& lab, ibv_qp_type type) {
     all.push_back({make_end(lab.a(), sending), make_end(lab.b(), receiving)});
     connect(all.back().a, all.back().b);
   }
-  for (uint64_t i = 0; i < kPairs * kEach; ++i)
+  all[0].b.fill(std::byte{0xee});
+  for (uint64_t i = 0; i < kPairs * kEach; ++i) {
     post_srq_recv_ok(srq.get(), i, all[0].b.sge(1024 * i, 1024));
+    std::memset(all[i % kPairs].a.memory.data() + source_of(i), std::to_integer<int>(byte_of(i)),
+                900);
+  }
   for (uint64_t i = 0; i < kPairs * kEach; ++i) {
     Ends& ends = all[i % kPairs];
-    SendRequest request(IBV_WR_SEND, i, ends.a.sge(0, 900));
+    SendRequest request(IBV_WR_SEND, i, ends.a.sge(source_of(i), 900));
     if (ah) address(request, ah.get(), ends.b);
     post_ok(ends.a.qp.get(), request);
   }
+  std::vector<uint64_t> seen(kPairs);
   for (uint64_t i = 0; i < kPairs * kEach; ++i) {
     expect_completion(all[i % kPairs].a.send_cq.get(), i, {IBV_WC_SUCCESS});
-    expect_completion(cq.get(), i, {IBV_WC_SUCCESS});
+    expect_message(all, seen, expect_completion(cq.get(), i, {IBV_WC_SUCCESS}), i);
   }
 }
 
@@ -95,15 +131,14 @@ void of_many_ud(Lab& lab) { of_many(lab, IBV_QPT_UD); }
 
 void limit_event(Lab& lab) {
   Shared shared = make_shared(lab);
-  for (uint64_t id = 1; id <= 4; ++id)
-    post_srq_recv_ok(shared.srq.get(), id, shared.first.b.sge(0, 64));
+  for (uint64_t id = 1; id <= 4; ++id) post_receive(shared, id);
   set_limit(shared.srq.get(), 3);
   expect_equal(query(shared.srq.get()).srq_limit, 3, "srq_limit");
-  send_and_receive(shared.first, 1);  // 3 are left
-  send_and_receive(shared.first, 2);
+  send_and_receive(shared, shared.first, 1);  // 3 are left
+  send_and_receive(shared, shared.first, 2);
   expect_srq_event(lab.b(), shared.srq.get(), IBV_EVENT_SRQ_LIMIT_REACHED);
   expect_equal(query(shared.srq.get()).srq_limit, 0, "srq_limit after the event");
-  send_and_receive(shared.first, 3);
+  send_and_receive(shared, shared.first, 3);
   lab.check_no_events(std::chrono::milliseconds(20));
   ibv_srq_attr attr{};
   attr.srq_limit = query(shared.srq.get()).max_wr + 1;
@@ -123,11 +158,12 @@ void resized(Lab& lab) {
   };
   uint64_t posted = 0;
   const auto fill_up = [&] {
-    ibv_sge sge = shared.first.b.sge(0, 64);
+    ibv_sge sge = place_of(shared, posted + 1);
     ibv_recv_wr wr{}, *bad = nullptr;
+    wr.wr_id = posted + 1;
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    for (wr.wr_id = posted + 1; ibv_post_srq_recv(srq, &wr, &bad) == 0; ++wr.wr_id) ++posted;
+    for (; ibv_post_srq_recv(srq, &wr, &bad) == 0; sge = place_of(shared, ++wr.wr_id)) ++posted;
     if (bad != &wr) fail("bad_wr is not the request that failed");
   };
   fill_up();
@@ -141,10 +177,10 @@ void resized(Lab& lab) {
   expect_errno(resize(static_cast<uint32_t>(lab.b().attr.max_srq_wr) + 1), {EINVAL},
                "more than max_srq_wr");
   for (uint64_t id = 1; id <= posted; ++id)
-    send_and_receive(id % 2 == 0 ? shared.first : shared.second, id);
+    send_and_receive(shared, id % 2 == 0 ? shared.first : shared.second, id);
   must(resize(4), "ibv_modify_srq to fewer again");
-  post_srq_recv_ok(srq, 1000, shared.first.b.sge(0, 64));
-  send_and_receive(shared.first, 1000);
+  post_receive(shared, 1000);
+  send_and_receive(shared, shared.first, 1000);
 }
 
 void empty_srq(Lab& lab) {
@@ -162,10 +198,10 @@ void empty_srq(Lab& lab) {
 
 void last_wqe(Lab& lab) {
   Shared shared = make_shared(lab);
-  post_srq_recv_ok(shared.srq.get(), 1, shared.first.b.sge(0, 64));
+  post_receive(shared, 1);
   must(change_to(IBV_QPS_ERR).apply(shared.first.b.qp.get()), "ibv_modify_qp to ERR");
   expect_qp_event(lab.b(), shared.first.b.qp.get(), IBV_EVENT_QP_LAST_WQE_REACHED);
-  send_and_receive(shared.second, 1);  // the receive was not the dead QP's
+  send_and_receive(shared, shared.second, 1);  // the receive was not the dead QP's
 }
 
 // Class E of IBTA vol 1, 9.9.3: a receive that others could have had is not held back.
@@ -189,85 +225,6 @@ void datagram_too_long(Lab& lab) {
   expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_SUCCESS});
 }
 
-// ---- XRC ----
-
-// A sender here; there a receiver, a domain, and an SRQ with a CQ.
-struct Xrc {
-  XrcdPtr xrcd;
-  CqPtr cq;
-  SrqPtr srq;
-  uint32_t number = 0;
-  Ends ends;
-};
-
-Xrc make_xrc(Lab& lab) {
-  XrcdPtr xrcd = make_xrcd(lab.b());
-  CqPtr cq(must(ibv_create_cq(lab.b().context.get(), 16, nullptr, nullptr, 0), "ibv_create_cq"));
-  ibv_srq_init_attr_ex init{};
-  init.attr.max_wr = 8;
-  init.attr.max_sge = 1;
-  init.comp_mask =
-      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-  init.srq_type = IBV_SRQT_XRC;
-  init.pd = lab.b().pd.get();
-  init.xrcd = xrcd.get();
-  init.cq = cq.get();
-  SrqPtr srq(must(ibv_create_srq_ex(lab.b().context.get(), &init), "ibv_create_srq_ex"));
-  uint32_t number = 0;
-  must(ibv_get_srq_num(srq.get(), &number), "ibv_get_srq_num");
-  EndOptions here, there;
-  here.type = IBV_QPT_XRC_SEND;
-  there.type = IBV_QPT_XRC_RECV;
-  there.xrcd = xrcd.get();
-  Ends ends{make_end(lab.a(), here), make_end(lab.b(), there)};
-  connect(ends.a, ends.b);
-  return {std::move(xrcd), std::move(cq), std::move(srq), number, std::move(ends)};
-}
-
-void post_to_srq(Xrc& xrc, ibv_wr_opcode opcode, uint64_t wr_id, uint32_t number) {
-  SendRequest request(opcode, wr_id, xrc.ends.a.sge(0, 100));
-  request.remote(xrc.ends.b.memory.address() + 4096, xrc.ends.b.mr->rkey);
-  request.wr.qp_type.xrc.remote_srqn = number;
-  post_ok(xrc.ends.a.qp.get(), request);
-}
-
-void xrc_send_and_write(Lab& lab) {
-  Xrc xrc = make_xrc(lab);
-  post_srq_recv_ok(xrc.srq.get(), 1, xrc.ends.b.sge(0, 100));
-  post_to_srq(xrc, IBV_WR_SEND, 10, xrc.number);
-  post_to_srq(xrc, IBV_WR_RDMA_WRITE, 11, xrc.number);
-  post_to_srq(xrc, IBV_WR_RDMA_READ, 12, xrc.number);
-  for (const uint64_t id : {10, 11, 12})
-    expect_completion(xrc.ends.a.send_cq.get(), id, {IBV_WC_SUCCESS});
-  const ibv_wc wc = expect_completion(xrc.cq.get(), 1, {IBV_WC_SUCCESS});
-  expect_equal(wc.qp_num, xrc.ends.b.qp->qp_num, "qp_num");
-}
-
-void xrc_unknown_srq(Lab& lab) {
-  Xrc xrc = make_xrc(lab);
-  post_srq_recv_ok(xrc.srq.get(), 1, xrc.ends.b.sge(0, 100));
-  post_to_srq(xrc, IBV_WR_SEND, 10, xrc.number ^ 0x800);
-  expect_completion(xrc.ends.a.send_cq.get(), 10, {IBV_WC_REM_INV_REQ_ERR});
-  expect_state(xrc.ends.a.qp.get(), IBV_QPS_ERR);
-  expect_state(xrc.ends.b.qp.get(), IBV_QPS_ERR);
-  expect_qp_event(lab.b(), xrc.ends.b.qp.get(), IBV_EVENT_QP_REQ_ERR);
-  expect_no_completion(xrc.cq.get());
-}
-
-void xrc_limit_event(Lab& lab) {
-  Xrc xrc = make_xrc(lab);
-  for (const uint64_t id : {1, 2}) post_srq_recv_ok(xrc.srq.get(), id, xrc.ends.b.sge(0, 100));
-  set_limit(xrc.srq.get(), 2);
-  post_to_srq(xrc, IBV_WR_SEND, 10, xrc.number);
-  expect_completion(xrc.ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
-  expect_completion(xrc.cq.get(), 1, {IBV_WC_SUCCESS});
-  expect_srq_event(lab.b(), xrc.srq.get(), IBV_EVENT_SRQ_LIMIT_REACHED);
-  post_to_srq(xrc, IBV_WR_SEND, 11, xrc.number);
-  expect_completion(xrc.ends.a.send_cq.get(), 11, {IBV_WC_SUCCESS});
-  expect_completion(xrc.cq.get(), 2, {IBV_WC_SUCCESS});
-  lab.check_no_events(std::chrono::milliseconds(20));
-}
-
 constexpr Row kRows[] = {
     {"SRQ: its receives are taken in order by all its QPs", in_order_for_all},
     {"SRQ: of sixteen RC QPs", of_many_rc},
@@ -278,9 +235,6 @@ constexpr Row kRows[] = {
     {"SRQ: an empty one is RNR retries exceeded for the sender", empty_srq},
     {"SRQ: last WQE reached when its QP fails", last_wqe},
     {"SRQ: a datagram that is too long costs a receive, and no more", datagram_too_long},
-    {"XRC: SEND, WRITE and READ by the number of an SRQ", xrc_send_and_write},
-    {"XRC: the limit event of an SRQ", xrc_limit_event},
-    {"XRC: an unknown SRQ is an invalid request", xrc_unknown_srq},
 };
 
 }  // namespace
