@@ -45,6 +45,7 @@ End make_end(const Device& device, const EndOptions& options) {
   };
 
   ibv_qp_init_attr_ex init{};
+  init.qp_context = end.memory.data();
   init.qp_type = options.type;
   init.send_cq = use(options.send_cq, end.send_cq);
   init.recv_cq = use(options.recv_cq, end.recv_cq);
@@ -213,6 +214,21 @@ void expect_send_queue_error(End& from, SendRequest& wrong, ibv_wc_status status
   expect_flushed(from.send_cq.get(), {wrong.wr.wr_id + 1});
   expect_state(from.qp.get(), IBV_QPS_SQE);
   must(change_to(IBV_QPS_RTS).apply(from.qp.get()), "ibv_modify_qp from SQE to RTS");
+}
+
+void expect_as_created(const End& end, const ibv_qp_attr& attr, const ibv_qp_init_attr& init) {
+  if (init.qp_context != end.memory.data()) fail("qp_context is another");
+  if (init.send_cq != end.send_cq.get() || init.recv_cq != end.recv_cq.get())
+    fail("the CQs are not those of the creation");
+  if (init.srq != end.options.srq) fail("the SRQ is not that of the creation");
+  expect_equal(init.qp_type, end.options.type, "qp_type");
+  expect_equal(static_cast<uint64_t>(init.sq_sig_all), 0, "sq_sig_all");
+  for (const ibv_qp_cap& cap : {attr.cap, init.cap})
+    if (cap.max_send_wr < 16 || cap.max_recv_wr < 16 || cap.max_send_sge < 2 ||
+        cap.max_recv_sge < 2 || cap.max_inline_data < end.options.max_inline_bytes)
+      fail("the capabilities are less than asked for");
+  if (std::memcmp(&attr.cap, &init.cap, sizeof attr.cap) != 0)
+    fail("the capabilities differ between the attributes and those of the creation");
 }
 
 namespace {

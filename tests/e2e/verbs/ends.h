@@ -102,6 +102,9 @@ void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local,
 // Returns when the peer's WRITE is there.
 void wait_for_word(const End& end, size_t offset, uint64_t value);
 
+// What ibv_query_qp gives back of an end with its own CQs.
+void expect_as_created(const End& end, const ibv_qp_attr& attr, const ibv_qp_init_attr& init);
+
 // Posts the request, which is wrong, and one more behind it. Gives back whether they were taken, so
 // that the first is due to fail and the second to be flushed; else both were refused, as they must
 // be.

@@ -3,6 +3,7 @@
 // ibv_query_ece(3)).
 #include <arpa/inet.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "tests/e2e/verbs/ends.h"
@@ -54,6 +55,33 @@ void gids(Lab& lab) {
       fail("GID %u differs between the queries", listed.gid_index);
     expect_equal(entry.gid_type, listed.gid_type, "gid_type");
     expect_equal(entry.port_num, kPort, "port_num");
+  }
+}
+
+// Of rocemuN on the switch of a NIC (docs/configuration.md). On an interface or on sockets the GIDs
+// are the machine's, and the GUID another.
+void gids_on_the_switch(Lab& lab) {
+  for (const Device* device : {&lab.a(), &lab.b()}) {
+    unsigned number = 0;
+    if (std::sscanf(device->name(), "rocemu%u", &number) != 1)
+      throw Skipped("the device is none of rocemu's");
+    const auto last = static_cast<uint8_t>(++number);
+    const uint8_t guid[] = {0x00, 0x52, 0x4f, 0xff, 0xfe, 0x43, 0, last};
+    if (std::memcmp(&device->attr.node_guid, guid, sizeof guid) != 0)
+      throw Skipped("the device is not on the switch of its NIC");
+    const ibv_gid known[] = {
+        {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x52, 0x4f, 0xff, 0xfe, 0x43, 0, last}},
+        {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}},
+        {{0xfd, 0x52, 0x4f, 0x43, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}}};
+    ibv_gid_entry table[4];
+    const ssize_t entries = ibv_query_gid_table(device->context.get(), table, 4, 0);
+    if (entries != 3) fail("%s has %zd GIDs, must have 3", device->name(), entries);
+    for (uint32_t i = 0; i < 3; ++i) {
+      expect_equal(table[i].gid_index, i, "gid_index");
+      expect_equal(table[i].gid_type, IBV_GID_TYPE_ROCE_V2, "gid_type");
+      if (std::memcmp(&table[i].gid, &known[i], sizeof known[i]) != 0)
+        fail("GID %u of %s is another", i, device->name());
+    }
   }
 }
 
@@ -138,6 +166,7 @@ constexpr Row kRows[] = {
     {"query: the device, extended", device_extended},
     {"query: ports that are there, and that are not", port_numbers},
     {"query: a GID is the same in each query", gids},
+    {"query: the GIDs of rocemu's devices on the switch", gids_on_the_switch},
     {"query: a place in the table of GIDs that holds none", no_gid},
     {"query: GIDs, ports and flags that are not there", gids_refused},
     {"query: P_Keys", pkeys},

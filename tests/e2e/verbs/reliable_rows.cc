@@ -121,7 +121,13 @@ void attributes(Lab& lab) {
   options.rc.max_rd_atomic = 3;
   options.rc.max_dest_rd_atomic = 2;
   Ends ends{make_end(lab.a(), options), make_end(lab.b(), options)};
-  connect(ends.a, ends.b);
+  to_init(ends.a);
+  QpChange rtr = change_to_rtr(ends.a, ends.b);
+  rtr.attr.ah_attr.grh.flow_label = 0x54321;
+  rtr.attr.ah_attr.grh.traffic_class = 0x48;
+  rtr.attr.ah_attr.sl = 3;
+  must(rtr.apply(ends.a.qp.get()), "ibv_modify_qp to RTR");
+  to_rts(ends.a);
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
   must(ibv_query_qp(ends.a.qp.get(), &attr, ~0, &init), "ibv_query_qp");
@@ -146,11 +152,13 @@ void attributes(Lab& lab) {
   expect_equal(attr.ah_attr.grh.hop_limit, 64, "hop_limit");
   if (std::memcmp(&attr.ah_attr.grh.dgid, &lab.b().gid, sizeof(ibv_gid)) != 0)
     fail("dgid is not the peer's");
-  expect_equal(init.qp_type, IBV_QPT_RC, "qp_type");
-  if (init.send_cq != ends.a.send_cq.get() || init.recv_cq != ends.a.recv_cq.get())
-    fail("the CQs are not those of the creation");
-  if (init.cap.max_send_wr < 16 || init.cap.max_recv_wr < 16 || init.cap.max_send_sge < 2)
-    fail("the capabilities are less than asked for");
+  expect_equal(attr.ah_attr.grh.flow_label, 0x54321, "flow_label");
+  expect_equal(attr.ah_attr.grh.traffic_class, 0x48, "traffic_class");
+  expect_equal(attr.ah_attr.sl, 3, "sl");
+  expect_equal(attr.ah_attr.port_num, kPort, "port_num of the path");
+  expect_equal(attr.sq_draining, 0, "sq_draining");
+  expect_equal(attr.path_mig_state, IBV_MIG_MIGRATED, "path_mig_state");
+  expect_as_created(ends.a, attr, init);
 }
 
 void retries_exceeded(Lab& lab) {

@@ -37,10 +37,81 @@ bool is_left_open(ibv_qp_state from, ibv_qp_state to) {
 }
 
 QpChange change(const End& end, const End& peer, ibv_qp_state from, ibv_qp_state to) {
-  if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) return change_to_init(end);
+  if (to == IBV_QPS_INIT && from != IBV_QPS_INIT) return change_to_init(end);
   if (to == IBV_QPS_RTR) return change_to_rtr(end, peer);
-  if (to == IBV_QPS_RTS && from != IBV_QPS_RTS && from != IBV_QPS_SQD) return change_to_rts(end);
+  const bool needs_nothing = from == IBV_QPS_RTS || from == IBV_QPS_SQD || from == IBV_QPS_SQE;
+  if (to == IBV_QPS_RTS && !needs_nothing) return change_to_rts(end);
   return change_to(to);
+}
+
+// What is refused brings other values than those there are, to be seen if they are taken.
+QpChange with_other_values(QpChange change) {
+  ibv_qp_attr& attr = change.attr;
+  attr.path_mtu = IBV_MTU_512;
+  attr.qkey = 0x111;
+  attr.rq_psn = 0x222;
+  attr.sq_psn = 0x333;
+  attr.dest_qp_num = 0x444;
+  attr.qp_access_flags = 0;
+  attr.ah_attr.grh.hop_limit = 5;
+  attr.timeout = 9;
+  attr.retry_cnt = attr.rnr_retry = 2;
+  attr.min_rnr_timer = 7;
+  attr.max_rd_atomic = attr.max_dest_rd_atomic = 3;
+  return change;
+}
+
+struct Value {
+  const char* name;
+  uint64_t value;
+};
+
+std::vector<Value> values_of(ibv_qp* qp) {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  must(ibv_query_qp(qp, &attr, ~0, &init), "ibv_query_qp");
+  const ibv_global_route& grh = attr.ah_attr.grh;
+  return {{"qp_state", attr.qp_state},
+          {"cur_qp_state", attr.cur_qp_state},
+          {"path_mtu", attr.path_mtu},
+          {"qkey", attr.qkey},
+          {"rq_psn", attr.rq_psn},
+          {"sq_psn", attr.sq_psn},
+          {"dest_qp_num", attr.dest_qp_num},
+          {"qp_access_flags", attr.qp_access_flags},
+          {"is_global", attr.ah_attr.is_global},
+          {"subnet_prefix", grh.dgid.global.subnet_prefix},
+          {"interface_id", grh.dgid.global.interface_id},
+          {"sgid_index", grh.sgid_index},
+          {"hop_limit", grh.hop_limit},
+          {"pkey_index", attr.pkey_index},
+          {"port_num", attr.port_num},
+          {"timeout", attr.timeout},
+          {"retry_cnt", attr.retry_cnt},
+          {"rnr_retry", attr.rnr_retry},
+          {"min_rnr_timer", attr.min_rnr_timer},
+          {"max_rd_atomic", attr.max_rd_atomic},
+          {"max_dest_rd_atomic", attr.max_dest_rd_atomic}};
+}
+
+void expect_refused(ibv_qp* qp, QpChange change, ibv_qp_state from, ibv_qp_state to) {
+  const std::vector<Value> before = values_of(qp);
+  const int error = with_other_values(change).apply(qp);
+  const std::vector<Value> after = values_of(qp);
+  if (error != EINVAL)
+    fail("from %s to %s: %s, must be EINVAL", name_of(from), name_of(to),
+         errno_text(error).c_str());
+  for (size_t i = 0; i < before.size(); ++i)
+    if (after[i].value != before[i].value)
+      fail("from %s to %s, which is refused: %s was %#llx and is %#llx", name_of(from), name_of(to),
+           before[i].name, static_cast<unsigned long long>(before[i].value),
+           static_cast<unsigned long long>(after[i].value));
+}
+
+void expect_change(ibv_qp* qp, QpChange change, ibv_qp_state from, ibv_qp_state to) {
+  if (const int error = change.apply(qp); error != 0)
+    fail("from %s to %s: %s", name_of(from), name_of(to), errno_text(error).c_str());
+  expect_state(qp, to);
 }
 
 void bring_to(End& end, const End& peer, ibv_qp_state state) {
@@ -59,12 +130,8 @@ void try_every_pair(End& end, const End& peer) {
     for (const ibv_qp_state to : kStates) {
       if (is_left_open(from, to)) continue;
       bring_to(end, peer, from);
-      const int error = change(end, peer, from, to).apply(end.qp.get());
-      const int due = is_legal(from, to) ? 0 : EINVAL;
-      if (error != due)
-        fail("from %s to %s: %s, must be %s", name_of(from), name_of(to), errno_text(error).c_str(),
-             errno_text(due).c_str());
-      expect_state(end.qp.get(), due == 0 ? to : from);
+      const auto expect = is_legal(from, to) ? expect_change : expect_refused;
+      expect(end.qp.get(), change(end, peer, from, to), from, to);
     }
   }
 }
@@ -104,9 +171,8 @@ void from_send_queue_error(Lab& lab) {
     expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_LOC_PROT_ERR});
     expect_state(ends.a.qp.get(), IBV_QPS_SQE);
     const bool legal = to == IBV_QPS_RTS || to == IBV_QPS_RESET || to == IBV_QPS_ERR;
-    QpChange next = to == IBV_QPS_RTR ? change_to_rtr(ends.a, ends.b) : change_to(to);
-    expect_errno(next.apply(ends.a.qp.get()), {legal ? 0 : EINVAL}, name_of(to));
-    expect_state(ends.a.qp.get(), legal ? to : IBV_QPS_SQE);
+    const auto expect = legal ? expect_change : expect_refused;
+    expect(ends.a.qp.get(), change(ends.a, ends.b, IBV_QPS_SQE, to), IBV_QPS_SQE, to);
   }
 }
 
