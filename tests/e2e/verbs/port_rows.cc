@@ -57,35 +57,43 @@ void send_one(Ends& ends) {
   expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
 }
 
-// A connection lives through it, since its retries last longer.
+bool to_itself(const Lab& lab) { return std::strcmp(lab.a().name(), lab.b().name()) == 0; }
+
+// A connection lives through it, since its retries last longer. What a device sends to itself need
+// not wait for its port.
 void down_and_up(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   send_one(ends);
   change("PORT_DOWN");
   expect_at_both(lab, IBV_EVENT_PORT_ERR);
   expect_port_state(lab.a(), IBV_PORT_DOWN);
+  ends.a.fill(std::byte{3});
   post(ends.a, IBV_WR_RDMA_WRITE, 3, ends.a.sge(0, 30000), ends.b, 32768);
+  if (!to_itself(lab)) expect_no_completion(ends.a.send_cq.get());
   change("PORT_UP");
   expect_at_both(lab, IBV_EVENT_PORT_ACTIVE);
   expect_port_state(lab.a(), IBV_PORT_ACTIVE);
   expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
+  expect_bytes({ends.b.memory.data() + 32768, 30000}, std::byte{3}, "what was written");
   send_one(ends);
 }
 
-// Objects are made and destroyed as ever while the port is down. What a device sends to itself may
-// arrive.
+// Objects are made and destroyed as ever while the port is down; where to send to was found before.
+// What a device sends to itself may arrive.
 void down_for_long(Lab& lab) {
-  change("PORT_DOWN");
-  expect_at_both(lab, IBV_EVENT_PORT_ERR);
   {
     EndOptions options;
     options.rc.timeout = 8;  // 1 ms
     options.rc.retry_cnt = 1;
     Ends ends = make_ends(lab, options);
+    change("PORT_DOWN");
+    expect_at_both(lab, IBV_EVENT_PORT_ERR);
     post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
-    const bool to_itself = std::strcmp(lab.a().name(), lab.b().name()) == 0;
-    expect_completion(ends.a.send_cq.get(), 1,
-                      {IBV_WC_RETRY_EXC_ERR, to_itself ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR});
+    expect_completion(
+        ends.a.send_cq.get(), 1,
+        {IBV_WC_RETRY_EXC_ERR, to_itself(lab) ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR});
+    End other = make_end(lab.a(), options);
+    to_init(other);
   }
   change("PORT_UP");
   expect_at_both(lab, IBV_EVENT_PORT_ACTIVE);
@@ -112,12 +120,9 @@ std::vector<ibv_gid_entry> wait_for_gids(const Device& device, size_t count) {
   }
 }
 
-// The new one serves a connection; when it is gone nothing can be made with it.
-void gid_comes_and_goes(Lab& lab) {
-  const std::vector<ibv_gid_entry> before = gids_of(lab.a());
-  change("GID_ADD");
-  expect_at_both(lab, IBV_EVENT_GID_CHANGE);
-  const std::vector<ibv_gid_entry> after = wait_for_gids(lab.a(), before.size() + 1);
+// The one that is not among those before.
+ibv_gid_entry wait_for_new_gid(const Device& device, const std::vector<ibv_gid_entry>& before) {
+  const std::vector<ibv_gid_entry> after = wait_for_gids(device, before.size() + 1);
   const auto is_new = [&](const ibv_gid_entry& entry) {
     return std::none_of(before.begin(), before.end(), [&](const ibv_gid_entry& old) {
       return std::memcmp(&old.gid, &entry.gid, sizeof(ibv_gid)) == 0;
@@ -125,13 +130,25 @@ void gid_comes_and_goes(Lab& lab) {
   };
   const auto added = std::find_if(after.begin(), after.end(), is_new);
   if (added == after.end()) fail("the GID that was added is not in the table");
+  return *added;
+}
+
+// The new ones serve a connection; when they are gone nothing can be made with them.
+void gid_comes_and_goes(Lab& lab) {
+  const std::vector<ibv_gid_entry> before[] = {gids_of(lab.a()), gids_of(lab.b())};
+  change("GID_ADD");
+  expect_at_both(lab, IBV_EVENT_GID_CHANGE);
+  const ibv_gid_entry added_a = wait_for_new_gid(lab.a(), before[0]);
+  const ibv_gid_entry added_b = wait_for_new_gid(lab.b(), before[1]);
   {
     Ends ends{make_end(lab.a(), {}), make_end(lab.b(), {})};
     for (End* end : {&ends.a, &ends.b}) {
       to_init(*end);
-      QpChange change = change_to_rtr(*end, end == &ends.a ? ends.b : ends.a);
-      change.attr.ah_attr.grh.dgid = added->gid;
-      change.attr.ah_attr.grh.sgid_index = static_cast<uint8_t>(added->gid_index);
+      const bool first = end == &ends.a;
+      QpChange change = change_to_rtr(*end, first ? ends.b : ends.a);
+      change.attr.ah_attr.grh.dgid = (first ? added_b : added_a).gid;
+      change.attr.ah_attr.grh.sgid_index =
+          static_cast<uint8_t>((first ? added_a : added_b).gid_index);
       must(change.apply(end->qp.get()), "ibv_modify_qp to RTR with the new GID");
       to_rts(*end);
     }
@@ -139,11 +156,12 @@ void gid_comes_and_goes(Lab& lab) {
   }
   change("GID_DELETE");
   expect_at_both(lab, IBV_EVENT_GID_CHANGE);
-  wait_for_gids(lab.a(), before.size());
+  wait_for_gids(lab.a(), before[0].size());
+  wait_for_gids(lab.b(), before[1].size());
   ibv_ah_attr attr{};
   attr.is_global = 1;
   attr.grh.dgid = lab.b().gid;
-  attr.grh.sgid_index = static_cast<uint8_t>(added->gid_index);
+  attr.grh.sgid_index = static_cast<uint8_t>(added_a.gid_index);
   attr.grh.hop_limit = 64;
   attr.port_num = kPort;
   expect_refused(AhPtr(ibv_create_ah(lab.a().pd.get(), &attr)), {EINVAL},
