@@ -225,8 +225,37 @@ void datagram_too_long(Lab& lab) {
   expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_SUCCESS});
 }
 
+// Its receives are of its own PD, whichever its QPs have.
+void of_another_pd(Lab& lab) {
+  const PdPtr pd(must(ibv_alloc_pd(lab.b().context.get()), "ibv_alloc_pd"));
+  ibv_srq_init_attr init{};
+  init.attr = {16, 1, 0};
+  const SrqPtr srq(must(ibv_create_srq(pd.get(), &init), "ibv_create_srq"));
+  const Memory memory(4096);
+  const MrPtr mr = register_memory(pd.get(), memory.data(), memory.bytes(), IBV_ACCESS_LOCAL_WRITE);
+  must(mr.get(), "ibv_reg_mr");
+  EndOptions there;
+  there.srq = srq.get();
+  Ends ends{make_end(lab.a(), {}), make_end(lab.b(), there)};
+  connect(ends.a, ends.b);
+  ends.a.fill(std::byte{7});
+  for (const uint32_t bytes : {8u, 64u}) {
+    std::memset(memory.data(), 0, memory.bytes());
+    post_srq_recv_ok(srq.get(), 1, {memory.address(), bytes, mr->lkey});
+    post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, bytes), ends.b);
+    expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
+    expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
+    expect_bytes({memory.data(), bytes}, std::byte{7}, "the receive");
+  }
+  post_srq_recv_ok(srq.get(), 2, ends.b.sge(0, 64));
+  post(ends.a, IBV_WR_SEND, 11, ends.a.sge(0, 64), ends.b);
+  expect_completion(ends.a.send_cq.get(), 11, {IBV_WC_REM_OP_ERR});
+  expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_LOC_PROT_ERR});
+}
+
 constexpr Row kRows[] = {
     {"SRQ: its receives are taken in order by all its QPs", in_order_for_all},
+    {"SRQ: of another PD than its QP", of_another_pd},
     {"SRQ: of sixteen RC QPs", of_many_rc},
     {"SRQ: of sixteen UC QPs, none of whose messages is lost", of_many_uc},
     {"SRQ: of sixteen UD QPs, none of whose messages is lost", of_many_ud},

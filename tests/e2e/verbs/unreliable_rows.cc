@@ -1,7 +1,6 @@
 // UC: what arrives, and what is lost in silence (IBTA vol 1, 9.8.2). A message that is lost is
 // followed by a good one, so that no row waits for what does not come.
 #include <arpa/inet.h>
-#include <sched.h>
 
 #include "tests/e2e/verbs/ends.h"
 
@@ -46,14 +45,6 @@ void uc_too_long(Lab& lab) {
   post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, kBytes - 1));
   post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, kBytes), ends.b);
   expect_lost(ends, 1);
-}
-
-void wait_for_word(const End& end, size_t offset, uint64_t value) {
-  const auto deadline = Clock::now() + kPatience;
-  while (end.word(offset) != value) {
-    if (Clock::now() > deadline) fail("what was written does not arrive");
-    sched_yield();
-  }
 }
 
 void uc_without_receive(Lab& lab) {
