@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 
 // Linux asks three times, a second apart, before it gives up.
 constexpr milliseconds kPatience{3500};
+// What asks may be lost, or not leave at all: just after link up an IPv6 address is tentative.
+constexpr milliseconds kAskAgain{1000};
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};
 
@@ -27,7 +29,7 @@ struct PathFinder::Search {
   boost::asio::steady_timer timer;
   milliseconds pause = kFirstPause;
   std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + kPatience;
-  bool asked = false;
+  std::chrono::steady_clock::time_point next_ask{};
 };
 
 void PathFinder::find(const wire::Gid& destination, Found found) {
@@ -44,11 +46,13 @@ void PathFinder::look(std::shared_ptr<Search> search) {
 
 void PathFinder::go_on(std::shared_ptr<Search> search, const Attachment::Answer& answer) {
   if (answer.kind == Attachment::Answer::Kind::found) return search->found(0, answer.mac);
-  if (answer.kind == Attachment::Answer::Kind::unreachable ||
-      std::chrono::steady_clock::now() >= search->end)
+  const auto now = std::chrono::steady_clock::now();
+  if (answer.kind == Attachment::Answer::Kind::unreachable || now >= search->end)
     return search->found(EHOSTUNREACH, {});
-  if (!search->asked) attachment_.begin_to_ask(search->destination);
-  search->asked = true;
+  if (now >= search->next_ask) {
+    attachment_.begin_to_ask(search->destination);
+    search->next_ask = now + kAskAgain;
+  }
   search->timer.expires_after(search->pause);
   search->pause = std::min(2 * search->pause, kLongestPause);
   boost::asio::steady_timer& timer = search->timer;
