@@ -73,6 +73,7 @@ void Endpoint::destroy(wire::Qpn qpn) {
   settlement_.forget(*qp);
   multicast_groups_.detach_all(qpn);
   if (qp->active) std::erase(active_, qp);
+  if (qp->answering) std::erase(answering_, qp);
   timers_.cancel(slot);
   slots_[slot].reset();
   ++generations_[slot];
@@ -137,8 +138,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     } else if (!icrc_right(packet)) {
       ++counters_.rx_icrc_errors;
     } else if (Qp* qp = find(packet.bth.destination_qp)) {
-      qp->on_packet(now, packet);
-      touch(*qp);
+      receive(*qp, now, packet);
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
     } else if (!to_management(packet)) {
@@ -146,6 +146,14 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     }
   }
   settlement_.settle(memory_);
+}
+
+void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
+  qp.on_packet(now, packet);
+  touch(qp);
+  if (qp.answering) return;
+  qp.answering = true;
+  answering_.push_back(&qp);
 }
 
 bool Endpoint::to_management(const wire::Packet& packet) {
@@ -160,9 +168,7 @@ bool Endpoint::to_management(const wire::Packet& packet) {
 
 void Endpoint::deliver_multicast(TimeNs now, const wire::Packet& packet) {
   for (const wire::Qpn member : multicast_groups_.members(packet.ip.destination)) {
-    Qp* qp = find(member);
-    qp->on_packet(now, packet);
-    touch(*qp);
+    receive(*find(member), now, packet);
   }
 }
 
@@ -211,6 +217,13 @@ void Endpoint::watch(Qp& qp) {
 
 unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   burst_.begin(sink, max_frames);
+  // Acknowledgements before others' data: a program that has got its message may be gone soon, and
+  // its QP with it.
+  for (Qp* qp : answering_) {
+    qp->answering = false;
+    qp->acknowledge(burst_);
+  }
+  answering_.clear();
   while (!active_.empty() && !burst_.full()) {
     Qp& qp = *active_.front();
     Turn turn = Turn::sent;

@@ -85,6 +85,7 @@ class Endpoint {
   uint32_t slot_of(wire::Qpn qpn) const { return qpn.value & ((1u << slot_bits_) - 1); }
   Qp* find(wire::Qpn qpn) const;
   void touch(Qp& qp);
+  void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
   void watch(Qp& qp);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
@@ -109,7 +110,8 @@ class Endpoint {
   ManagementSink* management_ = nullptr;
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;
-  std::deque<Qp*> active_;  // QPs that may have something to send, in the order of their turns
+  std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
+  std::deque<Qp*> active_;      // QPs that may have something to send, in the order of their turns
 };
 
 }  // namespace rocemu::transport

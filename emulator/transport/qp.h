@@ -25,6 +25,8 @@ class Qp {
 
   // Adds one frame to the burst.
   virtual Turn transmit(TimeNs now, Burst& burst) = 0;
+  // Adds the ACKs and NAKs that are next to be sent.
+  virtual void acknowledge(Burst&) {}
   // The burst has left, for a QP that asked to be told (Burst::tell_when_sent).
   virtual void on_burst_sent() {}
   virtual TimeNs deadline() const = 0;
@@ -42,7 +44,8 @@ class Qp {
   // announced it has been turned into an error already.
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
-  bool active = false;  // stands in the endpoint's list of QPs that may send
+  bool active = false;     // stands in the endpoint's list of QPs that may send
+  bool answering = false;  // stands in its list of QPs that may have to acknowledge
 
  protected:
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,

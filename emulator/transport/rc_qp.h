@@ -22,6 +22,7 @@ class RcQp final : public Qp {
   void on_timeout(TimeNs now) override;
   // Responder and requester take turns.
   Turn transmit(TimeNs now, Burst& burst) override;
+  void acknowledge(Burst& burst) override { responder_.acknowledge(burst); }
   TimeNs deadline() const override;
   void flush_posted() override;
   void on_fetch_failed(Side side, wire::Psn psn) override;

@@ -37,6 +37,7 @@ class RcResponder {
 
   void on_request(const wire::Packet& packet);
   Turn transmit(Burst& burst);
+  void acknowledge(Burst& burst);
 
   void add_load(QpLoad& load) const {
     load.queued_responses = static_cast<uint32_t>(responses_.size());

@@ -171,6 +171,14 @@ Turn RcResponder::transmit(Burst& burst) {
   return turn;
 }
 
+void RcResponder::acknowledge(Burst& burst) {
+  while (!burst.full() && !responses_.empty() &&
+         responses_.front().kind == Response::Kind::acknowledge) {
+    if (send_acknowledge(burst, responses_.front()) != Turn::sent) return;
+    responses_.pop_front();
+  }
+}
+
 Turn RcResponder::send_acknowledge(Burst& burst, const Response& response) {
   wire::ExtendedHeaders ext;
   ext.aeth = {response.syndrome, response.msn};

@@ -194,6 +194,30 @@ TEST_CASE("An RNR NAK that has not left stays one when a gap shows behind it") {
   CHECK(wire::syndrome::is_rnr(last_answer(pair).first));
 }
 
+TEST_CASE("An ACK leaves before the data of other QPs") {
+  Pair pair;
+  pair.drive();
+  sim::SimReceiveQueue receives;
+  sim::SimCompletionQueue cq;
+  sim::SimSendQueue sends(4);
+  const wire::Qpn busy = *pair.b.endpoint().create_rc({1, &sends, &receives, &cq, &cq});
+  for (QpState state : {QpState::init, QpState::ready_to_receive, QpState::ready_to_send})
+    pair.b.endpoint().modify(busy, state, pair.b.attributes);
+  sends.post(write(pair.b.buffer(100 * 1024), pair.a.buffer(100 * 1024)));
+  pair.b.endpoint().on_doorbell(busy);
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, Operation::write_only);
+  bth.psn = Psn(kPsn);
+  bth.ack_request = true;
+  const auto frame = pair.frame_for(pair.b, bth, reth(pair.b.buffer(8), 8), filled(8));
+  const std::span<const std::byte> view(frame);
+  pair.b.endpoint().on_frames(pair.fabric.now_ns(), {&view, 1});
+  pair.b.node().wake();
+  pair.run_for(5 * kUs);
+  REQUIRE(pair.sent.size() > 1);
+  CHECK(pair.sent.front().operation == Operation::acknowledge);
+}
+
 TEST_CASE("A program that takes the QP to ERROR does not touch answers that still leave") {
   Pair pair;
   constexpr uint32_t kPackets = 20;
