@@ -59,6 +59,13 @@ void register_with_unknown_access(Lab& lab) {
                  {EINVAL, EOPNOTSUPP}, "registering with an unknown access flag");
 }
 
+void register_at_another_place_within_a_page(Lab& lab) {
+  const Memory memory(kPage);
+  for (const uint64_t iova : {uint64_t{1}, uint64_t{0x123450008}, memory.address() + 64})
+    expect_refused(register_memory_at(lab.a().pd.get(), memory.data(), kPage, iova, kAllRights),
+                   {EINVAL}, "registering at an IOVA with another offset in its page");
+}
+
 constexpr Row kRegistrationRows[] = {
     {"register unmapped memory", register_unmapped},
     {"register partly unmapped memory", register_partly_unmapped},
@@ -66,6 +73,8 @@ constexpr Row kRegistrationRows[] = {
     {"register past the end of the address space", register_past_the_end_of_addresses},
     {"register REMOTE_WRITE without LOCAL_WRITE", register_remote_write_without_local_write},
     {"register with an unknown access flag", register_with_unknown_access},
+    {"register at an IOVA with another offset in its page",
+     register_at_another_place_within_a_page},
 };
 
 // ---- memory of the requester ----

@@ -21,6 +21,8 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
                                   IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
+constexpr uint64_t kPageBytes = 4096;
+
 // Hints, which a device may leave aside: huge pages, and the range that verbs sets apart for them.
 constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | IBV_ACCESS_OPTIONAL_RANGE;
 
@@ -84,6 +86,11 @@ void populate(uint64_t address, size_t bytes, bool for_writing) {
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
+  // As the kernel's ib_uverbs_reg_mr: pages are translated, and nothing within them.
+  if ((reinterpret_cast<uintptr_t>(address) ^ iova) % kPageBytes != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
   Mapping mapping;
   if (const int error = check_registration(to_context(pd->context), address, bytes, flags, mapping);
       error != 0) {
