@@ -12,6 +12,8 @@ using Kind = ConnectionEvent::Kind;
 using State = ConnectionState;
 
 constexpr TimeNs kSidrAnswerKeptNs = 10'000'000'000;  // longer than a SIDR REQ is repeated after
+constexpr uint8_t kLongestTimewait =
+    20;  // 4.3 s, coded: the peer chooses it, and the places are few
 
 // Takes out the entry of `key`, if it is that of `id`.
 template <class Map, class Key>
@@ -83,7 +85,7 @@ void Connections::close(Connection& connection) {
 void Connections::enter_timewait(TimeNs now, Connection& connection) {
   forget_qpn(connection);
   connection.state = State::timewait;
-  set_deadline(connection, now + coded_time_ns(connection.ack_timeout));
+  set_deadline(connection, now + coded_time_ns(std::min(connection.ack_timeout, kLongestTimewait)));
 }
 
 void Connections::set_deadline(Connection& connection, TimeNs at) {

@@ -68,7 +68,8 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t tid, const wir
     // The peer's QP can't be in two connections: it has forgotten the old one (12.9.8.3.1).
     refuse(wire::cm_reject::kStaleConnection);
     Connection& old = connections_.at(stale->second);
-    if (old.state == State::established) send_dreq(now, old);
+    // Anyone can send a REQ that names the peer's QP.
+    if (old.state == State::established && old.route.remote == route.remote) send_dreq(now, old);
     return;
   }
   const auto id = new_id();

@@ -117,12 +117,13 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const auto refuse = [&] {
     if (req != nullptr) {
       connections_.reject(now, event.id, wire::cm_reject::kInvalidServiceId, {});
-    } else {
-      wire::CmSidrRep rep;
-      rep.status = wire::cm_sidr::kUnsupported;
-      connections_.answer_service(now, event.id, rep);
+      return connections_.abandon(now, event.id);
     }
-    connections_.abandon(now, event.id);
+    // Nothing is kept of it: who asks again is told the same again.
+    wire::CmSidrRep rep;
+    rep.status = wire::cm_sidr::kUnsupported;
+    connections_.answer_service(now, event.id, rep);
+    connections_.ignore(event.id);
   };
 
   wire::CmaHeader header;

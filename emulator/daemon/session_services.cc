@@ -175,6 +175,8 @@ void Session::open_xrcd(const rocemu_open_xrcd& message, ReceivedMessage& receiv
     auto file = std::make_shared<UniqueFd>(std::move(received.fds[0]));
     struct stat status;
     if (::fstat(file->get(), &status) != 0) throw std::system_error(errno, std::generic_category());
+    // The close of a socket, say, may take its time.
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return refuse(EINVAL);
     spec.file = device::FileIdentity{status.st_dev, status.st_ino};
     spec.file_hold = std::move(file);
   }

@@ -164,6 +164,7 @@ int Hca::moderate_cq(ContextId id, Handle handle, const CqModeration& moderation
 void Hca::Impl::destroy_cq(Cq& cq) {
   if (cq.touched()) std::erase(touched_cqs, &cq);
   std::erase(held, &cq);
+  forget_sent_events();  // when the next is due may have been this one's
   if (cq.channel() != nullptr) --cq.channel()->users;
   --totals.cqs;
 }
@@ -251,7 +252,6 @@ void Hca::Impl::handle_overrun(Cq& cq) {
 }
 
 void Hca::Impl::forget_sent_events() {
-  if (held.empty()) return;
   std::erase_if(held, [](const Cq* cq) { return cq->held_until() == transport::kNever; });
   next_held = transport::kNever;
   for (const Cq* cq : held) next_held = std::min(next_held, cq->held_until());

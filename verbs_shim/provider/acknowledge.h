@@ -20,7 +20,7 @@ inline uint32_t purge_unread(Context& context, EventPipe& pipe, size_t record_by
   pthread_mutex_unlock(&mutex);
   if (all_done) return 0;
   Lock lock(context.state.purge_lock);
-  return pipe.purge(record_bytes, object);
+  return pipe.purge(context.state.passage, record_bytes, object);
 }
 
 template <typename Condition>

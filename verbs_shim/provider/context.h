@@ -22,6 +22,7 @@ struct DeviceState {
   EventPipe async_events;
   ChannelList channels;
   Mutex purge_lock;  // events are purged from one pipe of the context at a time
+  Passage passage;   // by this one
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
   uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory

@@ -17,28 +17,46 @@ namespace {
 
 constexpr size_t kChunkBytes = PIPE_BUF;  // written in one piece or not at all
 
-// Moves up to `room` bytes out of the pipe without waiting. What is read goes by way of a second
-// pipe, since splice(2) is the only way to ask a pipe for data without waiting and without changing
-// the flags that its other readers see.
-size_t drain(int pipe_fd, uint8_t* out, size_t room) {
-  int passage[2];
-  if (pipe2(passage, O_CLOEXEC) != 0) return 0;
+// Moves up to `room` bytes out of the pipe without waiting.
+size_t drain(int pipe_fd, Passage& passage, uint8_t* out, size_t room) {
+  if (!passage.open()) return 0;
   size_t bytes = 0;
   while (room - bytes >= kChunkBytes) {
     const ssize_t moved =
-        splice(pipe_fd, nullptr, passage[1], nullptr, kChunkBytes, SPLICE_F_NONBLOCK);
+        splice(pipe_fd, nullptr, passage.write_end(), nullptr, kChunkBytes, SPLICE_F_NONBLOCK);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) break;
-    const ssize_t got = read(passage[0], out + bytes, static_cast<size_t>(moved));
+    const ssize_t got = read(passage.read_end(), out + bytes, static_cast<size_t>(moved));
     if (got != moved) break;
     bytes += static_cast<size_t>(moved);
   }
-  close(passage[0]);
-  close(passage[1]);
   return bytes;
 }
 
 }  // namespace
+
+bool Passage::open() {
+  if (ends_[0] < 0 && pipe2(ends_, O_CLOEXEC) != 0) return false;
+  take_spare();
+  return true;
+}
+
+void Passage::give_spare() {
+  if (spare_ >= 0) ::close(spare_);
+  spare_ = -1;
+}
+
+void Passage::take_spare() {
+  if (spare_ < 0) spare_ = fcntl(ends_[0], F_DUPFD_CLOEXEC, 0);
+}
+
+void Passage::close() {
+  give_spare();
+  for (int& end : ends_) {
+    if (end >= 0) ::close(end);
+    end = -1;
+  }
+}
 
 int EventPipe::open(int& write_end) {
   int ends[2];
@@ -68,12 +86,12 @@ int EventPipe::open_write_end() const {
   return ::open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-unsigned EventPipe::purge(size_t record_bytes, uint64_t object) {
+unsigned EventPipe::purge(Passage& passage, size_t record_bytes, uint64_t object) {
   const int capacity = fcntl(read_end_, F_GETPIPE_SZ);
   if (capacity <= 0) return 0;
   auto* records = static_cast<uint8_t*>(malloc(static_cast<size_t>(capacity)));
   if (records == nullptr) return 0;
-  const size_t bytes = drain(read_end_, records, static_cast<size_t>(capacity));
+  const size_t bytes = drain(read_end_, passage, records, static_cast<size_t>(capacity));
   unsigned purged = 0;
   size_t kept = 0;
   for (size_t at = 0; at + record_bytes <= bytes; at += record_bytes) {
@@ -86,15 +104,16 @@ unsigned EventPipe::purge(size_t record_bytes, uint64_t object) {
       kept += record_bytes;
     }
   }
-  write_back(records, kept);
+  write_back(passage, records, kept);
   free(records);
   return purged;
 }
 
 // The pipe held these a moment ago, so there is room unless the NIC has filled it since; then it is
 // made larger, and as a last resort a reader is given a second to make room.
-void EventPipe::write_back(const uint8_t* records, size_t bytes) {
+void EventPipe::write_back(Passage& passage, const uint8_t* records, size_t bytes) {
   if (bytes == 0) return;
+  passage.give_spare();
   const int fd = open_write_end();
   if (fd < 0) return;
   constexpr int kPatience = 1000;
@@ -116,6 +135,7 @@ void EventPipe::write_back(const uint8_t* records, size_t bytes) {
     }
   }
   ::close(fd);
+  passage.take_spare();
 }
 
 bool EventPipe::append(const void* record, size_t record_bytes) {

@@ -12,6 +12,24 @@
 
 namespace rocemu::provider {
 
+// What is purged goes by way of a second pipe, since splice(2) is the only way to ask a pipe for
+// data without waiting and without changing the flags that its other readers see. Made early: a
+// program that has no descriptor left destroys objects as well.
+class Passage {
+ public:
+  bool open();  // false: no descriptors; it may be called again
+  void close();
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  // Room for a descriptor more, kept for whoever finds none.
+  void give_spare();
+  void take_spare();
+
+ private:
+  int ends_[2] = {-1, -1};
+  int spare_ = -1;
+};
+
 class EventPipe {
  public:
   // Makes the pipe. `write_end`, non-blocking, is for the NIC: the caller sends and closes it. 0 or
@@ -24,15 +42,15 @@ class EventPipe {
 
   // Takes out the records about `object` that nobody has read, and says how many they were. The NIC
   // writes no more of them. Never waits for another reader of the pipe; other records stay, though
-  // perhaps in another order. Calls for one pipe must not run at the same time.
-  unsigned purge(size_t record_bytes, uint64_t object);
+  // perhaps in another order. Calls for one pipe or with one passage must not run at the same time.
+  unsigned purge(Passage& passage, size_t record_bytes, uint64_t object);
 
   // Adds a record of the program's own making. False when the pipe is full or can't be written.
   bool append(const void* record, size_t record_bytes);
 
  private:
   int open_write_end() const;
-  void write_back(const uint8_t* records, size_t bytes);
+  void write_back(Passage& passage, const uint8_t* records, size_t bytes);
 
   int read_end_ = -1;
   int kept_write_end_ = -1;

@@ -50,6 +50,8 @@ TEST_CASE("A datagram service that refuses, or that nobody offers") {
   };
   CHECK(attempt(7000) == wire::cm_sidr::kRejected);
   CHECK(attempt(7001) == wire::cm_sidr::kUnsupported);
+  // Of the one that was told so at once, nothing is kept: requests to nobody fill no table.
+  CHECK(hosts.b.cm.connections().all().size() == 1);
 }
 
 TEST_CASE("A lost answer is given again, and the program is asked once") {

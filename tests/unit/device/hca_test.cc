@@ -321,6 +321,23 @@ TEST_CASE("Events of a moderated CQ wait for as many completions, or for the tim
   CHECK(events() == 4);
 }
 
+TEST_CASE("An event that is held back is forgotten with its CQ") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program sender(fabric.a, here), receiver(fabric.b, there);
+  sender.connect(receiver);
+  receiver.connect(sender);
+  REQUIRE(fabric.b.moderate_cq(receiver.context, receiver.cq, {3, 50'000}) == 0);
+  receiver.ring.armed = true;
+  receiver.queues->receives.posted.push_back(receive_of(receiver, 7, 100));
+  sender.queues->posted.push_back(send_of(sender, 8, 10));
+  fabric.a.endpoint().on_doorbell(sender.qpn);
+  fabric.run();
+  CHECK(fabric.b.next_held_event() != transport::kNever);
+  fabric.b.close_context(receiver.context);
+  CHECK(fabric.b.next_held_event() == transport::kNever);
+}
+
 TEST_CASE("A CQ that overruns tells its program and takes its QPs down; the device goes on") {
   std::vector<std::byte> here(100), there(100);
   Fabric fabric;
