@@ -6,6 +6,7 @@
 
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/provider/acknowledge.h"
+#include "verbs_shim/provider/carried_receive.h"
 #include "verbs_shim/provider/new_object.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
@@ -74,7 +75,10 @@ CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* ch
   // libibverbs fills the rest of ibv_cq when this is done.
   queue->verbs.cq.context = context;
   if (error == 0) error = create_in_nic(to_context(context), *queue, cqe, comp_vector);
-  if (error == 0) return queue;
+  if (error == 0) {
+    make_known(*queue);
+    return queue;
+  }
   if (queue->channel != nullptr) state.channels.release(queue->channel);
   delete_object(queue);
   errno = error;
@@ -154,6 +158,7 @@ int destroy_cq(ibv_cq* cq) {
   Context& context = to_context(cq->context);
   rocemu_destroy_events_reply reply;
   if (const int error = destroy_in_nic(context, cq->handle, reply); error != 0) return error;
+  forget(queue);
 
   const auto pointer = reinterpret_cast<uintptr_t>(cq);
   if (queue.channel != nullptr && !queue.channel->closed) {

@@ -23,6 +23,7 @@ struct CompletionQueue {
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;
   QueueMemory retired;  // the one before the last resize: somebody may still be arming it
+  CompletionQueue* next_known = nullptr;  // of the context's; under its queues_lock
 };
 
 inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }

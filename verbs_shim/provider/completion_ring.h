@@ -42,13 +42,18 @@ class CompletionRing {
     store_release(&header()->consumer, next_);
   }
 
+  // Shows those that have not been taken to `visit`, which may change them.
+  template <typename Visit>
+  void visit_untaken(Visit visit) {
+    producer_seen_ = load_acquire(&header()->producer);
+    for (uint32_t i = next_; i != producer_seen_; ++i) visit(slots_[i & mask_]);
+  }
+
   // Makes the completions of a QP that are not taken yet disappear. The NIC writes no more of them.
   void kill(uint32_t qp_num) {
-    producer_seen_ = load_acquire(&header()->producer);
-    for (uint32_t i = next_; i != producer_seen_; ++i) {
-      rocemu_cqe& entry = slots_[i & mask_];
+    visit_untaken([qp_num](rocemu_cqe& entry) {
       if (entry.qp_num == qp_num) entry.dead = 1;
-    }
+    });
     while (next_ != producer_seen_ && slots_[next_ & mask_].dead != 0) ++next_;
     give_back();
   }

@@ -16,6 +16,8 @@
 
 namespace rocemu::provider {
 
+struct CompletionQueue;
+
 struct DeviceState {
   Connection connection;
   Doorbells doorbells;
@@ -23,6 +25,8 @@ struct DeviceState {
   ChannelList channels;
   Mutex purge_lock;  // events are purged from one pipe of the context at a time
   Passage passage;   // by this one
+  Mutex queues_lock;
+  CompletionQueue* queues = nullptr;  // all CQs of the context (carried_receive.h)
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
   uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory

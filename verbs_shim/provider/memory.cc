@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "verbs_shim/provider/carried_receive.h"
 #include "verbs_shim/provider/context.h"
 #include "verbs_shim/provider/mapped_range.h"
 #include "verbs_shim/provider/memory_region.h"
@@ -138,6 +139,9 @@ int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, in
     errno = error;
     return error;
   }
+  // libibverbs changes address and length when this is done.
+  deliver_untaken(to_context(mr->mr.context), reinterpret_cast<uintptr_t>(mr->mr.addr),
+                  mr->mr.length);
   mr->access = static_cast<int>(access_after);
   if (moves && wants_shared_memory()) {
     forget_unshared(mr);
@@ -152,6 +156,8 @@ int dereg_mr(VerbsMr* mr) {
   rocemu_handle_message reply;
   const int error = to_context(mr->mr.context).call(ROCEMU_OP_DEREG_MR, request, reply);
   if (error != 0) return error;
+  deliver_untaken(to_context(mr->mr.context), reinterpret_cast<uintptr_t>(mr->mr.addr),
+                  mr->mr.length);
   if (wants_shared_memory()) forget_unshared(mr);
   delete_object(mr);
   return 0;

@@ -2,21 +2,14 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
-#include <string.h>
 #include <time.h>
 
+#include "verbs_shim/provider/carried_receive.h"
 #include "verbs_shim/provider/completion_queue.h"
 #include "verbs_shim/provider/verbs_ops.h"
 
 namespace rocemu::provider {
 namespace {
-
-// Puts a payload that came in the completion where it belongs: before the program sees either.
-void deliver(const rocemu_cqe& entry) {
-  if (entry.carried_bytes == 0) return;
-  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(entry.carried_address)), entry.carried,
-         entry.carried_bytes);
-}
 
 void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.wr_id = from.wr_id;
