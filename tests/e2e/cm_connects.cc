@@ -10,11 +10,13 @@
 #include <arpa/inet.h>
 #include <infiniband/ib.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,6 +95,8 @@ class Channel {
       fail(std::string(rdma_event_str(event.type)) + " instead of " + rdma_event_str(type));
     return event;
   }
+
+  rdma_event_channel* get() const { return channel_; }
 
   bool readable(int timeout_ms) const {
     pollfd fd = {channel_->fd, POLLIN, 0};
@@ -352,6 +356,44 @@ void timewait() {
   for (rdma_cm_id* each : {id, child, listener}) rdma_destroy_id(each);
 }
 
+std::atomic<int> signals_seen{0};
+
+// A signal ends a wait for an event as it does one with the kernel's channels: unless its handler
+// has SA_RESTART.
+void signal_while_waiting() {
+  for (const int flags : {SA_RESTART, 0}) {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { ++signals_seen; };
+    action.sa_flags = flags;
+    must(sigaction(SIGUSR1, &action, nullptr), "sigaction");
+    Channel channel;
+    rdma_cm_id* id = channel.new_id();
+    const int before = signals_seen;
+    std::thread other([id, waiter = pthread_self()] {
+      usleep(50'000);
+      pthread_kill(waiter, SIGUSR1);
+      usleep(50'000);
+      sockaddr_in to = address(kServer, 1);
+      must(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), kTimeoutMs),
+           "rdma_resolve_addr");
+    });
+    rdma_cm_event* event = nullptr;
+    const int result = rdma_get_cm_event(channel.get(), &event);
+    if (flags == 0) {
+      expect_errno(result, EINTR, "a signal did not end the wait");
+      channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+    } else {
+      must(result, "rdma_get_cm_event after a signal");
+      must(rdma_ack_cm_event(event), "rdma_ack_cm_event");
+    }
+    other.join();
+    if (signals_seen == before) fail("no signal");
+    // Each event's byte has been taken: nothing more is there.
+    if (channel.readable(0)) fail("an event that nobody sent");
+    rdma_destroy_id(id);
+  }
+}
+
 void errors() {
   const std::map<std::string, void (*)()> rows = {{"no listener", no_listener},
                                                   {"wrong port space", wrong_port_space},
@@ -362,6 +404,7 @@ void errors() {
                                                   {"port shared", reused_port},
                                                   {"any port", any_port},
                                                   {"AF_IB", native_addresses},
+                                                  {"signals", signal_while_waiting},
                                                   {"TIMEWAIT", timewait}};
   for (const auto& [name, row] : rows) {
     row();

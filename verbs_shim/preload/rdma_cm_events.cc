@@ -17,17 +17,26 @@ bool nonblocking(const CmChannel& channel) {
   return flags >= 0 && (flags & O_NONBLOCK) != 0;
 }
 
-// Waits until the channel has an event, as its O_NONBLOCK says: 0 or an errno.
-int wait_for_event(const CmChannel& channel) {
+// Waits until the channel has an event, as its O_NONBLOCK says: 0 or an errno. Where it has to wait
+// it reads the event's byte, since the kernel goes on with read(2) after a signal whose handler has
+// SA_RESTART, as it does with the kernel's own channels, and never with poll(2) (signal(7)).
+int wait_for_event(const CmChannel& channel, uint32_t& bytes_taken) {
   pollfd readable = {channel.fd, POLLIN, 0};
-  int ready = poll(&readable, 1, 0);
-  if (ready == 0 && !nonblocking(channel)) ready = poll(&readable, 1, -1);
+  int ready;
+  do {
+    ready = poll(&readable, 1, 0);
+  } while (ready < 0 && errno == EINTR);
   if (ready < 0) return errno;
-  if (ready == 0) return EAGAIN;
-  return (readable.revents & POLLIN) != 0 ? 0 : EIO;
+  if (ready > 0) return (readable.revents & POLLIN) != 0 ? 0 : EIO;
+  if (nonblocking(channel)) return EAGAIN;
+  char byte;
+  const ssize_t got = real().read(channel.fd, &byte, 1);
+  if (got < 0) return errno;
+  bytes_taken = static_cast<uint32_t>(got);
+  return got > 0 ? 0 : EIO;
 }
 
-int take_event(const CmChannel& channel, rocemu_cm_event& event) {
+int take_event(const CmChannel& channel, uint32_t bytes_taken, rocemu_cm_event& event) {
   rocemu_cm_channel request = {};
   request.header.op = ROCEMU_OP_CM_NEXT_EVENT;
   request.header.length = sizeof(request);
@@ -36,7 +45,7 @@ int take_event(const CmChannel& channel, rocemu_cm_event& event) {
   const int error = call_nic(&request.header, &event.header, sizeof(event));
   if (error != 0) return error;
   keep_answers(event.answers);
-  take_tokens(channel, 1);
+  take_tokens(channel, 1 - bytes_taken);
   return 0;
 }
 
@@ -48,12 +57,13 @@ int take_event(const CmChannel& channel, rocemu_cm_event& event) {
 int next_event(CmChannel& channel, rocemu_cm_event& event) {
   const uint32_t closed = channel.closed;
   for (;;) {
-    int error = wait_for_event(channel);
+    uint32_t bytes_taken = 0;
+    int error = wait_for_event(channel, bytes_taken);
     if (channel.closed != closed) {
       pause();
       return EINTR;
     }
-    if (error == 0) error = take_event(channel, event);
+    if (error == 0) error = take_event(channel, bytes_taken, event);
     if (error != EAGAIN || nonblocking(channel)) return error;
   }
 }
