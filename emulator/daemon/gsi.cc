@@ -111,12 +111,41 @@ void Gsi::send(std::vector<cm::OutgoingMad>& mads) {
 
 // What cannot be sent is lost, and sent again when its sender's patience ends.
 void Gsi::find_and_send(PathFinder& finder, const cm::OutgoingMad& mad) {
-  finder.find(mad.route.remote, [this, mad](int error, const wire::MacAddress& destination) {
-    if (error != 0) return;
-    std::vector<Frame> frames;
-    frames.push_back({mad.route.device, build(mad, destination)});
-    send_frames(std::move(frames));
+  switch (pending_->add(mad)) {
+    case PendingMads::Next::search:
+      return search(finder, mad.route);
+    case PendingMads::Next::no_more_searches:
+      return send_if_known(finder, mad);
+    case PendingMads::Next::wait:
+    case PendingMads::Next::no_room:
+      return;
+  }
+}
+
+void Gsi::search(PathFinder& finder, const cm::Route& route) {
+  finder.find(route.remote, [this, route, pending = std::weak_ptr(pending_)](
+                                int error, const wire::MacAddress& destination) {
+    const auto alive = pending.lock();
+    if (alive == nullptr) return;
+    const std::vector<cm::OutgoingMad> mads = alive->take(route.device, route.remote);
+    if (error == 0) send_to(destination, mads);
   });
+}
+
+// Searches for peers that are not there must not keep those from being answered that are.
+void Gsi::send_if_known(PathFinder& finder, const cm::OutgoingMad& mad) {
+  finder.look_once(mad.route.remote, [this, mad, pending = std::weak_ptr(pending_)](
+                                         int error, const wire::MacAddress& destination) {
+    if (error == 0 && !pending.expired()) send_to(destination, {&mad, 1});
+  });
+}
+
+void Gsi::send_to(const wire::MacAddress& destination, std::span<const cm::OutgoingMad> mads) {
+  std::vector<Frame> frames;
+  frames.reserve(mads.size());
+  for (const cm::OutgoingMad& mad : mads)
+    frames.push_back({mad.route.device, build(mad, destination)});
+  send_frames(std::move(frames));
 }
 
 void Gsi::send_frames(std::vector<Frame> frames) {

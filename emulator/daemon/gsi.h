@@ -15,6 +15,7 @@
 #include "emulator/cm/types.h"
 #include "emulator/daemon/engine.h"
 #include "emulator/daemon/path_finder.h"
+#include "emulator/daemon/pending_mads.h"
 #include "emulator/device/attributes.h"
 #include "emulator/transport/management.h"
 
@@ -49,6 +50,9 @@ class Gsi {
   void hand_over();
   std::vector<std::byte> build(const cm::OutgoingMad& mad, const wire::MacAddress& destination);
   void find_and_send(PathFinder& finder, const cm::OutgoingMad& mad);
+  void search(PathFinder& finder, const cm::Route& route);
+  void send_if_known(PathFinder& finder, const cm::OutgoingMad& mad);
+  void send_to(const wire::MacAddress& destination, std::span<const cm::OutgoingMad> mads);
   void send_frames(std::vector<Frame> frames);
 
   boost::asio::io_context& io_;
@@ -59,6 +63,8 @@ class Gsi {
   Receive receive_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<wire::Psn> psns_;  // of the next datagram, by device
+  // Searches may outlast this; they see by it that there is nothing left to send.
+  std::shared_ptr<PendingMads> pending_ = std::make_shared<PendingMads>();
   std::mutex mutex_;
   std::vector<Arrived> inbox_;
   std::vector<Arrived> being_read_;  // the control thread's

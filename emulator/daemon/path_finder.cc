@@ -36,6 +36,14 @@ void PathFinder::find(const wire::Gid& destination, Found found) {
   look(std::make_shared<Search>(io_, destination, std::move(found)));
 }
 
+void PathFinder::look_once(const wire::Gid& destination, Found found) {
+  attachment_.find(port_, destination,
+                   [found = std::move(found)](const Attachment::Answer& answer) {
+                     const bool known = answer.kind == Attachment::Answer::Kind::found;
+                     found(known ? 0 : EHOSTUNREACH, answer.mac);
+                   });
+}
+
 void PathFinder::look(std::shared_ptr<Search> search) {
   const wire::Gid& destination = search->destination;
   attachment_.find(port_, destination,

@@ -22,6 +22,8 @@ class PathFinder {
 
   // Waits for at most kPatience.
   void find(const wire::Gid& destination, Found found);
+  // What is known already: asks nobody.
+  void look_once(const wire::Gid& destination, Found found);
   LearnedAddresses& learned() { return attachment_.learned(); }
 
  private:
