@@ -24,10 +24,17 @@ bool conflict(const Binding& a, const Binding& b) {
 }  // namespace
 
 bool PortSpace::in_use(const Binding& binding) const {
-  const auto [first, last] = bindings_.equal_range(binding.address.port);
-  for (auto at = first; at != last; ++at)
+  const uint16_t port = binding.address.port;
+  for (auto at = bindings_.lower_bound({port, 0}); at != bindings_.end(); ++at) {
+    if (at->first.first != port) break;
     if (at->second.owner != binding.owner && conflict(at->second, binding)) return true;
+  }
   return false;
+}
+
+bool PortSpace::taken(uint16_t port) const {
+  const auto first = bindings_.lower_bound({port, 0});
+  return first != bindings_.end() && first->first.first == port;
 }
 
 Result<uint16_t> PortSpace::bind(Binding binding) {
@@ -37,36 +44,26 @@ Result<uint16_t> PortSpace::bind(Binding binding) {
     uint16_t tried = 0;
     for (; tried < kEphemerals; ++tried) {
       port = static_cast<uint16_t>(kFirstEphemeral + (start + tried) % kEphemerals);
-      if (!bindings_.contains(port)) break;
+      if (!taken(port)) break;
     }
     if (tried == kEphemerals) return tl::unexpected(EADDRNOTAVAIL);
   } else if (in_use(binding)) {
     return tl::unexpected(EADDRINUSE);
   }
-  bindings_.emplace(port, binding);
+  bindings_.emplace(std::pair(port, binding.owner), binding);
   return port;
 }
 
 int PortSpace::listen(uint32_t owner, uint16_t port) {
-  const auto [first, last] = bindings_.equal_range(port);
-  for (auto at = first; at != last; ++at) {
-    if (at->second.owner != owner) continue;
-    Binding listening = at->second;
-    listening.listening = true;
-    if (in_use(listening)) return EADDRINUSE;
-    at->second.listening = true;
-    return 0;
-  }
-  return EINVAL;
+  const auto at = bindings_.find({port, owner});
+  if (at == bindings_.end()) return EINVAL;
+  Binding listening = at->second;
+  listening.listening = true;
+  if (in_use(listening)) return EADDRINUSE;
+  at->second.listening = true;
+  return 0;
 }
 
-void PortSpace::release(uint32_t owner, uint16_t port) {
-  const auto [first, last] = bindings_.equal_range(port);
-  for (auto at = first; at != last; ++at) {
-    if (at->second.owner != owner) continue;
-    bindings_.erase(at);
-    return;
-  }
-}
+void PortSpace::release(uint32_t owner, uint16_t port) { bindings_.erase({port, owner}); }
 
 }  // namespace rocemu::cm

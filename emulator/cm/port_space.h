@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "emulator/cm/interfaces.h"
 #include "emulator/cm/types.h"
@@ -32,7 +33,10 @@ class PortSpace {
  private:
   bool in_use(const Binding& binding) const;
 
-  std::multimap<uint16_t, Binding> bindings_;
+  using Bindings = std::map<std::pair<uint16_t, uint32_t>, Binding>;  // by port and owner
+  bool taken(uint16_t port) const;
+
+  Bindings bindings_;
   Random random_;
 };
 

@@ -62,9 +62,12 @@ Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<Bell> bell
 }
 
 int RdmaCm::close_channel(TimeNs now, OwnerId owner, ChannelId channel) {
-  const Channel* closing = find_channel(owner, channel);
+  Channel* closing = find_channel(owner, channel);
   if (closing == nullptr) return EBADF;
-  // A listener takes its unanswered requests along.
+  // All events at once: to look for those of each id would take the square of their number. The ids
+  // of requests that nobody has seen are among the channel's own.
+  events_waiting_ -= closing->events.size();
+  closing->events.clear();
   while (!closing->ids.empty()) remove(now, ids_.at(*closing->ids.begin()));
   channels_.erase(channel);
   deliver(now);
@@ -168,6 +171,14 @@ void RdmaCm::drop_connection(TimeNs now, RdmaId& id) {
   id.connection = 0;
 }
 
+void RdmaCm::stop_listening(const RdmaId& id) {
+  const auto [first, last] =
+      listeners_.equal_range(wire::ip_cm_service_id(id.port_space, id.source->port));
+  const auto entry =
+      std::find_if(first, last, [&](const auto& at) { return at.second == id.handle; });
+  if (entry != last) listeners_.erase(entry);
+}
+
 // An id goes with its port, its connection, its groups and its events, and a listener with the
 // requests that nobody has seen.
 Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
@@ -175,8 +186,8 @@ Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
   Channel& channel = channels_.at(id.channel);
   drop_connection(now, id);
   if (id.port_bound) ports_of(id).release(handle, id.source->port);
-  std::erase_if(listeners_, [&](const auto& entry) { return entry.second == handle; });
-  std::erase_if(groups_, [&](const auto& entry) { return entry.second.id == handle; });
+  if (id.state == IdState::listening) stop_listening(id);
+  for (const GroupHandle group : id.groups) groups_.erase(group);
   const auto events =
       withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
   const Departure departure{id.events_reported, static_cast<uint32_t>(events.size())};

@@ -128,6 +128,7 @@ class RdmaCm {
   Result<RdmaId*> new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type);
   Departure remove(TimeNs now, RdmaId& id);
   void drop_connection(TimeNs now, RdmaId& id);
+  void stop_listening(const RdmaId& id);
   // Takes out the events that `of` picks.
   std::vector<RdmaEvent> withdraw(Channel& channel,
                                   const std::function<bool(const RdmaEvent&)>& of);

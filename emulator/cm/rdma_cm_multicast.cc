@@ -42,6 +42,7 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
     groups_.erase(last_group_);
     return tl::unexpected(ENOMEM);
   }
+  id->groups.insert(last_group_);
   return last_group_;
 }
 
@@ -53,6 +54,7 @@ Result<Departure> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
   const auto events = withdraw(channels_.at(id->channel),
                                [&](const RdmaEvent& event) { return event.group == handle; });
   const Departure departure{group->second.events_reported, static_cast<uint32_t>(events.size())};
+  id->groups.erase(handle);
   groups_.erase(group);
   return departure;
 }

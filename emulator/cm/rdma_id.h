@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "emulator/cm/connection.h"
@@ -132,6 +133,7 @@ struct RdmaId {
   uint32_t backlog = 0;
   uint32_t requests_waiting = 0;  // connect_request events that the program has not taken
   uint32_t events_reported = 0;
+  std::set<GroupHandle> groups{};  // that it has joined
 
   bool datagram() const { return qp_type == qp_type::kUd; }
 };

@@ -1,7 +1,9 @@
 // Channels, owners, and how many events about an id were ever reported, on which librdmacm's
 // rdma_destroy_id waits.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 
 #include "tests/unit/cm/hosts.h"
 
@@ -75,6 +77,76 @@ TEST_CASE("An id moves to another channel with its events") {
   CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel)->events_reported == 1);
   CHECK(cm.close_channel(0, kProgram, second) == 0);
   CHECK(cm.ids().size() == 1);
+}
+
+// 20000 ids with two events each, 40 of them on a port (to bind one looks at all others of it).
+void fill_channel(Hosts& hosts) {
+  constexpr uint32_t kReuse = 1;
+  constexpr uint64_t kIds = 20'000;
+  const std::array<std::byte, sizeof(int)> on{std::byte{1}};
+  RdmaCm& cm = hosts.a.cm;
+  for (uint64_t uid = 1; uid <= kIds; ++uid) {
+    const IdHandle id = hosts.a.new_id(uid);
+    REQUIRE(cm.set_option(kProgram, id, 0, kReuse, on) == 0);
+    REQUIRE(cm.bind(kProgram, id, hosts.a.ipv4(static_cast<uint16_t>(8000 + uid % 500))) == 0);
+    REQUIRE(cm.resolve_address(kProgram, id, std::nullopt, hosts.a.ipv4(1)) == 0);
+    REQUIRE(cm.resolve_route(kProgram, id) == 0);
+  }
+  CHECK(cm.events_lost() == 0);
+}
+
+TEST_CASE("A channel with many ids and events goes, and nothing of another one's") {
+  RdmaLimits limits;
+  limits.max_events_in_all = 40'002;
+  Hosts hosts(1, {}, limits);
+  RdmaCm& cm = hosts.a.cm;
+  const ChannelId other = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  const IdHandle kept = *cm.create_id(kProgram, other, 1, port_space::kUdp, qp_type::kUd);
+  REQUIRE(cm.bind(kProgram, kept, hosts.a.ipv4(7000)) == 0);
+  SocketAddress group = hosts.a.ipv4();
+  group.ip.bytes[12] = 239;
+  REQUIRE(cm.join(kProgram, kept, 7, group).has_value());
+  const IdHandle listener = *cm.create_id(kProgram, other, 2, port_space::kTcp, qp_type::kRc);
+  REQUIRE(cm.bind(kProgram, listener, hosts.a.ipv4(7000)) == 0);
+  REQUIRE(cm.listen(kProgram, listener, 0) == 0);
+  const IdHandle member = hosts.a.new_id(3, port_space::kUdp, qp_type::kUd);
+  REQUIRE(cm.bind(kProgram, member, hosts.a.ipv4(7001)) == 0);
+  REQUIRE(cm.join(kProgram, member, 8, group).has_value());
+  hosts.a.listener(4, hosts.a.ipv4(7001));
+  fill_channel(hosts);
+
+  const auto start = std::chrono::steady_clock::now();
+  REQUIRE(cm.close_channel(hosts.now, kProgram, hosts.a.channel) == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(cm.ids().size() == 2);
+  CHECK(cm.group_count() == 1);
+  CHECK(cm.next_event(kProgram, other)->type == EventType::multicast_join);
+  CHECK(cm.next_event(kProgram, other).error() == EAGAIN);
+
+  // There is room for as many events again, and what went listens no more.
+  hosts.a.channel = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  fill_channel(hosts);
+  const IdHandle again = hosts.a.new_id(5);
+  CHECK(cm.bind(kProgram, again, hosts.a.ipv4(7000)) == EADDRINUSE);
+  CHECK(cm.bind(kProgram, again, hosts.a.ipv4(7001)) == 0);
+  CHECK(cm.listen(kProgram, again, 0) == 0);
+}
+
+TEST_CASE("With a listener's channel go the requests nobody has seen, which are refused") {
+  Hosts hosts;
+  RdmaCm& cm = hosts.b.cm;
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  for (uint32_t qpn = 2; qpn < 5; ++qpn) {
+    const IdHandle client = hosts.a.resolved(qpn, hosts.b.ipv4(7000));
+    REQUIRE(hosts.a.connect(client, with_data("", qpn)) == 0);
+  }
+  hosts.run();
+  REQUIRE(cm.ids().size() == 4);
+  hosts.b.expect(EventType::connect_request);  // one that the program has seen
+  CHECK(cm.close_channel(hosts.now, kProgram, hosts.b.channel) == 0);
+  CHECK(cm.ids().empty());
+  hosts.run();
+  for (int i = 0; i < 3; ++i) hosts.a.expect(EventType::rejected);
 }
 
 TEST_CASE("A program cannot name what is another's") {
