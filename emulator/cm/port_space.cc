@@ -64,6 +64,13 @@ int PortSpace::listen(uint32_t owner, uint16_t port) {
   return 0;
 }
 
+void PortSpace::set_flags(uint32_t owner, uint16_t port, bool reuse, bool only_ipv6) {
+  const auto at = bindings_.find({port, owner});
+  if (at == bindings_.end()) return;
+  at->second.reuse = reuse;
+  at->second.only_ipv6 = only_ipv6;
+}
+
 void PortSpace::release(uint32_t owner, uint16_t port) { bindings_.erase({port, owner}); }
 
 }  // namespace rocemu::cm

@@ -28,6 +28,8 @@ class PortSpace {
   Result<uint16_t> bind(Binding binding);
   // EADDRINUSE when another one listens there.
   int listen(uint32_t owner, uint16_t port);
+  // Of what is bound.
+  void set_flags(uint32_t owner, uint16_t port, bool reuse, bool only_ipv6);
   void release(uint32_t owner, uint16_t port);
 
  private:

@@ -342,29 +342,38 @@ int RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
   return 0;
 }
 
+// When they may be set is as in Linux's rdma_set_reuseaddr() and rdma_set_afonly(). Whether ids get
+// along with each other is not asked again before one listens.
+int RdmaCm::set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value) {
+  int number = 0;
+  if (value.size() != sizeof(number)) return EINVAL;
+  std::memcpy(&number, value.data(), sizeof(number));
+  const bool on = number != 0;
+  const bool idle = id.state == IdState::idle;
+  if (name == kReuseAddress) {
+    if (!idle && (!on || id.state == IdState::listening)) return EINVAL;
+    id.reuse = on;
+  } else {
+    if (!idle && id.state != IdState::bound) return EINVAL;
+    id.only_ipv6 = on;
+  }
+  if (id.port_bound) ports_of(id).set_flags(id.handle, id.source->port, id.reuse, id.only_ipv6);
+  return 0;
+}
+
 int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t name,
                        std::span<const std::byte> value) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return ENOENT;
   if (level != kLevelId) return ENOSYS;
-  const auto flag = [&](bool& option) {
-    int number = 0;
-    if (value.size() != sizeof(number)) return EINVAL;
-    std::memcpy(&number, value.data(), sizeof(number));
-    option = number != 0;
-    return 0;
-  };
   switch (name) {
     case kTypeOfService:
       if (value.size() != 1) return EINVAL;
       id->traffic_class = std::to_integer<uint8_t>(value[0]);
       return 0;
     case kReuseAddress:
-      if (id->state != IdState::idle) return EINVAL;
-      return flag(id->reuse);
     case kOnlyOwnFamily:
-      if (id->state != IdState::idle) return EINVAL;
-      return flag(id->only_ipv6);
+      return set_flag(*id, name, value);
     case kAckTimeout:
       if (value.size() != 1) return EINVAL;
       if (std::to_integer<uint8_t>(value[0]) > 31) return EINVAL;

@@ -136,6 +136,7 @@ class RdmaCm {
   bool queue_about(const RdmaId& id, EventType type, int status,
                    std::variant<ConnectionParameters, DatagramParameters> parameters = {});
   int take_port(RdmaId& id, const SocketAddress& address);
+  int set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value);
 
   int connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);
   int connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);

@@ -93,6 +93,43 @@ TEST_CASE_METHOD(OneHost, "A port may be shared by those who say so, until one l
   CHECK(listen(first) == EINVAL);
 }
 
+TEST_CASE_METHOD(OneHost,
+                 "A bound id may still say that its port can be shared, until it listens") {
+  const IdHandle first = id();
+  const IdHandle second = id();
+  CHECK(bind(first, a.ipv4(7000)) == 0);
+  CHECK(set(a, second, kReuse, 1) == 0);
+  CHECK(bind(second, a.ipv4(7000)) == EADDRINUSE);
+  CHECK(set(a, first, kReuse, 1) == 0);
+  CHECK(bind(second, a.ipv4(7000)) == 0);
+  CHECK(set(a, second, kReuse, 0) == EINVAL);  // only before it is bound
+  a.destroy(first);
+  CHECK(a.cm.resolve_address(kProgram, second, std::nullopt, a.ipv4(1)) == 0);
+  CHECK(set(a, second, kReuse, 1) == 0);
+  const IdHandle listener = id();
+  CHECK(listen(listener) == 0);
+  CHECK(set(a, listener, kReuse, 1) == EINVAL);
+}
+
+TEST_CASE_METHOD(OneHost,
+                 "A bound id may still say whether it takes IPv4, which counts when one listens") {
+  const IdHandle ipv6 = id();
+  CHECK(bind(ipv6, any(true, 7000)) == 0);
+  const IdHandle ipv4 = id();
+  CHECK(bind(ipv4, any(false, 7000)) == EADDRINUSE);
+  CHECK(set(a, ipv6, kOnlyIpv6, 1) == 0);
+  CHECK(bind(ipv4, any(false, 7000)) == 0);
+  CHECK(set(a, ipv6, kOnlyIpv6, 0) == 0);
+  CHECK(listen(ipv6) == EADDRINUSE);
+  CHECK(set(a, ipv6, kOnlyIpv6, 1) == 0);
+  CHECK(listen(ipv6) == 0);
+  CHECK(set(a, ipv6, kOnlyIpv6, 0) == EINVAL);
+  CHECK(listen(ipv4) == 0);
+  const IdHandle client = id();
+  CHECK(a.cm.resolve_address(kProgram, client, std::nullopt, a.ipv4(1)) == 0);
+  CHECK(set(a, client, kOnlyIpv6, 1) == EINVAL);
+}
+
 TEST_CASE_METHOD(OneHost, "An id that listens unbound gets a port at any address") {
   const IdHandle listener = id();
   CHECK(listen(listener) == 0);
