@@ -160,7 +160,7 @@ KernelInterface describe_link(const nlmsghdr& message) {
 
 struct OwnedAddress {
   unsigned interface_index;
-  IpAddress address;
+  LinkAddress own;
 };
 
 // Empty for one that cannot be used (yet).
@@ -186,7 +186,7 @@ std::optional<OwnedAddress> describe_address(const nlmsghdr& message) {
   });
   if (local) address = local;
   if (!address || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) != 0) return std::nullopt;
-  return OwnedAddress{head.ifa_index, *address};
+  return OwnedAddress{head.ifa_index, {*address, head.ifa_prefixlen}};
 }
 
 template <class Each>
@@ -236,7 +236,7 @@ std::optional<KernelInterface> KernelNetwork::interface_at(unsigned index) {
   });
   if (!found) return std::nullopt;
   for_each_address(requests_.get(), ++sequence_, [&](const OwnedAddress& owned) {
-    if (owned.interface_index == index) found->addresses.push_back(owned.address);
+    if (owned.interface_index == index) found->addresses.push_back(owned.own);
   });
   return found;
 }
@@ -244,7 +244,7 @@ std::optional<KernelInterface> KernelNetwork::interface_at(unsigned index) {
 std::optional<KernelInterface> KernelNetwork::interface_with(const IpAddress& address) {
   unsigned index = 0;
   for_each_address(requests_.get(), ++sequence_, [&](const OwnedAddress& owned) {
-    if (owned.address == address) index = owned.interface_index;
+    if (owned.own.address == address) index = owned.interface_index;
   });
   return index != 0 ? interface_at(index) : std::nullopt;
 }

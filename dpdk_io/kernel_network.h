@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dpdk_io/ip_address.h"
+#include "dpdk_io/ip_host/ip_settings.h"
 
 struct mnl_socket;
 
@@ -26,7 +27,7 @@ struct KernelInterface {
   bool enabled = false;  // "ip link set up"
   bool running = false;  // and there is a carrier
   // In the kernel's order; without IPv6 addresses whose uniqueness is still being found out.
-  std::vector<IpAddress> addresses;
+  std::vector<LinkAddress> addresses;
 };
 
 struct NextHop {

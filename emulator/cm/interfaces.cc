@@ -10,10 +10,37 @@ bool is_link_local(const wire::Gid& gid) {
   return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
 }
 
-// Two addresses of one network: /64 for IPv6, 10.77.0.0/16 for IPv4.
-bool same_network(const wire::Gid& a, const wire::Gid& b) {
-  const size_t prefix_bytes = a.is_ipv4_mapped() ? 14 : 8;
-  return std::equal(a.bytes.begin(), a.bytes.begin() + prefix_bytes, b.bytes.begin());
+bool bits_equal(const wire::Gid& a, const wire::Gid& b, unsigned bits) {
+  const unsigned whole = bits / 8;
+  if (!std::equal(a.bytes.begin(), a.bytes.begin() + whole, b.bytes.begin())) return false;
+  const auto mask = static_cast<uint8_t>(0xff00 >> bits % 8);
+  return whole == a.bytes.size() || ((a.bytes[whole] ^ b.bytes[whole]) & mask) == 0;
+}
+
+bool same_family(const wire::Gid& a, const wire::Gid& b) {
+  return a.is_ipv4_mapped() == b.is_ipv4_mapped();
+}
+
+// An IPv6 prefix may be so short that it has all of IPv4, which is another network.
+bool in_network_of(const Address& own, const wire::Gid& ip) {
+  return same_family(own.gid, ip) && bits_equal(own.gid, ip, own.network_bits);
+}
+
+// Nothing routes link-local addresses, neither to nor from them.
+bool may_have_gateway_to(const Address& own, const wire::Gid& ip) {
+  return same_family(own.gid, ip) && !is_link_local(own.gid) && !is_link_local(ip);
+}
+
+// How good it is to speak to `ip` from there; 0: not at all.
+unsigned rank_of(const Interface& device, const Address& own, const wire::Gid& ip) {
+  constexpr unsigned kGateway = 1;
+  constexpr unsigned kNetwork = 2;  // and the bits of its prefix
+  constexpr unsigned kItself = kNetwork + 128 + 1;
+  // Devices of a switch reach each other, while nothing leads from one interface of the machine to
+  // another.
+  if (device.open && own.gid == ip) return kItself;
+  if (in_network_of(own, ip)) return kNetwork + own.network_bits;
+  return device.open && may_have_gateway_to(own, ip) ? kGateway : 0;
 }
 
 }  // namespace
@@ -27,52 +54,61 @@ bool SocketAddress::is_any() const {
 }
 
 void Interfaces::update(uint32_t device, Interface interface) {
-  interface.gids.resize(std::max(interface.gids.size(), devices_[device].gids.size()));
+  interface.addresses.resize(
+      std::max(interface.addresses.size(), devices_[device].addresses.size()));
   devices_[device] = std::move(interface);
 }
 
-std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
-  if (ip == wire::Gid{}) return std::nullopt;
+template <class Rank>
+std::optional<Place> Interfaces::best(Rank rank) const {
+  std::optional<Place> place;
+  unsigned highest = 0;
   for (uint32_t device = 0; device < devices_.size(); ++device) {
-    const auto& gids = devices_[device].gids;
-    const auto found = std::find(gids.begin(), gids.end(), ip);
-    if (found != gids.end()) return Place{device, static_cast<uint8_t>(found - gids.begin())};
+    const auto& addresses = devices_[device].addresses;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (addresses[i].gid == wire::Gid{}) continue;
+      const unsigned its = rank(device, addresses[i]);
+      if (its <= highest) continue;
+      highest = its;
+      place = Place{device, static_cast<uint8_t>(i)};
+    }
   }
-  return std::nullopt;
+  return place;
+}
+
+std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
+  return best([&](uint32_t, const Address& own) { return own.gid == ip ? 1u : 0u; });
 }
 
 bool SocketAddress::is_multicast() const {
   return ipv6 ? ip.bytes[0] == 0xff : (ip.bytes[12] & 0xf0) == 0xe0;
 }
 
-bool Interfaces::known(const wire::Gid& ip) const {
-  if (find(ip) || std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end())
-    return true;
-  return std::any_of(devices_.begin(), devices_.end(), [&](const Interface& device) {
-    return device.open && std::any_of(device.gids.begin(), device.gids.end(),
-                                      [&](const wire::Gid& gid) { return same_network(gid, ip); });
+bool Interfaces::known(const wire::Gid& ip, uint32_t device) const {
+  return devices_[device].open || find(ip) ||
+         std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end();
+}
+
+std::optional<uint32_t> Interfaces::device_with_scope(uint32_t scope_id) const {
+  if (scope_id == 0) return std::nullopt;
+  for (uint32_t device = 0; device < devices_.size(); ++device)
+    if (devices_[device].scope_id == scope_id) return device;
+  return std::nullopt;
+}
+
+std::optional<Place> Interfaces::source_for(const SocketAddress& destination,
+                                            std::optional<uint32_t> wanted) const {
+  if (!wanted && is_link_local(destination.ip)) wanted = device_with_scope(destination.scope_id);
+  return best([&](uint32_t device, const Address& own) {
+    if (wanted && *wanted != device) return 0u;
+    return rank_of(devices_[device], own, destination.ip);
   });
 }
 
-std::optional<Place> Interfaces::source_for(const wire::Gid& destination,
-                                            std::optional<uint32_t> wanted) const {
-  for (uint32_t device = 0; device < devices_.size(); ++device) {
-    if (wanted && *wanted != device) continue;
-    const auto& gids = devices_[device].gids;
-    for (size_t i = 0; i < gids.size(); ++i)
-      if (same_network(gids[i], destination)) return Place{device, static_cast<uint8_t>(i)};
-  }
-  return std::nullopt;
-}
-
 std::optional<Place> Interfaces::first(bool ipv6) const {
-  for (uint32_t device = 0; device < devices_.size(); ++device) {
-    const auto& gids = devices_[device].gids;
-    for (size_t i = 0; i < gids.size(); ++i)
-      if (gids[i].is_ipv4_mapped() != ipv6 && !is_link_local(gids[i]))
-        return Place{device, static_cast<uint8_t>(i)};
-  }
-  return std::nullopt;
+  return best([&](uint32_t, const Address& own) {
+    return own.gid.is_ipv4_mapped() != ipv6 && !is_link_local(own.gid) ? 1u : 0u;
+  });
 }
 
 }  // namespace rocemu::cm

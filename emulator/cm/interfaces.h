@@ -1,5 +1,5 @@
-// The addresses of the NIC's devices, and which of them can talk to which. All devices hang on one
-// network; who else is on it has to be said.
+// The addresses of the NIC's devices, and from which of them a destination is reached. Who is on a
+// device's network has to be said, unless it is one where anybody may be.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,18 @@
 
 namespace rocemu::cm {
 
+// An empty place in a device's table has GID zero.
+struct Address {
+  wire::Gid gid{};
+  uint8_t network_bits = 128;  // at most; as device::GidEntry has it
+};
+
 struct Interface {
   uint64_t node_guid = 0;  // host order
   uint8_t active_mtu = 5;  // enum ibv_mtu
-  std::vector<wire::Gid> gids;
-  bool open = false;  // on a network where anybody may be
+  std::vector<Address> addresses;
+  bool open = false;      // on a network where anybody may be, and perhaps gateways to others
+  uint32_t scope_id = 0;  // of link-local addresses; 0: of no interface of the kernel
 };
 
 // An IP address with its port, as a sockaddr has it. An IPv4 address is ::ffff:a.b.c.d.
@@ -46,20 +53,31 @@ class Interfaces {
 
   const Interface& device(uint32_t index) const { return devices_[index]; }
   size_t count() const { return devices_.size(); }
-  const wire::Gid& gid(Place place) const { return devices_[place.device].gids[place.gid_index]; }
+  const wire::Gid& gid(Place place) const {
+    return devices_[place.device].addresses[place.gid_index].gid;
+  }
 
   // Who has `ip`; an empty GID is nobody's.
   std::optional<Place> find(const wire::Gid& ip) const;
-  // Whether anybody has `ip`: one of ours, a neighbour, or perhaps somebody on an open network.
-  bool known(const wire::Gid& ip) const;
-  // The address from which `destination` is reached: the first device's on that network, or, given
-  // one, that device's.
-  std::optional<Place> source_for(const wire::Gid& destination,
+  // Whether anybody whom `device` reaches has `ip`: one of ours, a neighbour, or perhaps somebody
+  // on an open network.
+  bool known(const wire::Gid& ip, uint32_t device) const;
+  // The address from which `destination` is reached, of all devices' or, given one, of that one's:
+  // the destination itself on an open network, else the first of those in the smallest network that
+  // has it, else the first of an open device, where a gateway may know the way. The scope of a
+  // link-local destination says the device, if it is that of one.
+  std::optional<Place> source_for(const SocketAddress& destination,
                                   std::optional<uint32_t> device) const;
   // The first address of that family that is not link-local: what "any" means as a destination.
   std::optional<Place> first(bool ipv6) const;
 
  private:
+  std::optional<uint32_t> device_with_scope(uint32_t scope_id) const;
+  // The first of the places to which rank(device, address) gives the most; 0 is none. Empty places
+  // are not asked about.
+  template <class Rank>
+  std::optional<Place> best(Rank rank) const;
+
   std::vector<Interface> devices_;
   std::vector<wire::Gid> neighbours_;
 };

@@ -284,17 +284,17 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
   }
   std::optional<uint32_t> device;
   if (id->place) device = id->place->device;
-  // An address of ours on another network than the destination's is no way to it.
+  // A device of ours without a way to the destination's network is none to it.
   auto from = id->place;
   // A group is on every network.
-  auto by_network = to.is_multicast() ? from : interfaces_.source_for(to.ip, device);
+  auto by_network = to.is_multicast() ? from : interfaces_.source_for(to, device);
   if (!by_network && to.is_multicast()) by_network = interfaces_.first(to.ipv6);
   if (!from) from = by_network;
 
   int status = 0;
   if (!by_network) {
     status = -ENETUNREACH;
-  } else if (!to.is_multicast() && !interfaces_.known(to.ip)) {
+  } else if (!to.is_multicast() && !interfaces_.known(to.ip, by_network->device)) {
     status = -EHOSTUNREACH;
   }
   if (status != 0) {

@@ -18,8 +18,10 @@ cm::Interface interface_of(const device::HcaConfig& device, bool open) {
   cm::Interface interface;
   interface.node_guid = device.node_guid;
   interface.active_mtu = static_cast<uint8_t>(ibv_mtu(device.port.mtu_bytes));
-  for (const device::GidEntry& entry : device.port.gids) interface.gids.push_back(entry.gid);
+  for (const device::GidEntry& entry : device.port.gids)
+    interface.addresses.push_back({entry.gid, entry.network_bits});
   interface.open = open;
+  interface.scope_id = device.port.interface_index;
   return interface;
 }
 

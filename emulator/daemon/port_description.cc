@@ -10,6 +10,7 @@ using device::GidEntry;
 
 constexpr unsigned kLeastPathMtu = 256;
 constexpr unsigned kMostPathMtu = 4096;
+constexpr uint8_t kLinkLocalBits = 64;
 
 // fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
 wire::Gid link_local(const wire::MacAddress& mac) {
@@ -21,18 +22,36 @@ wire::Gid link_local(const wire::MacAddress& mac) {
 }
 
 // Keeps what is still wanted where it is, and puts what is new into the places that are free.
-void update_table(std::vector<GidEntry>& table, std::span<const wire::Gid> wanted) {
-  for (GidEntry& entry : table)
-    if (std::ranges::find(wanted, entry.gid) == wanted.end()) entry.gid = {};
-  for (const wire::Gid& gid : wanted) {
-    if (std::ranges::find(table, gid, &GidEntry::gid) != table.end()) continue;
+// An address that is there twice has its first network.
+void update_table(std::vector<GidEntry>& table, std::span<const GidEntry> wanted) {
+  for (GidEntry& entry : table) {
+    const auto still = std::ranges::find(wanted, entry.gid, &GidEntry::gid);
+    entry = still != wanted.end() ? *still : GidEntry{};
+  }
+  for (const GidEntry& entry : wanted) {
+    if (std::ranges::find(table, entry.gid, &GidEntry::gid) != table.end()) continue;
     const auto free = std::ranges::find(table, wire::Gid{}, &GidEntry::gid);
     if (free != table.end()) {
-      free->gid = gid;
+      *free = entry;
     } else if (table.size() < kGidTableLength) {
-      table.push_back({gid});
+      table.push_back(entry);
     }
   }
+}
+
+GidEntry entry_of(const dpdk_io::LinkAddress& own) {
+  const int mapped_bits = own.address.is_ipv4() ? 96 : 0;
+  return {to_gid(own.address), static_cast<uint8_t>(mapped_bits + own.prefix_bits)};
+}
+
+// Of all loopback addresses the interface lists only one, in whose network the others are.
+GidEntry entry_of(const UdpAddress& local) {
+  if (!local.interface) return {};
+  for (const dpdk_io::LinkAddress& own : local.interface->addresses)
+    if (own.address == local.address ||
+        (local.address.is_loopback_ipv4() && own.address.is_loopback_ipv4()))
+      return entry_of({local.address, own.prefix_bits});
+  return {to_gid(local.address)};
 }
 
 }  // namespace
@@ -50,11 +69,12 @@ device::PortConfig describe_interface_port(const device::PortConfig& before,
   if (!now) return port;
   port.mac = now->mac;
   port.netdev_name = now->name;
+  port.interface_index = now->index;
   port.mtu_bytes = path_mtu_bytes(now->mtu_bytes);
-  std::vector<wire::Gid> wanted = {link_local(now->mac)};
-  for (const dpdk_io::IpAddress& address : now->addresses) wanted.push_back(to_gid(address));
-  if (port.gids.empty()) port.gids.push_back({wanted.front()});
-  port.gids[0].gid = wanted.front();
+  std::vector<GidEntry> wanted = {{link_local(now->mac), kLinkLocalBits}};
+  for (const dpdk_io::LinkAddress& own : now->addresses) wanted.push_back(entry_of(own));
+  if (port.gids.empty()) port.gids.push_back(wanted.front());
+  port.gids[0] = wanted.front();
   update_table(port.gids, wanted);
   return port;
 }
@@ -68,7 +88,7 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
   port.gids.clear();
   uint32_t mtu_bytes = kMostPathMtu;
   for (const UdpAddress& local : addresses) {
-    port.gids.push_back({local.interface ? to_gid(local.address) : wire::Gid{}});
+    port.gids.push_back(entry_of(local));
     if (!local.interface) continue;
     if (!port.active) port.netdev_name = local.interface->name;
     port.active = port.active || local.interface->running;
@@ -85,8 +105,8 @@ device::PortConfig describe_ethdev_port(const device::PortConfig& before,
   port.active = link_is_up;
   port.mac = mac;
   port.mtu_bytes = path_mtu_bytes(mtu_bytes);
-  port.gids = {{link_local(mac)}};
-  for (const dpdk_io::LinkAddress& own : ip.addresses) port.gids.push_back({to_gid(own.address)});
+  port.gids = {{link_local(mac), kLinkLocalBits}};
+  for (const dpdk_io::LinkAddress& own : ip.addresses) port.gids.push_back(entry_of(own));
   return port;
 }
 

@@ -42,6 +42,9 @@ struct DeviceLimits {
 // An empty place in the table has GID zero: indices of others stay when a GID goes.
 struct GidEntry {
   wire::Gid gid;
+  // Its first bits, which all addresses of its network have: 96 more than an IPv4 prefix. 128: it
+  // is not known which network it is in.
+  uint8_t network_bits = 128;
   bool operator==(const GidEntry&) const = default;
 };
 
@@ -51,6 +54,9 @@ struct PortConfig {
   uint32_t mtu_bytes = 4096;
   std::vector<GidEntry> gids;
   bool active = true;
+  // The kernel's number of that interface, which is the scope of link-local addresses on it; 0: the
+  // port has none.
+  uint32_t interface_index = 0;
   // The UDP source port of every frame, where the way out has only one; 0: it tells connections
   // apart.
   uint16_t udp_source_port = 0;

@@ -40,7 +40,7 @@ HcaConfig default_config(uint32_t index) {
   ipv4.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, high, low};
   wire::Gid ula;  // fd52:4f43:4500::(N+1)
   ula.bytes = {0xfd, 0x52, 0x4f, 0x43, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, high, low};
-  config.port.gids = {{local}, {ipv4}, {ula}};
+  config.port.gids = {{local, 64}, {ipv4, 96 + 16}, {ula, 64}};
   return config;
 }
 

@@ -4,6 +4,7 @@
 #
 #   hosts.sh [--user] interface|udp MTU     by the host's interface or by UDP sockets
 #   hosts.sh [--user] mixed MTU             h1 by its interface, h2 by UDP sockets
+#   hosts.sh [--user] networks              two ports on two networks: each is the way to its own
 #   hosts.sh [--user] errors                what a port that cannot be had says
 #
 #   --user   as an ordinary user without any capability, in a user namespace (started by root)
@@ -239,6 +240,52 @@ hosts() {
   [[ ! -e $folder ]] || fail "lab down left files"
 }
 
+networks() {
+  if [[ -z ${ROCEMU_TEST_INSIDE:-} ]]; then
+    ROCEMU_TEST_INSIDE=1 exec unshare "${user[@]}" --net --kill-child --fork "$self" networks
+  fi
+  dir=$(mktemp -d /tmp/rocemu-networks-XXXXXX)
+  export XDG_RUNTIME_DIR=$dir
+  trap 'end_networks' EXIT
+  unshare --net sleep 300 &
+  far=$!
+  for ((tries = 0; tries < 100; ++tries)); do
+    [[ /proc/$far/ns/net -ef /proc/self/ns/net ]] || break
+    sleep 0.1
+  done
+  cable eth0 192.168.1.2/24 192.168.1.9/24
+  cable eth1 192.168.2.2/24 192.168.2.9/24
+  ip route add default via 192.168.1.9
+  on_far ip address add 172.16.5.5/32 dev eth0
+  "$ROCEMU" up --name near --port rocemu0=eth0 --port rocemu1=eth1
+  on_far "$ROCEMU" up --name far --port rocemu0=eth0 --port rocemu1=eth1
+  on() {  # h1 is the far side
+    local nic=near there=()
+    [[ $1 != h1 ]] || nic=far there=(on_far)
+    shift
+    "${there[@]}" timeout 60 "$ROCEMU" exec --name "$nic" -- "$@"
+  }
+  cm_server_waits() { ! grep -q '"listeners": \[\]' < <("$ROCEMU" status --name far --json); }
+  local address
+  for address in 192.168.1.9 192.168.2.9 172.16.5.5; do
+    cm_pair rping -s -a "$address" -C 10 -V -- rping -c -a "$address" -C 10 -V
+  done
+}
+on_far() { nsenter --target "$far" --net -- "$@"; }
+cable() {  # INTERFACE ADDRESS FAR_ADDRESS
+  ip link add "$1" type veth peer name "$1" netns "$far"
+  ip address add "$2" dev "$1"
+  ip link set "$1" up
+  on_far ip address add "$3" dev "$1"
+  on_far ip link set "$1" up
+}
+end_networks() {
+  local nic
+  for nic in near far; do "$ROCEMU" down --name "$nic" > /dev/null 2>&1 || true; done
+  kill "$far" || true
+  rm -rf "$dir"
+}
+
 errors() {
   refused 'there is no such interface' nosuch0
   refused 'no Ethernet interface' lo
@@ -263,6 +310,6 @@ errors() {
 case ${1:-} in
   interface | udp) hosts "$1" "$2" ;;
   mixed) mixed "$2" ;;
-  errors) errors ;;
-  *) fail "interface, udp, mixed or errors?" ;;
+  networks | errors) "$1" ;;
+  *) fail "interface, udp, mixed, networks or errors?" ;;
 esac

@@ -47,7 +47,7 @@ wire::Gid ipv6_gid(uint8_t host) {
 
 cm::Interfaces interfaces_of(uint8_t host) {
   const auto other = static_cast<uint8_t>(3 - host);
-  return cm::Interfaces({{0x5200u + host, 5, {ipv4_gid(host), ipv6_gid(host)}}},
+  return cm::Interfaces({{0x5200u + host, 5, {{ipv4_gid(host), 112}, {ipv6_gid(host), 64}}}},
                         {ipv4_gid(other), ipv6_gid(other)});
 }
 
@@ -203,7 +203,7 @@ class Network {
     alter(mad);
     const std::vector<std::byte> cut(mad.mad.begin(),
                                      mad.mad.end() - (input_.u8() < 0xf0 ? 0 : input_.u8()));
-    const wire::Gid& to = host.cm().interfaces().device(0).gids[input_.below(2)];
+    const wire::Gid& to = host.cm().interfaces().device(0).addresses[input_.below(2)].gid;
     host.cm().on_mad(now_, {input_.below(2), to, mad.route.local}, cut);
   }
 

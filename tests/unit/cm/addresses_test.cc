@@ -187,6 +187,122 @@ TEST_CASE_METHOD(OneHost, "Steps out of their order are refused") {
   CHECK(a.connect(ready) == EINVAL);
 }
 
+// ---- several networks ----
+
+constexpr uint8_t kMapped = 96;
+
+wire::Gid gid4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
+  return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}};
+}
+
+wire::Gid gid6(uint8_t first, uint8_t second, uint8_t last) {
+  return {{first, second, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last}};
+}
+
+Address in_24(uint8_t c, uint8_t d) { return {gid4(192, 168, c, d), kMapped + 24}; }
+
+Interface open_device(std::vector<Address> addresses, uint32_t scope_id = 0) {
+  return {0x5200, 5, std::move(addresses), true, scope_id};
+}
+
+// What resolving says, and from where: an error, or the place of the source.
+struct Resolved {
+  int error = 0;
+  int device = -1;
+  int gid_index = -1;
+  bool operator==(const Resolved&) const = default;
+};
+
+class OneNic {
+ public:
+  explicit OneNic(std::vector<Interface> devices) : cm(Interfaces(std::move(devices)), 1) {
+    channel_ = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
+  }
+
+  Resolved resolve(const wire::Gid& to, uint32_t scope_id = 0,
+                   std::optional<wire::Gid> from = std::nullopt) {
+    const IdHandle id = *cm.create_id(kProgram, channel_, 1, port_space::kTcp, qp_type::kRc);
+    std::optional<SocketAddress> source;
+    if (from) source = SocketAddress{!from->is_ipv4_mapped(), *from, 0, 0};
+    REQUIRE(cm.resolve_address(kProgram, id, source, {!to.is_ipv4_mapped(), to, 1, scope_id}) == 0);
+    const RdmaEvent event = *cm.next_event(kProgram, channel_);
+    if (event.type != EventType::address_resolved) return {event.status};
+    const Place place = *(*cm.query(kProgram, id))->place;
+    return {0, static_cast<int>(place.device), place.gid_index};
+  }
+
+  RdmaCm cm;
+
+ private:
+  class SilentBell final : public Bell {
+    void ring() noexcept override {}
+  };
+  ChannelId channel_ = 0;
+};
+
+TEST_CASE("Of two devices the one on the destination's network is the source") {
+  OneNic nic({open_device({{gid6(0xfe, 0x80, 1), 64}, in_24(1, 2)}),
+              open_device({{gid6(0xfe, 0x80, 2), 64}, in_24(2, 2)})});
+  CHECK(nic.resolve(gid4(192, 168, 1, 9)) == Resolved{0, 0, 1});
+  CHECK(nic.resolve(gid4(192, 168, 2, 9)) == Resolved{0, 1, 1});
+  // Bound to the other one, the way is that one's.
+  CHECK(nic.resolve(gid4(192, 168, 2, 9), 0, gid4(192, 168, 1, 2)) == Resolved{0, 0, 1});
+}
+
+TEST_CASE("Of two addresses of a device the one on the destination's network is the source") {
+  OneNic nic({open_device({in_24(1, 2), {}, in_24(2, 2), {gid4(192, 168, 2, 130), kMapped + 25}})});
+  CHECK(nic.resolve(gid4(192, 168, 1, 9)) == Resolved{0, 0, 0});
+  CHECK(nic.resolve(gid4(192, 168, 2, 9)) == Resolved{0, 0, 2});
+  CHECK(nic.resolve(gid4(192, 168, 2, 200)) == Resolved{0, 0, 3});  // the smaller network
+}
+
+TEST_CASE("What is on no network of ours may be behind a gateway of an open device") {
+  const Interface closed{0x5200, 5, {in_24(1, 2), {gid6(0xfd, 0x52, 1), 64}}};
+  OneNic nic({closed, open_device({{gid6(0xfe, 0x80, 2), 64}, {gid4(10, 0, 0, 2), kMapped + 8}})});
+  CHECK(nic.resolve(gid4(10, 200, 3, 4)) == Resolved{0, 1, 1});
+  CHECK(nic.resolve(gid4(8, 8, 8, 8)) == Resolved{0, 1, 1});
+  CHECK(nic.resolve(gid4(192, 168, 1, 9)) == Resolved{-EHOSTUNREACH});
+  CHECK(nic.resolve(gid6(0x20, 0x01, 1)) == Resolved{-ENETUNREACH});  // from a link-local address
+  CHECK(OneNic({closed}).resolve(gid4(8, 8, 8, 8)) == Resolved{-ENETUNREACH});
+}
+
+TEST_CASE("An own address on an open network is its own source") {
+  OneNic nic({open_device({in_24(1, 2)}), open_device({in_24(1, 3), in_24(1, 4)})});
+  CHECK(nic.resolve(gid4(192, 168, 1, 4)) == Resolved{0, 1, 1});
+  CHECK(nic.resolve(gid4(192, 168, 1, 5)) == Resolved{0, 0, 0});
+}
+
+TEST_CASE("A switch's devices reach each other from the first one, and nobody else") {
+  const auto device = [](uint8_t n) {
+    return Interface{
+        0x5200,
+        5,
+        {{gid6(0xfe, 0x80, n), 64}, {gid4(10, 77, 0, n), kMapped + 16}, {gid6(0xfd, 0x52, n), 64}}};
+  };
+  OneNic nic({device(1), device(2)});
+  CHECK(nic.resolve(gid4(10, 77, 0, 2)) == Resolved{0, 0, 1});
+  CHECK(nic.resolve(gid6(0xfd, 0x52, 2)) == Resolved{0, 0, 2});
+  CHECK(nic.resolve(gid6(0xfe, 0x80, 2), 5) == Resolved{0, 0, 0});
+  CHECK(nic.resolve(gid4(10, 77, 0, 1), 0, gid4(10, 77, 0, 2)) == Resolved{0, 1, 1});
+  CHECK(nic.resolve(gid4(10, 77, 9, 9)) == Resolved{-EHOSTUNREACH});
+  CHECK(nic.resolve(gid4(10, 78, 0, 1)) == Resolved{-ENETUNREACH});
+}
+
+TEST_CASE("The scope of a link-local destination says the device") {
+  OneNic nic({open_device({{gid6(0xfe, 0x80, 1), 64}}, 7),
+              open_device({in_24(1, 2), {gid6(0xfe, 0x80, 2), 64}}, 8)});
+  CHECK(nic.resolve(gid6(0xfe, 0x80, 9), 8) == Resolved{0, 1, 1});
+  CHECK(nic.resolve(gid6(0xfe, 0x80, 9), 7) == Resolved{0, 0, 0});
+  CHECK(nic.resolve(gid6(0xfe, 0x80, 9)) == Resolved{0, 0, 0});
+  CHECK(nic.resolve(gid6(0xfe, 0x80, 9), 99) == Resolved{0, 0, 0});
+}
+
+TEST_CASE("An IPv6 network is none of IPv4's, however short its prefix is") {
+  OneNic nic({open_device({{gid6(0x20, 0x01, 1), 0}}), open_device({in_24(1, 2)})});
+  CHECK(nic.resolve(gid4(192, 168, 1, 9)) == Resolved{0, 1, 0});
+  CHECK(nic.resolve(gid6(0xfd, 0, 9)) == Resolved{0, 0, 0});
+}
+
 TEST_CASE("A listener at any address hears every device, and one at an address is asked first") {
   Hosts hosts;
   const bool ipv6 = GENERATE(false, true);

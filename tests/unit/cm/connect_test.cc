@@ -81,8 +81,8 @@ TEST_CASE("A connection has the MTU and the addresses that the device has now") 
   Hosts hosts;
   Interface changed = hosts.a.cm.interfaces().device(0);
   changed.active_mtu = 3;
-  const wire::Gid gone = changed.gids.back();
-  changed.gids.pop_back();
+  const wire::Gid gone = changed.addresses.back().gid;
+  changed.addresses.pop_back();
   hosts.a.cm.set_interface(0, changed);
   CHECK_FALSE(hosts.a.cm.interfaces().find(gone));
   CHECK_FALSE(hosts.a.cm.interfaces().find(wire::Gid{}));

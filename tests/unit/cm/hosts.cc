@@ -33,7 +33,7 @@ wire::Gid ipv6_gid(uint8_t number) {
 // A host has two devices: N and 100 + N.
 std::vector<Interface> devices_of(uint8_t number) {
   const auto device = [](uint8_t n) {
-    return Interface{0x5200u + n, 5, {ipv4_gid(n), ipv6_gid(n)}};
+    return Interface{0x5200u + n, 5, {{ipv4_gid(n), 112}, {ipv6_gid(n), 64}}};
   };
   return {device(number), device(static_cast<uint8_t>(100 + number))};
 }

@@ -24,8 +24,8 @@ struct Program {
   Program() {
     cm::Interface device;
     device.node_guid = 0x1234;
-    device.gids.resize(1);
-    device.gids[0].bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, 1};
+    device.addresses.resize(1);
+    device.addresses[0].gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, 1};
     cm = std::make_unique<cm::RdmaCm>(cm::Interfaces({device}), 1);
     channel = *cm->open_channel(1, std::make_unique<SilentBell>());
   }

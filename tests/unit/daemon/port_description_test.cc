@@ -11,6 +11,8 @@ dpdk_io::IpAddress address_of(const std::string& text) {
   return dpdk_io::parse_ip_address(text).value();
 }
 
+constexpr uint8_t kPrefixBits = 20;
+
 dpdk_io::KernelInterface interface_with(const std::vector<std::string>& addresses) {
   dpdk_io::KernelInterface interface;
   interface.index = 7;
@@ -18,7 +20,8 @@ dpdk_io::KernelInterface interface_with(const std::vector<std::string>& addresse
   interface.mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   interface.ethernet = interface.enabled = interface.running = true;
   interface.mtu_bytes = 1500;
-  for (const std::string& text : addresses) interface.addresses.push_back(address_of(text));
+  for (const std::string& text : addresses)
+    interface.addresses.push_back({address_of(text), kPrefixBits});
   return interface;
 }
 
@@ -29,6 +32,13 @@ std::vector<std::string> gids(const device::PortConfig& port) {
   return texts;
 }
 
+std::vector<int> network_bits(const device::PortConfig& port) {
+  std::vector<int> bits;
+  for (const device::GidEntry& entry : port.gids) bits.push_back(entry.network_bits);
+  return bits;
+}
+
+using Bits = std::vector<int>;
 using Texts = std::vector<std::string>;
 
 }  // namespace
@@ -46,6 +56,8 @@ TEST_CASE("the link-local GID comes first, then one for each address") {
   const device::PortConfig port = describe_interface_port(
       {}, interface_with({"10.0.0.1", "fd00::1", "fe80::11:22ff:fe33:4455"}));
   CHECK(gids(port) == Texts{"fe80::11:22ff:fe33:4455", "10.0.0.1", "fd00::1"});
+  CHECK(network_bits(port) == Bits{64, 96 + kPrefixBits, kPrefixBits});
+  CHECK(port.interface_index == 7);
   CHECK(port.active);
   CHECK(port.mtu_bytes == 1024);
   CHECK(port.netdev_name == "eth0");
@@ -61,6 +73,14 @@ TEST_CASE("a GID keeps its index while others come and go") {
       describe_interface_port(port, interface_with({"10.0.0.1", "10.0.0.3", "fd00::1", "fd00::2"}));
   CHECK(gids(port) ==
         Texts{"fe80::11:22ff:fe33:4455", "10.0.0.1", "fd00::1", "10.0.0.3", "fd00::2"});
+}
+
+TEST_CASE("a GID's network follows the address's; one without a place in the table has none") {
+  dpdk_io::KernelInterface interface = interface_with({"10.0.0.1", "10.0.0.2"});
+  device::PortConfig port = describe_interface_port({}, interface);
+  interface.addresses = {{address_of("10.0.0.1"), 8}};
+  port = describe_interface_port(port, interface);
+  CHECK(network_bits(port) == Bits{64, 96 + 8, 128});
 }
 
 TEST_CASE("another MAC makes another link-local GID at the same index") {
@@ -82,10 +102,11 @@ TEST_CASE("an interface without carrier, and one that is gone, make a port that 
 }
 
 TEST_CASE("a port on UDP sockets has the addresses it was given, and one UDP source port") {
-  const std::vector<UdpAddress> addresses = {{address_of("10.0.0.1"), interface_with({})},
+  const std::vector<UdpAddress> addresses = {{address_of("10.0.0.1"), interface_with({"10.0.0.1"})},
                                              {address_of("fd00::1"), std::nullopt}};
   const device::PortConfig port = describe_udp_port({}, addresses);
   CHECK(gids(port) == Texts{"10.0.0.1", "::"});
+  CHECK(network_bits(port) == Bits{96 + kPrefixBits, 128});
   CHECK(port.active);
   CHECK(port.udp_source_port == 4791);
   CHECK(port.mtu_bytes == 1024);
@@ -105,6 +126,7 @@ TEST_CASE(
   const wire::MacAddress mac = {2, 0, 0, 0, 0, 9};
   const device::PortConfig port = describe_ethdev_port(on_a_switch, mac, 1500, ip, false);
   CHECK(gids(port) == Texts{"fe80::ff:fe00:9", "10.77.0.2", "fd52:4f43:4500::2"});
+  CHECK(network_bits(port) == Bits{64, 96 + 24, 64});
   CHECK(port.mtu_bytes == 1024);
   CHECK(port.mac == mac);
   CHECK_FALSE(port.active);
