@@ -40,16 +40,21 @@ uint32_t bind_type_1(Bound& bound, size_t offset, uint64_t bytes, unsigned acces
   return bound.mw->rkey;
 }
 
-// By a request; gives back the key.
-uint32_t bind_type_2(Bound& bound, unsigned access, uint64_t address) {
+// By a request. The window has the new key when it has been executed.
+void post_type_2(Bound& bound, uint64_t wr_id, unsigned access, uint64_t address) {
   ibv_send_wr wr{};
-  wr.wr_id = 1;
+  wr.wr_id = wr_id;
   wr.opcode = IBV_WR_BIND_MW;
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.bind_mw.mw = bound.mw.get();
   wr.bind_mw.rkey = bound.mw->rkey = ibv_inc_rkey(bound.mw->rkey);
   wr.bind_mw.bind_info = {bound.mr.get(), address, kWindowBytes, access};
   must(post_send(bound.ends.b.qp.get(), wr), "ibv_post_send of IBV_WR_BIND_MW");
+}
+
+// The same, and waits for it; gives back the key.
+uint32_t bind_type_2(Bound& bound, unsigned access, uint64_t address) {
+  post_type_2(bound, 1, access, address);
   expect_completion(bound.ends.b.send_cq.get(), 1, {IBV_WC_SUCCESS});
   return bound.mw->rkey;
 }
@@ -211,15 +216,7 @@ void over_uc(Lab& lab) {
   Bound bound = make_bound(lab, IBV_MW_TYPE_2, IBV_QPT_UC);
   const Ends& ends = bound.ends;
   post(bound.ends.b, IBV_WR_RDMA_WRITE, 5, ends.b.sge(0, 8), ends.a, 8192, 0);
-  ibv_send_wr wr{};
-  wr.wr_id = 6;
-  wr.opcode = IBV_WR_BIND_MW;
-  wr.send_flags = IBV_SEND_SIGNALED;
-  wr.bind_mw.mw = bound.mw.get();
-  wr.bind_mw.rkey = bound.mw->rkey = ibv_inc_rkey(bound.mw->rkey);
-  wr.bind_mw.bind_info = {bound.mr.get(), ends.b.memory.address(), kWindowBytes,
-                          IBV_ACCESS_REMOTE_WRITE};
-  must(post_send(ends.b.qp.get(), wr), "ibv_post_send of IBV_WR_BIND_MW");
+  post_type_2(bound, 6, IBV_ACCESS_REMOTE_WRITE, ends.b.memory.address());
   for (const uint64_t id : {5, 6}) expect_completion(ends.b.send_cq.get(), id, {IBV_WC_SUCCESS});
   ends.b.set_word(64, 0);
   ends.a.set_word(0, 0x4321);
