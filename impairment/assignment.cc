@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "impairment/random.h"
+#include "base/random.h"
 
 namespace rocemu::impairment {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "impairment/random.h"
+#include "base/random.h"
 
 namespace rocemu::impairment {
 

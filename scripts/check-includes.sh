@@ -18,22 +18,23 @@ cd "${1:-$(dirname "$0")/..}"
 # shellcheck disable=SC2016
 awk_program='
 BEGIN {
-  allowed["emulator/wire"] = "emulator/wire"
-  allowed["emulator/transport"] = "emulator/wire emulator/transport"
-  allowed["emulator/cm"] = "emulator/wire emulator/cm"
-  allowed["emulator/dma"] = "emulator/dma"
-  allowed["emulator/device"] = "emulator/wire emulator/transport emulator/cm emulator/dma emulator/device"
-  allowed["emulator/sim"] = "emulator/wire emulator/transport emulator/cm emulator/device emulator/sim impairment"
-  allowed["emulator/daemon"] = "emulator/wire emulator/transport emulator/cm emulator/dma " \
+  allowed["base"] = "base"
+  allowed["emulator/wire"] = "base emulator/wire"
+  allowed["emulator/transport"] = "base emulator/wire emulator/transport"
+  allowed["emulator/cm"] = "base emulator/wire emulator/cm"
+  allowed["emulator/dma"] = "base emulator/dma"
+  allowed["emulator/device"] = "base emulator/wire emulator/transport emulator/cm emulator/dma emulator/device"
+  allowed["emulator/sim"] = "base emulator/wire emulator/transport emulator/cm emulator/device emulator/sim impairment"
+  allowed["emulator/daemon"] = "base emulator/wire emulator/transport emulator/cm emulator/dma " \
                                "emulator/device emulator/daemon dpdk_io dpdk_io/ip_host impairment verbs_shim/abi"
-  allowed["emulator/cli"] = "emulator/cli impairment verbs_shim/abi"
-  allowed["dpdk_io"] = "dpdk_io dpdk_io/ip_host impairment"
-  allowed["dpdk_io/ip_host"] = "dpdk_io/ip_host"
-  allowed["impairment"] = "impairment"
+  allowed["emulator/cli"] = "base emulator/cli impairment verbs_shim/abi"
+  allowed["dpdk_io"] = "base dpdk_io dpdk_io/ip_host impairment"
+  allowed["dpdk_io/ip_host"] = "base dpdk_io/ip_host"
+  allowed["impairment"] = "base impairment"
   allowed["verbs_shim/abi"] = "verbs_shim/abi"
-  allowed["verbs_shim/exchange"] = "verbs_shim/abi verbs_shim/exchange"
-  allowed["verbs_shim/provider"] = "verbs_shim/abi verbs_shim/exchange verbs_shim/provider"
-  allowed["verbs_shim/preload"] = "verbs_shim/abi verbs_shim/exchange verbs_shim/preload"
+  allowed["verbs_shim/exchange"] = "base verbs_shim/abi verbs_shim/exchange"
+  allowed["verbs_shim/provider"] = "base verbs_shim/abi verbs_shim/exchange verbs_shim/provider"
+  allowed["verbs_shim/preload"] = "base verbs_shim/abi verbs_shim/exchange verbs_shim/preload"
 
   dpdk = "^(rte_|dpdk)"
   rdma = "^(infiniband|rdma|linux/(rdma|ib_))"
@@ -115,7 +116,7 @@ END {
 '
 
 folders=()
-for folder in emulator dpdk_io impairment verbs_shim tests; do
+for folder in base emulator dpdk_io impairment verbs_shim tests; do
   [[ -d $folder ]] && folders+=("$folder")
 done
 ((${#folders[@]} > 0)) || {

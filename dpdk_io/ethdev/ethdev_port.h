@@ -11,10 +11,11 @@
 #include <set>
 #include <span>
 
+#include "base/time.h"
 #include "dpdk_io/ethdev/ethernet_device.h"
-#include "dpdk_io/frame_pool.h"
 #include "dpdk_io/ip_host/ip_host.h"
-#include "dpdk_io/port.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/port.h"
 
 namespace rocemu::dpdk_io {
 

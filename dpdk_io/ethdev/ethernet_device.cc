@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "dpdk_io/driver_log.h"
+#include "dpdk_io/eal/driver_log.h"
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/memif.h"
 #include "dpdk_io/ethdev/realtime_signals.h"

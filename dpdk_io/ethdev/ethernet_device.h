@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "dpdk_io/frame_pool.h"
 #include "dpdk_io/ip_host/mac_address.h"
+#include "dpdk_io/port/frame_pool.h"
 
 namespace rocemu::dpdk_io {
 

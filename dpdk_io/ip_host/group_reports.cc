@@ -88,7 +88,7 @@ void GroupReports::on_packet(TimeNs now, const IpPacket& packet) {
 
 void GroupReports::on_timeout(TimeNs now) {
   if (now < report_at_) return;
-  report_at_ = kNeverNs;
+  report_at_ = kNever;
   quiet_until_ = now + kQuietNs;
   for (const IpAddress& group : groups_) report(Record::is_in, group);
 }

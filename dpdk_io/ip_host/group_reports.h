@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/ip_settings.h"
 #include "dpdk_io/ip_host/neighbour_cache.h"
 #include "dpdk_io/ip_host/packet.h"
@@ -46,7 +47,7 @@ class GroupReports {
   std::set<IpAddress> groups_;
   bool announced_ = false;
   bool old_querier_ = false;
-  TimeNs report_at_ = kNeverNs;
+  TimeNs report_at_ = kNever;
   TimeNs quiet_until_ = 0;
   uint64_t random_;
 };

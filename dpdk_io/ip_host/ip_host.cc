@@ -124,7 +124,7 @@ bool IpHost::may_answer(TimeNs now, RateLimit& limit) {
 void IpHost::on_timeout(TimeNs now) {
   for (const IpAddress& neighbour : cache_.due(now)) ask(neighbour);
   if (announce_at_ <= now) {
-    announce_at_ = kNeverNs;
+    announce_at_ = kNever;
     announce_addresses();
   }
   if (igmp_) igmp_->on_timeout(now);
@@ -132,7 +132,7 @@ void IpHost::on_timeout(TimeNs now) {
 }
 
 TimeNs IpHost::next_deadline() const noexcept {
-  const TimeNs igmp = igmp_ ? igmp_->next_deadline() : kNeverNs;
+  const TimeNs igmp = igmp_ ? igmp_->next_deadline() : kNever;
   return std::min({cache_.next_deadline(), announce_at_, igmp, mld_.next_deadline()});
 }
 

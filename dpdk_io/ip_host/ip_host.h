@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/group_reports.h"
 #include "dpdk_io/ip_host/ip_settings.h"
 #include "dpdk_io/ip_host/neighbour_cache.h"
@@ -95,7 +96,7 @@ class IpHost {
   std::set<IpAddress> groups_;
   RateLimit neighbour_limit_;
   RateLimit echo_limit_;
-  TimeNs announce_at_ = kNeverNs;
+  TimeNs announce_at_ = kNever;
   std::optional<Conflict> conflict_;
   IpHostStats stats_;
 };

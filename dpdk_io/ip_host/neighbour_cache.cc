@@ -18,7 +18,7 @@ void NeighbourCache::learn(TimeNs now, const IpAddress& address, const MacAddres
                            bool replacing) {
   const auto known = known_.find(address);
   if (asked_.erase(address) == 0 && known == known_.end()) return;
-  if (asked_.empty()) next_ask_ = kNeverNs;
+  if (asked_.empty()) next_ask_ = kNever;
   if (known == known_.end()) {
     make_room(now);
     known_[address] = {mac, now};
@@ -39,7 +39,7 @@ void NeighbourCache::make_room(TimeNs now) {
 std::vector<IpAddress> NeighbourCache::due(TimeNs now) {
   std::vector<IpAddress> again;
   if (now < next_ask_) return again;
-  next_ask_ = kNeverNs;
+  next_ask_ = kNever;
   for (auto entry = asked_.begin(); entry != asked_.end();) {
     Asked& asked = entry->second;
     if (asked.again_at <= now) {

@@ -8,13 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/ip_address.h"
 #include "dpdk_io/ip_host/mac_address.h"
 
 namespace rocemu::dpdk_io {
-
-using TimeNs = uint64_t;
-inline constexpr TimeNs kNeverNs = UINT64_MAX;
 
 class NeighbourCache {
  public:
@@ -59,7 +57,7 @@ class NeighbourCache {
 
   std::map<IpAddress, Known> known_;
   std::map<IpAddress, Asked> asked_;
-  TimeNs next_ask_ = kNeverNs;
+  TimeNs next_ask_ = kNever;
 };
 
 }  // namespace rocemu::dpdk_io

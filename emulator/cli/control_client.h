@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "emulator/cli/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rocemu::cli {
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/time.h"
 #include "impairment/assignment.h"
 #include "impairment/link.h"
 
@@ -20,7 +21,6 @@ namespace rocemu::cli {
 
 class LabWire {
  public:
-  static constexpr uint64_t kNever = UINT64_MAX;
   static constexpr size_t kMostUnderWay = 16384;  // frames; what is more is lost
   using Deliver = std::function<void(unsigned host, std::span<const std::byte> frame)>;
 

@@ -25,13 +25,15 @@
 #include <system_error>
 #include <vector>
 
+#include "base/time.h"
+#include "base/unique_fd.h"
 #include "emulator/cli/lab_wire.h"
-#include "emulator/cli/unique_fd.h"
 
 namespace {
 
+using rocemu::kNever;
+using rocemu::UniqueFd;
 using rocemu::cli::LabWire;
-using rocemu::cli::UniqueFd;
 
 constexpr char kInterface[] = "eth0";
 constexpr size_t kMostFrameBytes = 65536 + 14;
@@ -70,12 +72,11 @@ void run(LabWire& wire, const std::vector<UniqueFd>& taps) {
     const uint64_t next = wire.next_arrival_ns();
     const uint64_t before = now_ns();
     timespec wait{};
-    if (next != LabWire::kNever && next > before) {
+    if (next != kNever && next > before) {
       wait.tv_sec = static_cast<time_t>((next - before) / 1'000'000'000);
       wait.tv_nsec = static_cast<long>((next - before) % 1'000'000'000);
     }
-    if (::ppoll(polled.data(), polled.size(), next == LabWire::kNever ? nullptr : &wait, nullptr) <
-            0 &&
+    if (::ppoll(polled.data(), polled.size(), next == kNever ? nullptr : &wait, nullptr) < 0 &&
         errno != EINTR)
       throw failure("ppoll");
     wire.advance(now_ns());

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "emulator/cli/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rocemu::cli {
 

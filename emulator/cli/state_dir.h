@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/cli/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rocemu::cli {
 

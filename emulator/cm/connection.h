@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/time.h"
 #include "emulator/cm/types.h"
 #include "emulator/wire/cm_message.h"
 

@@ -22,6 +22,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/time.h"
 #include "emulator/cm/connection.h"
 #include "emulator/cm/types.h"
 #include "emulator/wire/cm_message.h"

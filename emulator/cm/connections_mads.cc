@@ -3,6 +3,7 @@
 // peer.
 #include <algorithm>
 
+#include "base/time.h"
 #include "emulator/cm/connections.h"
 #include "emulator/wire/byte_order.h"
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/cm/connections.h"
 #include "emulator/cm/interfaces.h"
 #include "emulator/cm/port_space.h"

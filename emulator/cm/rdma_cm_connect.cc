@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
 #include "emulator/wire/cma_header.h"
 

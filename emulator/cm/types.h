@@ -4,13 +4,11 @@
 #include <cstdint>
 #include <tl/expected.hpp>
 
+#include "base/time.h"
 #include "emulator/wire/mad.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::cm {
-
-using TimeNs = uint64_t;
-inline constexpr TimeNs kNever = ~TimeNs{0};
 
 template <class T>
 using Result = tl::expected<T, int>;  // int: a positive errno

@@ -11,10 +11,10 @@
 
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/pci_device.h"
-#include "emulator/daemon/address_text.h"
-#include "emulator/daemon/kernel_attachment.h"
-#include "emulator/daemon/links.h"
-#include "emulator/daemon/port_description.h"
+#include "emulator/daemon/attachment/kernel_attachment.h"
+#include "emulator/daemon/attachment/port_description.h"
+#include "emulator/daemon/view/address_text.h"
+#include "emulator/daemon/view/links.h"
 #include "emulator/transport/environment.h"
 #include "verbs_shim/abi/control.h"
 

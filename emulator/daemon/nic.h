@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/linked_port.h"
-#include "dpdk_io/multicast_groups.h"
-#include "emulator/daemon/engine.h"
-#include "emulator/daemon/path_finder.h"
+#include "base/time.h"
+#include "dpdk_io/port/linked_port.h"
+#include "dpdk_io/port/multicast_groups.h"
+#include "emulator/daemon/attachment/path_finder.h"
+#include "emulator/daemon/engine/engine.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 
@@ -22,7 +23,7 @@ struct Nic {
   Engine& engine;
   std::vector<device::HcaConfig> devices;  // by device_index
   std::optional<dma::Method> dma;          // empty: whichever works
-  transport::TimeNs started_ns = 0;
+  TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
   // The control thread's; nullptr: it waits for each request.

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "dpdk_io/switch.h"
+#include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/limit_profiles.h"
 #include "verbs_shim/abi/rings.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dpdk_io/port_spec.h"
-#include "emulator/daemon/parallel_policy.h"
+#include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/attributes.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/device/queues.h"
 
 namespace rocemu::device {
@@ -38,9 +39,9 @@ class Cq final : public transport::CompletionQueue {
 
   // Shows the new completions to the program and sends the event it waits for. False when the event
   // could not be written yet.
-  bool publish(transport::TimeNs now) {
+  bool publish(TimeNs now) {
     const bool wanted = ring_->show();
-    if (moderation_.on() || held_until_ != transport::kNever) {
+    if (moderation_.on() || held_until_ != kNever) {
       hold_back(wanted, now);
     } else if (wanted && ring_->take_arm()) {
       event_due_ = true;
@@ -48,10 +49,10 @@ class Cq final : public transport::CompletionQueue {
     return send_event();
   }
   // When the event that is held back is to be sent; kNever when there is none.
-  transport::TimeNs held_until() const { return held_until_; }
+  TimeNs held_until() const { return held_until_; }
   void moderate(const CqModeration& moderation) {
     moderation_ = moderation;
-    if (held_until_ != transport::kNever) held_until_ = 0;  // what was held back is sent
+    if (held_until_ != kNever) held_until_ = 0;  // what was held back is sent
     touch();
   }
   // The ring is another one from now on; false when that does not hold what is unread.
@@ -84,17 +85,16 @@ class Cq final : public transport::CompletionQueue {
   uint32_t async_events_written = 0;
 
  private:
-  void hold_back(bool wanted, transport::TimeNs now) {
-    if (held_until_ == transport::kNever) {
+  void hold_back(bool wanted, TimeNs now) {
+    if (held_until_ == kNever) {
       if (wanted) {
         held_until_ = now + moderation_.period_ns;
       } else {
         unannounced_ = 0;
       }
     }
-    if (held_until_ == transport::kNever || (unannounced_ < moderation_.count && now < held_until_))
-      return;
-    held_until_ = transport::kNever;
+    if (held_until_ == kNever || (unannounced_ < moderation_.count && now < held_until_)) return;
+    held_until_ = kNever;
     unannounced_ = 0;
     if (ring_->take_arm()) event_due_ = true;
   }
@@ -119,7 +119,7 @@ class Cq final : public transport::CompletionQueue {
   uint32_t completion_events_written_ = 0;
   CqModeration moderation_;
   uint32_t unannounced_ = 0;  // moderated: completions since the program asked for an event
-  transport::TimeNs held_until_ = transport::kNever;
+  TimeNs held_until_ = kNever;
 };
 
 }  // namespace rocemu::device

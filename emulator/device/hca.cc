@@ -143,8 +143,7 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
                                                   std::move(ring), impl_->touched_cqs));
 }
 
-int Hca::resize_cq(ContextId id, Handle handle, transport::TimeNs now,
-                   std::unique_ptr<CompletionRing> ring) {
+int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<CompletionRing> ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
   if (cq == nullptr) return EINVAL;
@@ -252,8 +251,8 @@ void Hca::Impl::handle_overrun(Cq& cq) {
 }
 
 void Hca::Impl::forget_sent_events() {
-  std::erase_if(held, [](const Cq* cq) { return cq->held_until() == transport::kNever; });
-  next_held = transport::kNever;
+  std::erase_if(held, [](const Cq* cq) { return cq->held_until() == kNever; });
+  next_held = kNever;
   for (const Cq* cq : held) next_held = std::min(next_held, cq->held_until());
 }
 
@@ -262,9 +261,9 @@ bool Hca::has_news() const {
          !impl_->qps_at_last_wqe.empty() || !impl_->srqs_at_limit.empty();
 }
 
-transport::TimeNs Hca::next_held_event() const { return impl_->next_held; }
+TimeNs Hca::next_held_event() const { return impl_->next_held; }
 
-bool Hca::publish_completions(transport::TimeNs now) {
+bool Hca::publish_completions(TimeNs now) {
   Impl& impl = *impl_;
   for (size_t i = 0; i < impl.qps_in_error.size(); ++i)
     impl.endpoint.flush_posted(impl.qps_in_error[i]);
@@ -283,7 +282,7 @@ bool Hca::publish_completions(transport::TimeNs now) {
       again = true;
     }
     if (cq->take_overrun()) impl.handle_overrun(*cq);
-    if (cq->held_until() != transport::kNever &&
+    if (cq->held_until() != kNever &&
         std::find(impl.held.begin(), impl.held.end(), cq) == impl.held.end())
       impl.held.push_back(cq);
   }

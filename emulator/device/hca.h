@@ -14,6 +14,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/device/attributes.h"
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
@@ -223,8 +224,7 @@ class Hca {
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
   // What the program has not taken goes over to `ring`. EINVAL when that does not hold it.
-  int resize_cq(ContextId context, Handle cq, transport::TimeNs now,
-                std::unique_ptr<CompletionRing> ring);
+  int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing> ring);
   int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
@@ -262,13 +262,13 @@ class Hca {
   // To be called after every call into endpoint() and before the engine sleeps: makes completions
   // visible and sends the events that programs wait for. True when an event could not be written
   // and the call has to be repeated soon.
-  bool publish_completions(transport::TimeNs now);
+  bool publish_completions(TimeNs now);
   // Whether something waits for it that came about otherwise than by a frame: a completion of a
   // request that sends nothing.
   bool has_news() const;
   // When it is to be called again because events of moderated CQs are held back; kNever: they are
   // not.
-  transport::TimeNs next_held_event() const;
+  TimeNs next_held_event() const;
 
   ObjectCounts counts() const;
 

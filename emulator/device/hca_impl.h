@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "base/time.h"
 #include "emulator/device/hca.h"
 #include "emulator/device/hca_memory.h"
 #include "emulator/device/objects.h"
@@ -72,7 +73,7 @@ struct Hca::Impl final : transport::EventSink {
   std::vector<Cq*> touched_cqs;
   std::vector<Cq*> publishing;
   std::vector<Cq*> held;  // whose events are held back
-  transport::TimeNs next_held = transport::kNever;
+  TimeNs next_held = kNever;
   std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
   // Events that tell of completions and so come after them.
   std::vector<wire::Qpn> qps_at_last_wqe;

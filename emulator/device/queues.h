@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/time.h"
 #include "emulator/transport/attributes.h"
 #include "emulator/transport/environment.h"
 
@@ -35,7 +36,7 @@ class ReceiveRing : public transport::ReceiveQueue {
 // first of them (ibv_modify_cq(3)). As on ConnectX, either of them being 0 turns it off.
 struct CqModeration {
   uint32_t count = 0;
-  transport::TimeNs period_ns = 0;
+  TimeNs period_ns = 0;
   bool on() const { return count > 1 && period_ns > 0; }
 };
 

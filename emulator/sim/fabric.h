@@ -79,7 +79,7 @@ class Fabric {
   void handle(Event event);
   Node* find(std::span<const std::byte> frame);
 
-  impairment::Random random_;
+  Random random_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::pair<uint32_t, uint32_t>, impairment::Link> links_;
   uint64_t now_ns_ = 0;

@@ -69,7 +69,7 @@ void Node::poll_by(uint64_t at_ns) {
 }
 
 void Node::poll(uint64_t now_ns) {
-  poll_at_ns_ = transport::kNever;
+  poll_at_ns_ = kNever;
   polled_at_ns_ = now_ns;
   const size_t count = std::min<size_t>(received_.size(), options_.rx_burst);
   if (count > 0) {
@@ -86,7 +86,7 @@ void Node::poll(uint64_t now_ns) {
 
   if (!received_.empty() || endpoint_.wants_transmit()) {
     poll_by(now_ns);
-  } else if (endpoint_.next_deadline() != transport::kNever) {
+  } else if (endpoint_.next_deadline() != kNever) {
     poll_by(endpoint_.next_deadline());
   }
 }

@@ -9,9 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "base/random.h"
+#include "base/time.h"
 #include "emulator/sim/sim_memory.h"
 #include "emulator/transport/endpoint.h"
-#include "impairment/random.h"
 
 namespace rocemu::sim {
 
@@ -74,12 +75,12 @@ class Node : public transport::EventSink, public transport::FrameSink {
   wire::Gid gid_;
   SimMemory memory_;
   transport::Endpoint endpoint_;
-  impairment::Random random_;
+  Random random_;
 
   std::deque<std::vector<std::byte>> received_;
   std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
   uint64_t polled_at_ns_ = 0;
-  uint64_t poll_at_ns_ = transport::kNever;  // of the turn that is scheduled
+  uint64_t poll_at_ns_ = kNever;  // of the turn that is scheduled
 };
 
 }  // namespace rocemu::sim

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/transport/attributes.h"
 #include "emulator/transport/burst.h"
 #include "emulator/transport/counters.h"

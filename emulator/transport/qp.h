@@ -2,6 +2,7 @@
 // endpoint's way to reach them.
 #pragma once
 
+#include "base/time.h"
 #include "emulator/transport/burst.h"
 #include "emulator/transport/qp_context.h"
 #include "emulator/wire/packet.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/time.h"
 #include "emulator/transport/qp.h"
 #include "emulator/transport/rc_requester.h"
 #include "emulator/transport/rc_tables.h"

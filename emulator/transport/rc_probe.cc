@@ -14,6 +14,7 @@
 // for, or with timeout 0. Each doubles the time to the next (rtt_estimator.h).
 #include <algorithm>
 
+#include "base/time.h"
 #include "emulator/transport/rc_requester.h"
 #include "emulator/transport/rc_tables.h"
 

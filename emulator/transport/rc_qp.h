@@ -3,6 +3,7 @@
 // receives by the XRCETH of each request (IBTA vol 1, annex A14).
 #pragma once
 
+#include "base/time.h"
 #include "emulator/transport/qp.h"
 #include "emulator/transport/rc_requester.h"
 #include "emulator/transport/rc_responder.h"

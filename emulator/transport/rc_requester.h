@@ -24,6 +24,7 @@
 // rc_requester.cc sends, rc_completer.cc handles the answers, rc_probe.cc their lateness.
 #pragma once
 
+#include "base/time.h"
 #include "emulator/transport/adaptive_window.h"
 #include "emulator/transport/burst.h"
 #include "emulator/transport/qp_context.h"

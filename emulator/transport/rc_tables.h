@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/time.h"
 #include "emulator/transport/environment.h"
 #include "emulator/transport/work.h"
 #include "emulator/wire/headers.h"

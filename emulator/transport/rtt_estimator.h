@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/time.h"
 #include "emulator/transport/work.h"
 
 namespace rocemu::transport {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/transport/work.h"
 
 namespace rocemu::transport {

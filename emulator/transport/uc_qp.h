@@ -9,6 +9,7 @@
 // What may not be executed (no receive, too long, a key that does not allow it) drops its message.
 #pragma once
 
+#include "base/time.h"
 #include "emulator/transport/unreliable_qp.h"
 
 namespace rocemu::transport {

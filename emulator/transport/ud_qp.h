@@ -7,6 +7,7 @@
 // an IPv6 header as it is, an IPv4 header in the last 20 bytes, behind zeros (annex A17.4.5.2).
 #pragma once
 
+#include "base/time.h"
 #include "emulator/transport/unreliable_qp.h"
 
 namespace rocemu::transport {

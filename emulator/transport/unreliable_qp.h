@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/time.h"
 #include "emulator/transport/qp.h"
 #include "emulator/transport/unreliable_requester.h"
 

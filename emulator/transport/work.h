@@ -14,9 +14,6 @@
 
 namespace rocemu::transport {
 
-using TimeNs = uint64_t;  // of a monotonic clock that the caller keeps
-inline constexpr TimeNs kNever = ~TimeNs{0};
-
 struct Sge {
   uint64_t address = 0;
   uint32_t length_bytes = 0;

@@ -26,18 +26,18 @@
 #include <stdexcept>
 #include <string>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/frame_pool.h"
-#include "dpdk_io/udp_guard.h"
+#include "dpdk_io/eal/eal.h"
+#include "dpdk_io/kernel/udp_guard.h"
+#include "dpdk_io/port/frame_pool.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using rocemu::UniqueFd;
 using rocemu::dpdk_io::Eal;
 using rocemu::dpdk_io::EalOptions;
 using rocemu::dpdk_io::FramePool;
 using rocemu::dpdk_io::guard_udp_port;
-using rocemu::dpdk_io::UniqueFd;
 
 constexpr uint16_t kUdpPort = 4791;
 constexpr uint16_t kFrameBytes = 4158;

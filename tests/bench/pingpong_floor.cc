@@ -26,8 +26,8 @@
 #include <system_error>
 #include <vector>
 
-#include "emulator/daemon/engine_core.h"
-#include "emulator/daemon/idle_policy.h"
+#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/engine/idle_policy.h"
 #include "verbs_shim/provider/poll_pacer.h"
 
 namespace {

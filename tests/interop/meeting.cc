@@ -17,29 +17,29 @@ constexpr int kTries = 200;
 constexpr std::chrono::milliseconds kBetweenTries{50};
 constexpr timeval kPatience{60, 0};
 
-dpdk_io::UniqueFd tcp_socket() {
-  dpdk_io::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+UniqueFd tcp_socket() {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) e2e::fail_errno(errno, "socket");
   return fd;
 }
 
-dpdk_io::UniqueFd go_to(const sockaddr_in& peer) {
+UniqueFd go_to(const sockaddr_in& peer) {
   for (int i = 0; i < kTries; ++i) {
-    dpdk_io::UniqueFd fd = tcp_socket();
+    UniqueFd fd = tcp_socket();
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof peer) == 0) return fd;
     std::this_thread::sleep_for(kBetweenTries);
   }
   e2e::fail_errno(errno, "connect");
 }
 
-dpdk_io::UniqueFd wait_at(const sockaddr_in& own) {
-  const dpdk_io::UniqueFd listener = tcp_socket();
+UniqueFd wait_at(const sockaddr_in& own) {
+  const UniqueFd listener = tcp_socket();
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 ||
       ::listen(listener.get(), 1) != 0)
     e2e::fail_errno(errno, "listen");
-  dpdk_io::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!fd) e2e::fail_errno(errno, "accept");
   return fd;
 }

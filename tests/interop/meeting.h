@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dpdk_io/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace rocemu::interop {
 
@@ -20,7 +20,7 @@ class Meeting {
   void keep_step(const std::string& step);
 
  private:
-  dpdk_io::UniqueFd fd_;
+  UniqueFd fd_;
   std::string received_;
 };
 

@@ -8,7 +8,7 @@ namespace rocemu::sim_scenarios {
 namespace {
 
 std::vector<std::byte> random_bytes(uint64_t seed, size_t count) {
-  impairment::Random random(seed);
+  Random random(seed);
   std::vector<std::byte> bytes(count);
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/time.h"
 #include "tests/unit/cm/hosts.h"
 
 namespace rocemu::cm::test {

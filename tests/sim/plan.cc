@@ -6,8 +6,6 @@ namespace rocemu::sim_scenarios {
 
 namespace {
 
-using impairment::Random;
-
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1'000'000;
 

@@ -17,15 +17,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
-#include "impairment/random.h"
 #include "tests/sim/verdict.h"
 
 namespace rocemu::sim_scenarios {
 namespace {
 
-using impairment::Random;
 using transport::Completion;
 using transport::QpState;
 using transport::Service;

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
-#include "emulator/daemon/cm_commands.h"
-#include "emulator/daemon/cm_events.h"
+#include "emulator/daemon/cm_service/cm_commands.h"
+#include "emulator/daemon/cm_service/cm_events.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/cm/command.h"
 #include "tests/fuzz/expect.h"
@@ -23,7 +24,7 @@ using namespace rocemu::fuzz;
 constexpr uint32_t kMaxSteps = 400;
 constexpr cm::OwnerId kPrograms = 2;
 constexpr size_t kMaxInFlight = 64;
-constexpr cm::TimeNs kMs = 1'000'000;
+constexpr TimeNs kMs = 1'000'000;
 
 cm::RdmaLimits small_limits() {
   cm::RdmaLimits limits;
@@ -71,7 +72,7 @@ class Host {
     (void)cm_.open_channel(owner, std::make_unique<Pipe>(waiting_));
   }
 
-  void command(cm::TimeNs now, cm::OwnerId owner, const rocemu_cm_command& command) {
+  void command(TimeNs now, cm::OwnerId owner, const rocemu_cm_command& command) {
     if (command.command == kGetEvent) return take_event(owner, command.channel);
     rocemu_cm_reply reply{};
     const int error = daemon::run_cm_command(cm_, now, owner, command, reply);
@@ -92,7 +93,7 @@ class Host {
     expect(waiting_ >= 0, "there is a ring for each event");
   }
 
-  void close_channel(cm::TimeNs now, cm::OwnerId owner, cm::ChannelId channel) {
+  void close_channel(TimeNs now, cm::OwnerId owner, cm::ChannelId channel) {
     (void)cm_.close_channel(now, owner, channel);
     closed_ = true;  // its pipe is gone with what was in it
   }
@@ -156,7 +157,7 @@ class Network {
   }
 
   void pass() {
-    now_ += input_.pick<cm::TimeNs>({kMs, 60 * kMs, 5000 * kMs, 400'000 * kMs});
+    now_ += input_.pick<TimeNs>({kMs, 60 * kMs, 5000 * kMs, 400'000 * kMs});
     for (Host& host : hosts_) host.cm().on_timeout(now_);
   }
 
@@ -219,9 +220,8 @@ class Network {
         arrive(mad);
         collect();
       }
-      const cm::TimeNs next =
-          std::min(hosts_[0].cm().next_deadline(), hosts_[1].cm().next_deadline());
-      if (next == cm::kNever) break;
+      const TimeNs next = std::min(hosts_[0].cm().next_deadline(), hosts_[1].cm().next_deadline());
+      if (next == kNever) break;
       expect(turns < 10'000, "whoever waits stops waiting");
       now_ = std::max(now_ + 1, next);
       for (Host& host : hosts_) host.cm().on_timeout(now_);
@@ -233,7 +233,7 @@ class Network {
   }
 
   ByteSource& input_;
-  cm::TimeNs now_ = kMs;
+  TimeNs now_ = kMs;
   std::array<Host, kHosts> hosts_{Host(1), Host(2)};
   std::deque<cm::OutgoingMad> in_flight_;
   cm::OutgoingMad last_{};

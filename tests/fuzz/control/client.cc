@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_completion_ring.h"
-#include "emulator/daemon/shared_work_queues.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_completion_ring.h"
+#include "emulator/daemon/rings/shared_work_queues.h"
 #include "tests/fuzz/control/outcome.h"
 #include "tests/fuzz/expect.h"
 

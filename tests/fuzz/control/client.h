@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/engine_clock.h"
-#include "emulator/daemon/engine_context.h"
-#include "emulator/daemon/engine_core.h"
-#include "emulator/daemon/message_codec.h"
+#include "emulator/daemon/control/message_codec.h"
+#include "emulator/daemon/engine/engine_clock.h"
+#include "emulator/daemon/engine/engine_context.h"
+#include "emulator/daemon/engine/engine_core.h"
 #include "tests/fuzz/control/model.h"
 
 namespace rocemu::fuzz {

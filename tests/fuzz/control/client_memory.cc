@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_completion_ring.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_completion_ring.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/control/outcome.h"
 #include "tests/fuzz/expect.h"

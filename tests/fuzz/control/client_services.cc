@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_work_queues.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_work_queues.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/control/outcome.h"
 #include "tests/fuzz/expect.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "base/time.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/control/datagram.h"
@@ -33,7 +34,7 @@ class Control {
     check();
     expect(hca_.endpoint().qp_count() == 0, "no QP is left");
     expect(!hca_.endpoint().wants_transmit(), "without QPs there is nothing to send");
-    expect(hca_.endpoint().next_deadline() == transport::kNever, "without QPs no timers");
+    expect(hca_.endpoint().next_deadline() == kNever, "without QPs no timers");
     hca_.publish_completions(0);
   }
 
@@ -70,7 +71,7 @@ class Control {
   }
 
   void turn() {
-    now_ns_ += input_.pick<transport::TimeNs>({1000, 100'000'000});
+    now_ns_ += input_.pick<TimeNs>({1000, 100'000'000});
     clock_.advance_to(now_ns_);
     for (const auto& client : clients_) client->scan_doorbells();
     wire_.turn(hca_, now_ns_);
@@ -138,7 +139,7 @@ class Control {
   }
 
   ByteSource& input_;
-  transport::TimeNs now_ns_ = 1000;
+  TimeNs now_ns_ = 1000;
   daemon::EngineClock clock_;
   daemon::WakeSet wake_set_;
   Loopback wire_{small_device().port};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/time.h"
 #include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "dpdk_io/ip_host/datagram_filter.h"
@@ -17,6 +18,7 @@
 namespace {
 
 using namespace rocemu::dpdk_io;
+using rocemu::TimeNs;
 using rocemu::fuzz::ByteSource;
 using rocemu::fuzz::expect;
 

@@ -33,7 +33,7 @@ void Loopback::send(const transport::FrameBuffer& buffer, uint32_t length_bytes)
 
 void Loopback::discard(const transport::FrameBuffer& buffer) noexcept { delete[] buffer.data; }
 
-void Loopback::turn(device::Hca& hca, transport::TimeNs now_ns) {
+void Loopback::turn(device::Hca& hca, TimeNs now_ns) {
   transport::Endpoint& endpoint = hca.endpoint();
   const auto burst = std::exchange(frames_, {});
   const std::vector<std::span<const std::byte>> frames(burst.begin(), burst.end());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/device/hca.h"
 
 namespace rocemu::fuzz {
@@ -19,7 +20,7 @@ class Loopback final : public device::AddressResolver, public transport::FrameSi
 
   // One turn of the engine: what was sent arrives, what is due happens, what can be sent leaves,
   // completions are shown.
-  void turn(device::Hca& hca, transport::TimeNs now_ns);
+  void turn(device::Hca& hca, TimeNs now_ns);
   bool carries_frames() const { return !frames_.empty(); }
   void lose_frames() { frames_.clear(); }
 

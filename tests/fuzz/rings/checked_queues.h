@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_work_queues.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_work_queues.h"
 
 namespace rocemu::fuzz {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/doorbells.h"
-#include "emulator/daemon/engine_clock.h"
-#include "emulator/daemon/engine_core.h"
-#include "emulator/daemon/shared_completion_ring.h"
+#include "emulator/daemon/engine/engine_clock.h"
+#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/rings/doorbells.h"
+#include "emulator/daemon/rings/shared_completion_ring.h"
 #include "emulator/device/hca.h"
 #include "tests/fuzz/rings/checked_queues.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/time.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/nic/loopback.h"
@@ -80,7 +81,7 @@ class Scribbles {
       case 7:
         return change_state(qp);
       case 8:
-        now_ns_ += input_.pick<transport::TimeNs>({1000, 10'000'000, 1'000'000'000});
+        now_ns_ += input_.pick<TimeNs>({1000, 10'000'000, 1'000'000'000});
         return turn();
       default:
         return turn();
@@ -206,7 +207,7 @@ class Scribbles {
   }
 
   ByteSource& input_;
-  transport::TimeNs now_ns_ = 1000;
+  TimeNs now_ns_ = 1000;
   daemon::EngineClock clock_;
   Loopback wire_{small_device().port};
   device::Hca hca_;

@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/frame_pool.h"
-#include "dpdk_io/frame_train.h"
-#include "dpdk_io/train_receiver.h"
+#include "dpdk_io/eal/eal.h"
+#include "dpdk_io/kernel/frame_train.h"
+#include "dpdk_io/kernel/train_receiver.h"
+#include "dpdk_io/port/frame_pool.h"
 #include "emulator/wire/byte_order.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/icrc.h"

@@ -1,4 +1,5 @@
 // How each program of the transport target ends: nothing may be left, whatever went before.
+#include "base/time.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/transport/world.h"
 
@@ -35,7 +36,7 @@ void World::end() {
     if (qps_[i]) destroy(i);
   expect(endpoint_.qp_count() == 0, "no QP is left");
   expect(!endpoint_.wants_transmit(), "without QPs there is nothing to send");
-  expect(endpoint_.next_deadline() == transport::kNever, "without QPs there are no timers");
+  expect(endpoint_.next_deadline() == kNever, "without QPs there are no timers");
 }
 
 void World::drain() {
@@ -47,7 +48,7 @@ void World::drain() {
 
 // Nothing is answered any more, so each request that was sent fails in the end.
 void World::let_timers_run_out() {
-  for (uint32_t i = 0; endpoint_.next_deadline() != transport::kNever; ++i) {
+  for (uint32_t i = 0; endpoint_.next_deadline() != kNever; ++i) {
     expect(i < kTimeoutLimit, "without answers there is an end to timeouts");
     now_ns_ = std::max(now_ns_, endpoint_.next_deadline());
     endpoint_.on_timeout(now_ns_);

@@ -225,10 +225,10 @@ void World::change_memory() {
 }
 
 void World::pass_time() {
-  const auto step_ns = input_.pick<transport::TimeNs>({0, 100, 10'000, 1'000'000, 1'000'000'000});
+  const auto step_ns = input_.pick<TimeNs>({0, 100, 10'000, 1'000'000, 1'000'000'000});
   if (step_ns != 0) {
     now_ns_ += step_ns;
-  } else if (endpoint_.next_deadline() != transport::kNever) {
+  } else if (endpoint_.next_deadline() != kNever) {
     now_ns_ = std::max(now_ns_, endpoint_.next_deadline());
   }
   endpoint_.on_timeout(now_ns_);

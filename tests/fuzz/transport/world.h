@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/transport/endpoint.h"
 #include "emulator/wire/packet.h"
 #include "tests/fuzz/byte_source.h"
@@ -100,7 +101,7 @@ class World final : public transport::EventSink,
   Arena arena_;
   transport::TransportLimits limits_;
   transport::Endpoint endpoint_;
-  transport::TimeNs now_ns_ = 1000;
+  TimeNs now_ns_ = 1000;
   std::array<std::unique_ptr<QueuePair>, kMaxQps> qps_;
   wire::Qpn destroyed_{0x123456};  // the last one
   bool wire_carries_ = true;       // else what is sent is lost

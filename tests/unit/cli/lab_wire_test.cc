@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
+
 namespace rocemu::cli {
 namespace {
 
@@ -50,7 +52,7 @@ TEST_CASE_METHOD(Wire, "frames go to all until it is known who is where") {
   CHECK(take() == Arrived{"", "d", "d"});
   send(0, 0, 'e');  // to itself
   CHECK(take() == Arrived{"", "", ""});
-  CHECK(wire.next_arrival_ns() == LabWire::kNever);
+  CHECK(wire.next_arrival_ns() == kNever);
 }
 
 TEST_CASE_METHOD(Wire, "each direction of each host's link has its own impairments") {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
 
 namespace rocemu::cm::test {

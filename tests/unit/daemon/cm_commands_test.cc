@@ -1,6 +1,6 @@
 // The commands of librdmacm as a program that means harm sends them: too short, too long, of no
 // kind, about ids of others, with random bytes.
-#include "emulator/daemon/cm_commands.h"
+#include "emulator/daemon/cm_service/cm_commands.h"
 
 #include <rdma/rdma_user_cm.h>
 
@@ -10,7 +10,8 @@
 #include <memory>
 #include <random>
 
-#include "emulator/daemon/cm_events.h"
+#include "base/time.h"
+#include "emulator/daemon/cm_service/cm_events.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -136,11 +137,11 @@ TEST_CASE_METHOD(Program, "Random commands change nothing but what is the progra
       byte = random() % 4 != 0 ? 0 : static_cast<uint8_t>(random() % 12);
     if (random() % 2 == 0) command.in_bytes = sizeof(command.in);
     reply = {};
-    const int status = run_cm_command(*cm, static_cast<cm::TimeNs>(i), 1, command, reply);
+    const int status = run_cm_command(*cm, static_cast<TimeNs>(i), 1, command, reply);
     REQUIRE(status >= 0);
     REQUIRE(reply.out_bytes <= std::min<uint32_t>(command.out_bytes, sizeof(reply.out)));
     cm::OutgoingMad mad;
-    while (cm->next_mad(mad)) cm->on_mad(static_cast<cm::TimeNs>(i), mad.route, mad.mad);
+    while (cm->next_mad(mad)) cm->on_mad(static_cast<TimeNs>(i), mad.route, mad.mad);
   }
   cm->close_owner(0, 1);
   CHECK(cm->ids().empty());

@@ -1,7 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_completion_ring.h"
+#include "base/time.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_completion_ring.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -27,7 +28,7 @@ struct Cq {
     return ring->push(completion);
   }
 
-  EngineClock clock{[] { return transport::TimeNs{123}; }};
+  EngineClock clock{[] { return TimeNs{123}; }};
   EngineCore core;
   std::byte* memory = nullptr;
   std::unique_ptr<SharedCompletionRing> ring;

@@ -1,4 +1,4 @@
-#include "emulator/daemon/connection.h"
+#include "emulator/daemon/control/connection.h"
 
 #include <sys/socket.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/daemon/doorbells.h"
+#include "emulator/daemon/rings/doorbells.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

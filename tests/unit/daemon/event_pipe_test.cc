@@ -1,4 +1,4 @@
-#include "emulator/daemon/event_pipe.h"
+#include "emulator/daemon/rings/event_pipe.h"
 
 #include <fcntl.h>
 #include <signal.h>

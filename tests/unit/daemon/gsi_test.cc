@@ -1,5 +1,5 @@
 // What Gsi asks a port's network for the MADs it sends, and what leaves.
-#include "emulator/daemon/gsi.h"
+#include "emulator/daemon/cm_service/gsi.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -7,7 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "emulator/daemon/gid_directory.h"
+#include "base/time.h"
+#include "emulator/daemon/attachment/gid_directory.h"
 #include "tests/unit/daemon/nic_fixture.h"
 
 namespace rocemu::daemon {

@@ -1,12 +1,13 @@
-#include "emulator/daemon/idle_policy.h"
+#include "emulator/daemon/engine/idle_policy.h"
 
 #include <catch2/catch.hpp>
+
+#include "base/time.h"
 
 namespace rocemu::daemon {
 namespace {
 
 using Action = IdlePolicy::Action;
-using TimeNs = IdlePolicy::TimeNs;
 
 constexpr TimeNs kUs = 1000;
 constexpr TimeNs kMs = 1000 * kUs;

@@ -1,11 +1,11 @@
-#include "emulator/daemon/links.h"
+#include "emulator/daemon/view/links.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "dpdk_io/switch.h"
+#include "dpdk_io/switch/switch.h"
 #include "tests/unit/daemon/nic_fixture.h"
 
 namespace rocemu::daemon {

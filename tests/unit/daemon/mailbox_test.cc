@@ -1,4 +1,4 @@
-#include "emulator/daemon/mailbox.h"
+#include "emulator/daemon/control/mailbox.h"
 
 #include <sys/mman.h>
 

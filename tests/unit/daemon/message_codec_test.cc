@@ -1,4 +1,4 @@
-#include "emulator/daemon/message_codec.h"
+#include "emulator/daemon/control/message_codec.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <future>
 
-#include "dpdk_io/eal.h"
+#include "dpdk_io/eal/eal.h"
 
 namespace rocemu::daemon {
 namespace {

@@ -10,13 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "dpdk_io/frame_pool.h"
-#include "dpdk_io/port.h"
-#include "emulator/daemon/attention.h"
-#include "emulator/daemon/engine.h"
-#include "emulator/daemon/gid_directory.h"
-#include "emulator/daemon/listener.h"
-#include "emulator/daemon/message_socket.h"
+#include "base/time.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/port.h"
+#include "emulator/daemon/attachment/gid_directory.h"
+#include "emulator/daemon/control/attention.h"
+#include "emulator/daemon/control/listener.h"
+#include "emulator/daemon/control/message_socket.h"
+#include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 
 namespace rocemu::daemon {

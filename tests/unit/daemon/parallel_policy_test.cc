@@ -1,11 +1,11 @@
-#include "emulator/daemon/parallel_policy.h"
+#include "emulator/daemon/engine/parallel_policy.h"
 
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
+
 namespace rocemu::daemon {
 namespace {
-
-using TimeNs = ParallelPolicy::TimeNs;
 
 constexpr TimeNs kUs = 1000;
 constexpr TimeNs kMs = 1000 * kUs;

@@ -1,5 +1,5 @@
 // MADs that wait for a search: one search for each destination, and bounds.
-#include "emulator/daemon/pending_mads.h"
+#include "emulator/daemon/cm_service/pending_mads.h"
 
 #include <catch2/catch.hpp>
 

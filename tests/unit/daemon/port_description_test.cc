@@ -1,4 +1,4 @@
-#include "emulator/daemon/port_description.h"
+#include "emulator/daemon/attachment/port_description.h"
 
 #include <catch2/catch.hpp>
 #include <string>

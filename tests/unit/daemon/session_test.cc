@@ -1,4 +1,4 @@
-#include "emulator/daemon/session.h"
+#include "emulator/daemon/control/session.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

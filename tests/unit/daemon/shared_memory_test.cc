@@ -1,4 +1,4 @@
-#include "emulator/daemon/shared_memory.h"
+#include "emulator/daemon/rings/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "emulator/daemon/sysfs_tree.h"
+#include "emulator/daemon/view/sysfs_tree.h"
 
 #include <unistd.h>
 

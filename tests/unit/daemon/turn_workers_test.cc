@@ -1,4 +1,4 @@
-#include "emulator/daemon/turn_workers.h"
+#include "emulator/daemon/engine/turn_workers.h"
 
 #include <array>
 #include <atomic>

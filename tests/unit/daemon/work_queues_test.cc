@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "emulator/daemon/queue_layout.h"
-#include "emulator/daemon/shared_work_queues.h"
+#include "emulator/daemon/rings/queue_layout.h"
+#include "emulator/daemon/rings/shared_work_queues.h"
 
 namespace rocemu::daemon {
 namespace {

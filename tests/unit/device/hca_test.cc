@@ -9,6 +9,8 @@
 #include <map>
 #include <vector>
 
+#include "base/time.h"
+
 using namespace rocemu;
 using namespace rocemu::device;
 using transport::Completion;
@@ -203,7 +205,7 @@ struct Fabric {
   }
 
   TwoPorts resolver;
-  transport::TimeNs now = 1000;
+  TimeNs now = 1000;
   Hca a, b;
 };
 
@@ -294,20 +296,20 @@ TEST_CASE("Events of a moderated CQ wait for as many completions, or for the tim
   receive_one();
   receive_one();
   CHECK(events() == 0);
-  CHECK(fabric.b.next_held_event() != transport::kNever);
+  CHECK(fabric.b.next_held_event() != kNever);
   receive_one();
   CHECK(events() == 1);
-  CHECK(fabric.b.next_held_event() == transport::kNever);
+  CHECK(fabric.b.next_held_event() == kNever);
 
   receiver.ring.armed = true;
   receive_one();
   CHECK(events() == 1);
-  const transport::TimeNs due = fabric.b.next_held_event();
+  const TimeNs due = fabric.b.next_held_event();
   fabric.b.publish_completions(due - 1);
   CHECK(events() == 1);
   fabric.b.publish_completions(due);
   CHECK(events() == 2);
-  CHECK(fabric.b.next_held_event() == transport::kNever);
+  CHECK(fabric.b.next_held_event() == kNever);
 
   // What is held back when moderation ends is sent.
   receiver.ring.armed = true;
@@ -333,9 +335,9 @@ TEST_CASE("An event that is held back is forgotten with its CQ") {
   sender.queues->posted.push_back(send_of(sender, 8, 10));
   fabric.a.endpoint().on_doorbell(sender.qpn);
   fabric.run();
-  CHECK(fabric.b.next_held_event() != transport::kNever);
+  CHECK(fabric.b.next_held_event() != kNever);
   fabric.b.close_context(receiver.context);
-  CHECK(fabric.b.next_held_event() == transport::kNever);
+  CHECK(fabric.b.next_held_event() == kNever);
 }
 
 TEST_CASE("A CQ that overruns tells its program and takes its QPs down; the device goes on") {

@@ -1,6 +1,6 @@
 // DPDK starts once per process, so every start that is looked at happens in a process of its own:
 // this program again, running one of the cases tagged [.start].
-#include "dpdk_io/eal.h"
+#include "dpdk_io/eal/eal.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -15,7 +15,7 @@
 #include <string>
 
 #include "dpdk_io/ethdev/ethernet_device.h"
-#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/port/frame_pool.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/time.h"
 #include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
@@ -165,7 +166,7 @@ TEST_CASE("a port that is looked at by time is so less and less often") {
   loop.receive(10'000 * kMs);
   CHECK(loop.port.next_arrival_ns() == 10'000 * kMs + EthdevPort::kLongestPauseNs);
   loop.port.pause();
-  CHECK(loop.port.next_arrival_ns() == Port::kNever);
+  CHECK(loop.port.next_arrival_ns() == kNever);
   loop.port.resume();
 }
 

@@ -1,4 +1,4 @@
-#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/port/frame_pool.h"
 
 #include <rte_mbuf.h>
 

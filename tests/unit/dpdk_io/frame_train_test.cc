@@ -1,4 +1,4 @@
-#include "dpdk_io/frame_train.h"
+#include "dpdk_io/kernel/frame_train.h"
 
 #include <rte_mbuf.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/train_receiver.h"
+#include "dpdk_io/kernel/train_receiver.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {

@@ -1,4 +1,4 @@
-#include "dpdk_io/group_memberships.h"
+#include "dpdk_io/kernel/group_memberships.h"
 
 #include <net/if.h>
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "base/unique_fd.h"
 #include "dpdk_io/ethdev/device_arguments.h"
-#include "dpdk_io/unique_fd.h"
 
 namespace rocemu::dpdk_io {
 

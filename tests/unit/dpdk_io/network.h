@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/switch.h"
+#include "base/time.h"
+#include "dpdk_io/switch/switch.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {
@@ -30,7 +31,7 @@ inline constexpr size_t kAddressesBytes = 14;
 // Every test ends with all frames back in the pool.
 struct Network {
   ~Network() {
-    now_ns = Port::kNever - 1;
+    now_ns = kNever - 1;
     for (Port* port : {&alice, &bob, &carol}) receive(*port);
     CHECK(pool.available() == kFrames);
   }

@@ -1,4 +1,4 @@
-#include "dpdk_io/pcap.h"
+#include "dpdk_io/port/pcap.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,6 +1,6 @@
 #include "tests/unit/dpdk_io/shared_eal.h"
 
-#include "dpdk_io/eal.h"
+#include "dpdk_io/eal/eal.h"
 
 namespace rocemu::dpdk_io {
 

@@ -3,8 +3,9 @@
 #include <set>
 #include <string>
 
-#include "dpdk_io/pcap.h"
-#include "dpdk_io/switch.h"
+#include "base/time.h"
+#include "dpdk_io/port/pcap.h"
+#include "dpdk_io/switch/switch.h"
 #include "impairment/grammar.h"
 #include "tests/unit/dpdk_io/network.h"
 #include "tests/unit/dpdk_io/pcap_file.h"
@@ -50,7 +51,7 @@ TEST_CASE_METHOD(Links,
   fabric.hold(now_ns);
   CHECK(receive(bob) == Texts{"1"});
   send(alice, {frame(kBob, "2")});
-  CHECK(bob.next_arrival_ns() == Port::kNever);
+  CHECK(bob.next_arrival_ns() == kNever);
   fabric.carry_held(now_ns);
   CHECK(bob.next_arrival_ns() == now_ns + 20'000);
   now_ns += 20'000;
@@ -59,7 +60,7 @@ TEST_CASE_METHOD(Links,
 
 TEST_CASE_METHOD(Links, "a delayed frame arrives at its time, and the port says when that is") {
   set(kAlicePort, Direction::transmit, "delay=20us");
-  CHECK(bob.next_arrival_ns() == Port::kNever);
+  CHECK(bob.next_arrival_ns() == kNever);
   now_ns = 1000;
   send(alice, {frame(kBob, "late")});
   CHECK_FALSE(bob.has_work());
@@ -68,7 +69,7 @@ TEST_CASE_METHOD(Links, "a delayed frame arrives at its time, and the port says 
   CHECK(receive(bob).empty());
   now_ns = 21'000;
   CHECK(receive(bob) == Texts{"late"});
-  CHECK(bob.next_arrival_ns() == Port::kNever);
+  CHECK(bob.next_arrival_ns() == kNever);
 }
 
 TEST_CASE_METHOD(Links, "any port's turn moves on what is due, also to other ports") {

@@ -1,4 +1,4 @@
-#include "dpdk_io/switch.h"
+#include "dpdk_io/switch/switch.h"
 
 #include <rte_mbuf.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/pcap.h"
+#include "dpdk_io/port/pcap.h"
 #include "tests/unit/dpdk_io/network.h"
 #include "tests/unit/dpdk_io/pcap_file.h"
 

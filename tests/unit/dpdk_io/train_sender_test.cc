@@ -1,4 +1,4 @@
-#include "dpdk_io/train_sender.h"
+#include "dpdk_io/kernel/train_sender.h"
 
 #include <rte_mbuf.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/frame_pool.h"
+#include "dpdk_io/port/frame_pool.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {

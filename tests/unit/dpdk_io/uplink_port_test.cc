@@ -1,10 +1,11 @@
-#include "dpdk_io/uplink_port.h"
+#include "dpdk_io/port/uplink_port.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
 #include <memory>
 #include <utility>
 
+#include "base/time.h"
 #include "impairment/grammar.h"
 #include "tests/unit/dpdk_io/network.h"
 
@@ -113,7 +114,7 @@ TEST_CASE_METHOD(Uplink, "each direction of the link has its own impairments") {
   now_ns = 20'000;
   CHECK(receive(port).empty());
   CHECK(take_sent() == Texts{"late"});
-  CHECK(port.next_arrival_ns() == Port::kNever);
+  CHECK(port.next_arrival_ns() == kNever);
 
   set(Direction::receive, "none");
   set(Direction::transmit, "none");

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "base/random.h"
 #include "impairment/quantity.h"
-#include "impairment/random.h"
 
 namespace rocemu::impairment {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "tests/unit/ip_host/sample_host.h"
 
 namespace rocemu::dpdk_io {
@@ -47,7 +48,7 @@ struct Member {
   // Time goes on until nothing is due.
   TimeNs settle() {
     TimeNs last = 0;
-    while (reports.next_deadline() != kNeverNs) reports.on_timeout(last = reports.next_deadline());
+    while (reports.next_deadline() != kNever) reports.on_timeout(last = reports.next_deadline());
     return last;
   }
 
@@ -119,7 +120,7 @@ TEST_CASE("queries bring no more than ten reports a second") {
 TEST_CASE("who is in no group has nothing to report") {
   Member igmp("10.0.0.1");
   igmp.ask(0, kIgmpV3Query);
-  CHECK(igmp.reports.next_deadline() == kNeverNs);
+  CHECK(igmp.reports.next_deadline() == kNever);
 }
 
 }  // namespace rocemu::dpdk_io

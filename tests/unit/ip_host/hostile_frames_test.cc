@@ -1,6 +1,7 @@
 // What anybody can send.
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "dpdk_io/ip_host/neighbour_discovery.h"
 #include "tests/unit/ip_host/sample_host.h"

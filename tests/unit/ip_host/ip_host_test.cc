@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "dpdk_io/ip_host/neighbour_discovery.h"
 #include "tests/unit/ip_host/sample_host.h"
@@ -79,7 +80,7 @@ TEST_CASE("two hosts find each other") {
     CHECK(answer.kind == Kind::found);
     CHECK(answer.mac == kPeerMac);
   }
-  CHECK(a.next_deadline() == kNeverNs);
+  CHECK(a.next_deadline() == kNever);
 }
 
 TEST_CASE(
@@ -103,7 +104,7 @@ TEST_CASE(
     if (now < 2 * kSecond) host.resolve(now, ip("10.0.0.2"));
   }
   CHECK(asked == 3);
-  CHECK(host.next_deadline() == kNeverNs);
+  CHECK(host.next_deadline() == kNever);
   host.resolve(10 * kSecond, ip("10.0.0.2"));
   CHECK(sent_by(host).size() == 1);
 }
@@ -171,7 +172,7 @@ TEST_CASE("a host announces its addresses twice, and its groups") {
     host.on_timeout(2 * kSecond);
   }
   CHECK(sent_by(host).empty());
-  CHECK(host.next_deadline() == kNeverNs);
+  CHECK(host.next_deadline() == kNever);
 }
 
 TEST_CASE("two hosts with one address notice") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "dpdk_io/ip_host/rate_limit.h"
 
 namespace rocemu::dpdk_io {
@@ -32,8 +33,7 @@ TEST_CASE("so many questions are open at a time, and the next ones have to wait"
   for (size_t i = 0; i < 2 * NeighbourCache::kMostAsked; ++i)
     CHECK(cache.look_up(0, numbered(i)).ask == (i < NeighbourCache::kMostAsked));
   CHECK(cache.asked() == NeighbourCache::kMostAsked);
-  for (TimeNs now = 0; cache.next_deadline() != kNeverNs; now = cache.next_deadline())
-    cache.due(now);
+  for (TimeNs now = 0; cache.next_deadline() != kNever; now = cache.next_deadline()) cache.due(now);
   CHECK(cache.asked() == 0);
   CHECK(cache.look_up(0, numbered(300)).ask);
 }

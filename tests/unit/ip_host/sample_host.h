@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/ip_host.h"
 

@@ -1,9 +1,10 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "base/random.h"
+#include "base/time.h"
 #include "emulator/transport/ring_buffer.h"
 #include "emulator/transport/timer_queue.h"
-#include "impairment/random.h"
 
 namespace rocemu::transport {
 
@@ -26,7 +27,7 @@ TEST_CASE("A timer queue hands out what is due, the earliest first") {
 }
 
 TEST_CASE("A timer queue does what a sorted list does") {
-  impairment::Random random(5);
+  Random random(5);
   TimerQueue timers;
   std::map<uint32_t, TimeNs> model;
   for (int i = 0; i < 20'000; ++i) {
@@ -65,7 +66,7 @@ TEST_CASE("A timer queue does what a sorted list does") {
 TEST_CASE("A ring buffer keeps its order while it grows and wraps") {
   RingBuffer<uint64_t> ring;
   std::vector<uint64_t> model;
-  impairment::Random random(6);
+  Random random(6);
   for (uint64_t i = 0; i < 5000; ++i) {
     const uint64_t choice = random.below(7);
     if (choice < 4) {

@@ -1,6 +1,7 @@
 // What is sent again before the ACK timeout, by the measured round trip, and what is not.
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "emulator/transport/rc_tables.h"
 #include "emulator/transport/rtt_estimator.h"
 #include "tests/unit/transport/pair.h"

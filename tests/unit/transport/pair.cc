@@ -32,7 +32,7 @@ Buffer Host::buffer(uint32_t length_bytes, uint8_t seed, uint32_t access) {
   Buffer buffer{node_.memory().allocate(length_bytes), length_bytes, 0};
   buffer.key = node_.memory().register_region(1, buffer.address, length_bytes, access);
   if (seed != 0) {
-    impairment::Random random(seed);
+    Random random(seed);
     for (std::byte& byte : node_.memory().at(buffer.address, length_bytes))
       byte = static_cast<std::byte>(random.next());
   }

@@ -1,6 +1,7 @@
 // QP states: SQD, ERROR by the program, RESET and reuse, destruction, and QP numbers.
 #include <catch2/catch.hpp>
 
+#include "base/time.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {

@@ -1,0 +1,45 @@
+// UDP sockets of the kernel as a port (udp_socket.h): no privilege is needed, and the kernel finds
+// routes and neighbours. One socket for each address of the port.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "base/unique_fd.h"
+#include "dpdk_io/kernel/udp_socket.h"
+#include "dpdk_io/port/port.h"
+
+namespace rocemu::dpdk_io {
+
+class UdpPort final : public Port {
+ public:
+  struct LocalAddress {
+    IpAddress address;
+    unsigned interface_index = 0;
+  };
+
+  // At least one address. `pool` outlives the port. Throws std::runtime_error with a message that
+  // says what to do.
+  UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool,
+          const IdentificationSeal& seal);
+
+  // Of the socket with the smallest one, as the kernel counts: each datagram with some overhead.
+  unsigned receive_buffer_bytes() const noexcept;
+
+  unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
+  unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
+  int poll_fd() const noexcept override;
+  bool has_work() const noexcept override;
+  uint64_t next_arrival_ns() const noexcept override { return kNever; }
+  const PortStats& stats() const noexcept override { return stats_; }
+
+ private:
+  std::vector<std::unique_ptr<UdpSocket>> sockets_;
+  UniqueFd epoll_;
+  PortStats stats_;
+};
+
+}  // namespace rocemu::dpdk_io

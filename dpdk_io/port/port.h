@@ -1,0 +1,68 @@
+// Where frames enter and leave: one end of a link, whatever is at the other end. A port is used by
+// one thread, the engine's, and works in bursts so that a virtual call is paid per burst. Time
+// comes in as a parameter, in nanoseconds of any monotonic clock, and never goes back.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/time.h"
+
+struct rte_mbuf;
+
+namespace rocemu::dpdk_io {
+
+enum class DropReason : uint8_t {
+  unknown_destination,  // transmitted to a unicast MAC that no port has
+  queue_full,           // on its way to this port, whose receive queue was full
+  malformed,            // transmitted: shorter than an Ethernet header, or in several segments;
+                        // received: no UDP datagram, or longer than a frame
+  impairment_loss,      // these three: on a link with impairments of this port, either direction
+  impairment_queue,     // of the link's rate, or too many frames under way
+  impairment_outage,
+  refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall; the link is down
+};
+inline constexpr size_t kDropReasonCount = 7;
+
+struct PortStats {
+  uint64_t rx_frames = 0;  // handed out by receive()
+  uint64_t rx_bytes = 0;
+  uint64_t tx_frames = 0;  // sent into the link, which may lose them; not what was refused
+  uint64_t tx_bytes = 0;
+  std::array<uint64_t, kDropReasonCount> drops{};
+
+  uint64_t& dropped(DropReason reason) noexcept { return drops[static_cast<size_t>(reason)]; }
+  uint64_t dropped(DropReason reason) const noexcept { return drops[static_cast<size_t>(reason)]; }
+};
+
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  // Fills `burst` from the front with frames that have arrived and returns how many. They are the
+  // caller's to free. They may be in other hands at the same time (a flooded frame, a capture), so
+  // neither their bytes nor their mbuf may be changed.
+  virtual unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
+
+  // Takes the first n frames of `burst` and returns n; the rest stays the caller's. What was taken
+  // may no longer be written to. A frame dropped inside counts as taken and is in the stats.
+  virtual unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
+
+  // A descriptor that polls readable when frames arrive, for a sleeping engine; -1 when there is
+  // none.
+  virtual int poll_fd() const noexcept = 0;
+
+  // True while receive() would hand out a frame of the past: an engine must not go to sleep then.
+  virtual bool has_work() const noexcept = 0;
+
+  // When receive() has to be called at the latest, so that an engine must not sleep longer: a frame
+  // that is under way arrives then, perhaps at another port, or the port has to look for itself, or
+  // has something of its own to do. kNever: not before poll_fd() says so.
+  virtual uint64_t next_arrival_ns() const noexcept = 0;
+
+  virtual const PortStats& stats() const noexcept = 0;
+};
+
+}  // namespace rocemu::dpdk_io

@@ -1,0 +1,64 @@
+// A device's port as the kernel's network has it: GIDs, MTU, MAC and state from interfaces and
+// their addresses. Names and rules are those of Linux's RoCE core, so that a program finds the same
+// table as on a kernel device.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "dpdk_io/ip_host/ip_settings.h"
+#include "dpdk_io/kernel/kernel_network.h"
+#include "emulator/device/attributes.h"
+
+namespace rocemu::daemon {
+
+// What a packet may have beside its payload. GRH (the longest IP header), UDP, BTH, XRCETH,
+// AtomicETH, ICRC: what iboe_get_mtu() of Linux takes off.
+inline constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+
+// Places in a port's GID table. As on other devices most of them are empty, so that a program need
+// not ask for the table's length again when an address comes. A UDP port with more addresses has a
+// longer one.
+inline constexpr size_t kGidTableLength = 64;
+inline size_t gid_table_length(const device::PortConfig& port) {
+  return std::max(kGidTableLength, port.gids.size());
+}
+
+// The largest path MTU that fits into the interface's MTU with all headers a packet can have; 256
+// at least.
+uint32_t path_mtu_bytes(unsigned interface_mtu_bytes);
+
+// A port on an interface. GID 0 is the link-local address made from the MAC, then comes one for
+// each IP address. A GID keeps its index for as long as the address is there; one that goes leaves
+// an empty place, which the next one takes. Empty `now`: the interface is gone, and the port is
+// down.
+device::PortConfig describe_interface_port(const device::PortConfig& before,
+                                           const std::optional<dpdk_io::KernelInterface>& now);
+
+struct UdpAddress {
+  dpdk_io::IpAddress address;
+  std::optional<dpdk_io::KernelInterface> interface;  // that has the address now
+};
+
+// A port on UDP sockets: a GID for each address, empty while no interface has it; up while one of
+// them is. Precondition: at least one address.
+device::PortConfig describe_udp_port(const device::PortConfig& before,
+                                     std::span<const UdpAddress> addresses);
+
+// A port on a device of DPDK, of which all is known but whether its link is up.
+device::PortConfig describe_ethdev_port(const device::PortConfig& before,
+                                        const wire::MacAddress& mac, unsigned mtu_bytes,
+                                        const dpdk_io::IpSettings& ip, bool link_is_up);
+
+// The addresses that a device has on a switch, as those of a network: /24 and /64.
+dpdk_io::IpSettings default_network(const device::PortConfig& port);
+
+// A MAC for an address whose own never shows: locally administered, made from its last bytes.
+wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address);
+
+wire::Gid to_gid(const dpdk_io::IpAddress& address);
+dpdk_io::IpAddress to_ip_address(const wire::Gid& gid);
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,43 @@
+// Connection management for all programs of this NIC: joins the sans-IO cm::RdmaCm to the clock and
+// to QP1 of the devices. The control thread's.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <vector>
+
+#include "base/time.h"
+#include "emulator/cm/rdma_cm.h"
+#include "emulator/daemon/cm_service/gsi.h"
+
+namespace rocemu::daemon {
+
+class CmService {
+ public:
+  // As Gsi.
+  CmService(boost::asio::io_context& io, Engine& engine,
+            const std::vector<device::HcaConfig>& devices, device::AddressResolver& resolver,
+            std::vector<PathFinder*> path_finders);
+
+  cm::RdmaCm& cm() { return cm_; }
+  const cm::RdmaCm& cm() const { return cm_; }
+  cm::OwnerId new_owner() { return ++last_owner_; }
+  static TimeNs now_ns();
+
+  // The device's addresses or MTU have changed.
+  void follow(const device::HcaConfig& device);
+  // To be called after calls of cm(): sends what they have to say and waits for the next deadline.
+  void settle();
+
+ private:
+  void wait_until(TimeNs deadline);
+
+  cm::RdmaCm cm_;
+  Gsi gsi_;
+  boost::asio::steady_timer timer_;
+  TimeNs waiting_until_ = kNever;
+  std::vector<cm::OutgoingMad> outgoing_;
+  cm::OwnerId last_owner_ = 0;
+};
+
+}  // namespace rocemu::daemon

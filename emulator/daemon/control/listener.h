@@ -1,0 +1,45 @@
+// The socket that programs connect to, STATE_DIR/nic.sock, and the sessions that came from it. The
+// control thread's.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+
+#include "emulator/daemon/control/session.h"
+
+namespace rocemu::daemon {
+
+class Listener {
+ public:
+  // Makes the socket, for its owner alone. A socket nobody answers at is replaced. Throws
+  // std::runtime_error with a message for the user. `nic` outlives the listener.
+  Listener(boost::asio::io_context& io, const Nic& nic, std::filesystem::path path,
+           size_t max_sessions);
+  ~Listener();  // removes the socket
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  void start();
+  // No more connections; every session ends.
+  void close();
+
+ private:
+  void accept_next();
+  void accept();
+  void admit(UniqueFd socket);
+  void pause();
+
+  boost::asio::io_context& io_;
+  const Nic& nic_;
+  std::filesystem::path path_;
+  size_t max_sessions_;
+  boost::asio::posix::stream_descriptor socket_;
+  boost::asio::steady_timer pause_;
+  std::unordered_map<const Session*, std::shared_ptr<Session>> sessions_;
+};
+
+}  // namespace rocemu::daemon

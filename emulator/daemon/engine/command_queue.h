@@ -1,0 +1,43 @@
+// Calls that other threads want the engine thread to make. Bounded by its users: a session has at
+// most one call under way.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "emulator/daemon/engine/task.h"
+
+namespace rocemu::daemon {
+
+class CommandQueue {
+ public:
+  // Any thread; the caller then looks whether the engine sleeps.
+  void post(Task task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    pending_.store(true);
+  }
+
+  // The engine thread: one look at a flag, cheap enough for every turn.
+  bool pending() const noexcept { return pending_.load(); }
+
+  // The engine thread: makes the calls posted so far, in order.
+  void run() {
+    {
+      const std::lock_guard lock(mutex_);
+      running_.swap(tasks_);
+      pending_.store(false);
+    }
+    for (Task& task : running_) task();
+    running_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> pending_{false};
+  std::vector<Task> tasks_;
+  std::vector<Task> running_;  // the engine thread's
+};
+
+}  // namespace rocemu::daemon

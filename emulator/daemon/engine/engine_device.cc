@@ -1,0 +1,35 @@
+#include "emulator/daemon/engine/engine_device.h"
+
+#include <algorithm>
+
+namespace rocemu::daemon {
+namespace {
+
+constexpr TimeNs kEventRetryNs = 1'000'000;  // for events that found their pipe full
+
+}  // namespace
+
+bool EngineDevice::turn(TimeNs now) {
+  transport::Endpoint& endpoint = hca_->endpoint();
+  bool busy = frames_.receive(now, endpoint) != 0;
+  if (endpoint.next_deadline() <= now) {
+    endpoint.on_timeout(now);
+    busy = true;
+  }
+  // Before completions are shown: a program that answers at once does not overtake the ACK of what
+  // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e). On a
+  // switch that holds frames back that is so for each device.
+  busy |= frames_.transmit(now, endpoint) != 0;
+  if (busy || touched_ || events_wait_ || hca_->has_news() || hca_->next_held_event() <= now) {
+    touched_ = false;
+    events_wait_ = hca_->publish_completions(now);
+  }
+  return busy;
+}
+
+TimeNs EngineDevice::next_event(TimeNs now) const {
+  const TimeNs held = std::min<TimeNs>(frames_.port().next_arrival_ns(), hca_->next_held_event());
+  return events_wait_ ? std::min(held, now + kEventRetryNs) : held;
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,51 @@
+// A device as the engine drives it: its HCA, and the port that its frames go through.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/time.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/port.h"
+#include "emulator/daemon/engine/frame_port.h"
+#include "emulator/device/hca.h"
+
+namespace rocemu::daemon {
+
+class EngineDevice {
+ public:
+  EngineDevice(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, dpdk_io::FramePool& pool,
+               bool on_switch)
+      : hca_(std::move(hca)), frames_(port, pool), stats_(port.stats()), on_switch_(on_switch) {}
+
+  device::Hca& hca() { return *hca_; }
+  FramePort& frames() { return frames_; }
+  const FramePort& frames() const { return frames_; }
+  // On the switch of the NIC, and not on a port of its own.
+  bool on_switch() const { return on_switch_; }
+
+  // Lets it receive, time out, send, and show completions. Returns whether there was any work.
+  // Touches nothing of another device but frames that both hold, so that two on a switch that holds
+  // frames back (dpdk_io/switch.h) may have their turns at the same time.
+  bool turn(TimeNs now);
+
+  // Something else than a turn may have made completions, which wait to be shown.
+  void touch() { touched_ = true; }
+
+  bool has_work() const { return frames_.has_work() || hca_->endpoint().wants_transmit(); }
+  // When turn() has to be called at the latest, beside its transport's deadline.
+  TimeNs next_event(TimeNs now) const;
+  // Sent and received, ever.
+  uint64_t bytes_moved() const { return stats_.rx_bytes + stats_.tx_bytes; }
+
+ private:
+  std::unique_ptr<device::Hca> hca_;
+  FramePort frames_;
+  const dpdk_io::PortStats& stats_;
+  bool on_switch_;
+  bool touched_ = false;
+  bool events_wait_ = false;  // an event could not be written
+};
+
+}  // namespace rocemu::daemon

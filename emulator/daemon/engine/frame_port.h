@@ -1,0 +1,68 @@
+// Joins a device's endpoint to its DPDK port: received frames go in as spans, frames to send are
+// written by the transport straight into the mbufs that leave. The engine thread's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "base/time.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/port.h"
+#include "emulator/transport/endpoint.h"
+#include "emulator/transport/environment.h"
+
+namespace rocemu::daemon {
+
+class FramePort final : private transport::FrameSink {
+ public:
+  // Both outlive this object.
+  FramePort(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(port), pool_(pool) {}
+  ~FramePort();
+  FramePort(const FramePort&) = delete;
+  FramePort& operator=(const FramePort&) = delete;
+
+  // Hands what has arrived to the endpoint, at most kReceiveBudget frames; returns how many.
+  unsigned receive(TimeNs now, transport::Endpoint& endpoint) noexcept;
+  // Lets the endpoint send, at most kBurst frames, after those the port did not take last time.
+  // Returns how many left.
+  unsigned transmit(TimeNs now, transport::Endpoint& endpoint) noexcept;
+
+  // Sends a whole frame, built elsewhere, at the next transmit(). False when too many wait: it is
+  // lost then.
+  bool queue(std::vector<std::byte> frame);
+
+  // True while there is something to do that no descriptor will tell of.
+  bool has_work() const noexcept {
+    return waiting_ != 0 || !queued_.empty() || looped_back_ != 0 || port_.has_work();
+  }
+  dpdk_io::Port& port() const noexcept { return port_; }
+
+ private:
+  static constexpr unsigned kBurst = 64;
+  static constexpr unsigned kReceiveBudget = 256;
+  static constexpr size_t kMaxQueued = 8192;
+
+  bool allocate(transport::FrameBuffer& buffer) noexcept override;
+  void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
+  void discard(const transport::FrameBuffer& buffer) noexcept override;
+  void hand_to_port(TimeNs now) noexcept;
+  void send_queued(TimeNs now) noexcept;
+  void loop_back(rte_mbuf* frame) noexcept;
+  unsigned receive_looped_back(TimeNs now, transport::Endpoint& endpoint) noexcept;
+
+  dpdk_io::Port& port_;
+  dpdk_io::FramePool& pool_;
+  std::array<rte_mbuf*, kBurst> burst_;  // finished frames, of which the port took none yet
+  std::deque<std::vector<std::byte>> queued_;
+  unsigned waiting_ = 0;
+  unsigned being_built_ = 0;
+  // Multicast frames go to QPs of this device, too: no switch sends a frame back to where it came
+  // from.
+  std::array<rte_mbuf*, kBurst> own_multicast_;
+  unsigned looped_back_ = 0;
+  unsigned sent_ = 0;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,66 @@
+// What the engine does with a turn that found no work. Time comes in as a parameter.
+//
+// There are often fewer cores than threads that want to spin: two programs and the engine on two
+// cores is the normal case. The engine therefore
+//   - polls, and yields every few empty turns, so that the program it shares a core with gets on;
+//     at once when it has just answered a program that was seen polling on its core;
+//   - sleeps after some 50 us without work, so that an idle NIC costs nothing;
+//   - sleeps at once after a turn without work that a timer alone has brought about;
+//   - times each yield. Two within 10 ms that took over 300 us mean that a program which never
+//     yields (one that polls its own memory, say) hogs the core until the scheduler takes it away.
+//     The engine then goes to block mode for 20 to 200 ms: it sleeps at once, and the kernel's
+//     wake-up preemption, which a yielding thread does not get, brings it back when a doorbell
+//     rings.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "emulator/transport/work.h"
+
+namespace rocemu::daemon {
+
+class IdlePolicy {
+ public:
+  enum class Action { poll, yield, sleep };
+
+  struct Parameters {
+    unsigned turns_per_yield = 8;
+    TimeNs sleep_after_ns = 50'000;
+    TimeNs long_yield_ns = 300'000;
+    TimeNs recent_ns = 10'000'000;
+    TimeNs block_min_ns = 20'000'000;
+    TimeNs block_max_ns = 200'000'000;
+    unsigned block_mode_turns = 2;  // empty turns before it sleeps in block mode
+  };
+
+  IdlePolicy() = default;
+  explicit IdlePolicy(const Parameters& parameters) : parameters_(parameters) {}
+
+  void on_work() {
+    empty_turns_ = 0;
+    timed_out_ = false;
+  }
+  // `program_waits`: for this core, and can go on (engine_core.h).
+  Action on_empty_turn(TimeNs now, bool program_waits);
+  void on_yield(TimeNs before, TimeNs after);
+  // After a sleep. When nothing but time has ended it, a turn without work is followed by the next
+  // sleep at once: a port that is looked at by time would cost far more than the look.
+  void on_wake_up(bool timed_out) {
+    empty_turns_ = 0;
+    timed_out_ = timed_out;
+  }
+
+  bool block_mode(TimeNs now) const { return now < block_until_; }
+
+ private:
+  Parameters parameters_;
+  unsigned empty_turns_ = 0;
+  bool timed_out_ = false;
+  TimeNs idle_since_ = 0;
+  TimeNs long_yield_at_ = 0;
+  TimeNs block_until_ = 0;
+  TimeNs block_length_ns_ = 0;
+};
+
+}  // namespace rocemu::daemon

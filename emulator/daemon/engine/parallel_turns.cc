@@ -1,0 +1,64 @@
+#include "emulator/daemon/engine/parallel_turns.h"
+
+#include <atomic>
+#include <bit>
+#include <functional>
+#include <utility>
+
+namespace rocemu::daemon {
+namespace {
+
+// Four frames of full size in two turns: from there on a frame costs more than to wait for each
+// other at the end of a turn.
+constexpr uint64_t kLoadedBytes = 16384;
+
+static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMostJobs);
+
+}  // namespace
+
+ParallelTurns::ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric)
+    : switch_(fabric), policy_(mode), mode_(mode) {}
+
+bool ParallelTurns::turn(TimeNs now, Devices devices) {
+  const uint64_t loaded = look_at_load(devices);
+  together_ = policy_.next_turn(now, bytes_moved_, std::popcount(loaded) >= 2);
+  if (together_) return turn_together(now, devices, loaded);
+  bool busy = false;
+  for (const auto& device : devices) busy |= device->turn(now);
+  return busy;
+}
+
+// Which devices, as bits, have moved much lately. A request and its answer often take turns, so
+// two turns count.
+uint64_t ParallelTurns::look_at_load(Devices devices) {
+  uint64_t loaded = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!devices[i]->on_switch()) continue;
+    Load& load = loads_[i];
+    const uint64_t moved = devices[i]->bytes_moved() - load.bytes_moved;
+    const bool much = moved + std::exchange(load.bytes_last_turn, moved) >= kLoadedBytes;
+    load.bytes_moved += moved;
+    bytes_moved_ += moved;
+    if (much || mode_ == ParallelMode::always) loaded |= uint64_t{1} << i;
+  }
+  return loaded;
+}
+
+bool ParallelTurns::turn_together(TimeNs now, Devices devices, uint64_t loaded) {
+  std::atomic<bool> busy{false};
+  const auto take_turn = [&](size_t index) {
+    if (devices[index]->turn(now)) busy.store(true, std::memory_order_relaxed);
+  };
+  const auto take_others = [&] {
+    for (size_t i = 0; i < devices.size(); ++i)
+      if ((loaded >> i & 1) == 0) take_turn(i);
+  };
+  switch_.hold(now);
+  // By reference: a copy would take memory.
+  stats_.worker_turns += workers_.run(loaded, std::ref(take_turn), std::ref(take_others));
+  switch_.carry_held(now);
+  ++stats_.parallel_turns;
+  return busy.load(std::memory_order_relaxed);
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,61 @@
+// The part of the engine's turn that is the devices': one after the other, or those that have much
+// to do at the same time, on the engine's thread and on another that helps it. Each device has its
+// turn on one thread; what is between devices, the switch above all, is done before and after by
+// the engine's alone. So nothing of a device, a queue or a connection needs a lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/time.h"
+#include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/engine/engine_device.h"
+#include "emulator/daemon/engine/parallel_policy.h"
+#include "emulator/daemon/engine/turn_workers.h"
+
+namespace rocemu::daemon {
+
+struct ParallelStats {
+  uint64_t parallel_turns = 0;
+  uint64_t worker_turns = 0;  // of devices, by the other thread
+};
+
+class ParallelTurns {
+ public:
+  using Devices = std::span<const std::unique_ptr<EngineDevice>>;
+
+  static constexpr unsigned kThreads = 2;  // the engine's and another one
+
+  // `fabric` is what devices' ports are on that say so, and outlives this. Throws
+  // std::system_error.
+  ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric);
+
+  // The same devices each time, at most 64. Returns whether there was any work.
+  bool turn(TimeNs now, Devices devices);
+  // Whether the last turn was on several threads.
+  bool together() const { return together_; }
+
+  const ParallelStats& stats() const { return stats_; }
+
+ private:
+  struct Load {
+    uint64_t bytes_moved = 0;  // up to the last turn
+    uint64_t bytes_last_turn = 0;
+  };
+
+  uint64_t look_at_load(Devices devices);
+  bool turn_together(TimeNs now, Devices devices, uint64_t loaded);
+
+  dpdk_io::Switch& switch_;
+  ParallelPolicy policy_;
+  ParallelMode mode_;
+  TurnWorkers workers_{kThreads - 1};
+  std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
+  uint64_t bytes_moved_ = 0;
+  bool together_ = false;
+  ParallelStats stats_;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,51 @@
+// What a sleeping engine waits for: the eventfds that others write to wake it, and the descriptors
+// of ports.
+//
+// An eventfd that a program holds is in the program's power: it can drain it, fill it, or make
+// reads of it block. Hence each program gets one of its own, and the engine never reads any:
+// epoll's edge triggering (epoll(7)) reports each write once.
+#pragma once
+
+#include "base/time.h"
+#include "base/unique_fd.h"
+#include "emulator/transport/work.h"
+
+namespace rocemu::daemon {
+
+class WakeSet {
+ public:
+  WakeSet();  // throws std::system_error
+  WakeSet(const WakeSet&) = delete;
+  WakeSet& operator=(const WakeSet&) = delete;
+
+  // A port's descriptor; the port outlives the set. Throws std::system_error.
+  void add_port(int fd);
+  // Of one that is in the set. Nothing happens when it is not.
+  void remove_port(int fd) noexcept;
+
+  // Until something wakes it or `timeout_ns` has passed; kNever: no limit. False: the time has.
+  bool wait(TimeNs timeout_ns) noexcept;
+
+ private:
+  friend class WakeFd;
+  UniqueFd epoll_;
+  bool has_pwait2_ = true;
+};
+
+// An eventfd that wakes a set when somebody writes to it. Any thread may make, ring and destroy it.
+class WakeFd {
+ public:
+  explicit WakeFd(WakeSet& set);  // throws std::system_error
+  ~WakeFd();
+  WakeFd(const WakeFd&) = delete;
+  WakeFd& operator=(const WakeFd&) = delete;
+
+  int get() const noexcept { return fd_.get(); }
+  void ring() const noexcept;
+
+ private:
+  WakeSet& set_;
+  UniqueFd fd_;
+};
+
+}  // namespace rocemu::daemon

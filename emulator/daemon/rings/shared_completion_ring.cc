@@ -1,0 +1,111 @@
+#include "emulator/daemon/rings/shared_completion_ring.h"
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "emulator/daemon/rings/shared_words.h"
+
+namespace rocemu::daemon {
+namespace {
+
+// enum ibv_wc_flags
+constexpr uint16_t kWcGrh = 1u << 0;
+constexpr uint16_t kWcWithImm = 1u << 1;
+constexpr uint16_t kWcWithInv = 1u << 3;
+
+// What a program can go on with: data from its peer. That a SEND or WRITE has arrived there is
+// mostly followed by the peer's answer.
+bool is_answer(transport::WcOpcode opcode) {
+  return opcode != transport::WcOpcode::send && opcode != transport::WcOpcode::rdma_write;
+}
+
+uint16_t wc_flags(const transport::Completion& completion) {
+  if (completion.has_invalidated) return kWcWithInv;
+  return static_cast<uint16_t>((completion.has_immediate ? kWcWithImm : 0) |
+                               (completion.has_grh ? kWcGrh : 0));
+}
+
+}  // namespace
+
+SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries,
+                                           const EngineClock& clock, EngineCore& core)
+    : memory_(std::move(memory)),
+      header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
+      ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
+      entries_(entries),
+      clock_(clock),
+      core_(core) {}
+
+// A consumer index that was never possible looks like a ring that is too full.
+bool SharedCompletionRing::full() noexcept {
+  if (producer_ - seen_consumer_ < entries_) return false;
+  seen_consumer_ = load_acquire(header_.consumer);
+  return producer_ - seen_consumer_ >= entries_;
+}
+
+bool SharedCompletionRing::push(const transport::Completion& completion) noexcept {
+  if (full()) {
+    store_release(header_.overrun, 1);
+    return false;
+  }
+  rocemu_cqe cqe{};
+  cqe.wr_id = completion.wr_id;
+  cqe.qp_num = completion.qpn.value;
+  cqe.status = static_cast<uint8_t>(completion.status);
+  cqe.opcode = static_cast<uint8_t>(completion.opcode);
+  cqe.wc_flags = wc_flags(completion);
+  cqe.byte_length = completion.byte_length;
+  cqe.imm_or_rkey = completion.immediate;
+  cqe.src_qp = completion.source_qp.value;
+  cqe.sl = completion.service_level;
+  cqe.carried_bytes = static_cast<uint8_t>(completion.carried.length_bytes);
+  if (cqe.carried_bytes > 0) {
+    static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMostBytes);
+    cqe.carried_address = completion.carried.address;
+    std::memcpy(cqe.carried, completion.carried.bytes.data(), sizeof(cqe.carried));
+  }
+  std::memcpy(entry(producer_), &cqe, sizeof(cqe));
+  ++producer_;
+  answers_ = answers_ || is_answer(completion.opcode);
+  wakes_solicited_ |= completion.solicited || completion.status != transport::WcStatus::success;
+  return true;
+}
+
+bool SharedCompletionRing::show() noexcept {
+  if (producer_ == published_) return false;
+  const uint64_t completed_ns = clock_.read_ns();
+  for (; published_ != producer_; ++published_)
+    std::memcpy(entry(published_) + offsetof(rocemu_cqe, timestamp_ns), &completed_ns,
+                sizeof(completed_ns));
+  const bool wakes_solicited = std::exchange(wakes_solicited_, false);
+
+  // The program arms, and then looks at `producer` once more.
+  store_seq_cst(header_.producer, producer_);
+  const uint32_t arm = load_seq_cst(header_.arm);
+  if (std::exchange(answers_, false)) core_.on_answer_for(load_acquire(header_.poller_core));
+  return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
+}
+
+bool SharedCompletionRing::take_arm() noexcept {
+  return __atomic_exchange_n(&header_.arm, uint32_t{ROCEMU_CQ_UNARMED}, __ATOMIC_SEQ_CST) !=
+         ROCEMU_CQ_UNARMED;
+}
+
+bool SharedCompletionRing::take_over(device::CompletionRing& old_ring) noexcept {
+  auto& old = static_cast<SharedCompletionRing&>(old_ring);
+  const uint32_t consumer = load_acquire(old.header_.consumer);
+  const uint32_t unread = old.producer_ - consumer;
+  // More than the old ring holds is a program's lie about its consumer index.
+  if (unread > entries_ || unread > old.entries_) return false;
+  for (uint32_t i = 0; i < unread; ++i) {
+    std::memcpy(entry(i), old.entry(consumer + i), sizeof(rocemu_cqe));
+  }
+  producer_ = published_ = unread;
+  store_seq_cst(header_.producer, unread);
+  const uint32_t arm = __atomic_exchange_n(&old.header_.arm, uint32_t{0}, __ATOMIC_SEQ_CST);
+  store_seq_cst(header_.arm, arm);
+  return true;
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,48 @@
+// The ring of a CQ in memory that the program writes to (verbs_shim/abi/rings.h). The producer
+// index that counts is private; the program's consumer index can do no more than make the ring look
+// full.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/daemon/engine/engine_clock.h"
+#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/rings/shared_memory.h"
+#include "emulator/device/qp_attributes.h"
+#include "emulator/device/queues.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+
+class SharedCompletionRing final : public device::CompletionRing {
+ public:
+  // `memory` holds cq_memory_bytes(entries); `clock` stamps completions when they are shown,
+  // and `core` hears whom they are for; both outlive the ring.
+  SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock,
+                       EngineCore& core);
+
+  bool push(const transport::Completion& completion) noexcept override;
+  bool show() noexcept override;
+  bool take_arm() noexcept override;
+  bool take_over(device::CompletionRing& old_ring) noexcept override;
+
+ private:
+  bool full() noexcept;
+  std::byte* entry(uint32_t index) const {
+    return ring_ + size_t{index & (entries_ - 1)} * sizeof(rocemu_cqe);
+  }
+
+  SharedMemory memory_;
+  rocemu_cq_header& header_;
+  std::byte* ring_;
+  uint32_t entries_;
+  const EngineClock& clock_;
+  EngineCore& core_;
+  uint32_t producer_ = 0;
+  uint32_t published_ = 0;
+  uint32_t seen_consumer_ = 0;
+  bool answers_ = false;          // among what is not shown yet, as is the next
+  bool wakes_solicited_ = false;  // among what is not shown yet
+};
+
+}  // namespace rocemu::daemon

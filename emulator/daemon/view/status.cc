@@ -1,0 +1,138 @@
+#include "emulator/daemon/view/status.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "emulator/daemon/cm_service/cm_service.h"
+#include "emulator/daemon/view/address_text.h"
+#include "emulator/daemon/view/cm_status.h"
+#include "emulator/daemon/view/device_description.h"
+
+namespace rocemu::daemon {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json describe(const device::ObjectCounts& objects) {
+  return {{"contexts", objects.contexts}, {"pds", objects.pds},
+          {"mrs", objects.mrs},           {"mapped_mrs", objects.mapped_mrs},
+          {"cqs", objects.cqs},           {"qps", objects.qps},
+          {"channels", objects.channels}, {"ahs", objects.ahs},
+          {"srqs", objects.srqs},         {"xrcds", objects.xrcds}};
+}
+
+ordered_json describe(const transport::Counters& c) {
+  return {{"rx_frames", c.rx_frames},
+          {"rx_malformed", c.rx_malformed},
+          {"rx_icrc_errors", c.rx_icrc_errors},
+          {"rx_no_qp", c.rx_no_qp},
+          {"rx_mismatched", c.rx_mismatched},
+          {"qkey_violations", c.qkey_violations},
+          {"rx_no_receive", c.rx_no_receive},
+          {"rx_dropped", c.rx_dropped},
+          {"tx_frames", c.tx_frames},
+          {"tx_payload_bytes", c.tx_payload_bytes},
+          {"rx_payload_bytes", c.rx_payload_bytes},
+          {"retransmitted_frames", c.retransmitted_frames},
+          {"duplicate_requests", c.duplicate_requests},
+          {"out_of_sequence", c.out_of_sequence},
+          {"sequence_naks_sent", c.sequence_naks_sent},
+          {"sequence_naks_received", c.sequence_naks_received},
+          {"rnr_naks_sent", c.rnr_naks_sent},
+          {"rnr_naks_received", c.rnr_naks_received},
+          {"implied_naks", c.implied_naks},
+          {"ack_timeouts", c.ack_timeouts},
+          {"early_retransmissions", c.early_retransmissions},
+          {"stale_acks", c.stale_acks},
+          {"responder_errors", c.responder_errors},
+          {"completions_with_error", c.completions_with_error}};
+}
+
+ordered_json describe(const dpdk_io::PortStats& port) {
+  using dpdk_io::DropReason;
+  return {{"rx_frames", port.rx_frames},
+          {"rx_bytes", port.rx_bytes},
+          {"tx_frames", port.tx_frames},
+          {"tx_bytes", port.tx_bytes},
+          {"dropped_unknown_destination", port.dropped(DropReason::unknown_destination)},
+          {"dropped_queue_full", port.dropped(DropReason::queue_full)},
+          {"dropped_malformed", port.dropped(DropReason::malformed)},
+          {"dropped_impairment_loss", port.dropped(DropReason::impairment_loss)},
+          {"dropped_impairment_queue", port.dropped(DropReason::impairment_queue)},
+          {"dropped_impairment_outage", port.dropped(DropReason::impairment_outage)},
+          {"dropped_refused_by_kernel", port.dropped(DropReason::refused_by_kernel)}};
+}
+
+// null without impairments
+ordered_json describe(const LinkPair& links) {
+  ordered_json described;
+  for (const impairment::Direction direction : impairment::kDirections) {
+    const impairment::Spec& spec = links.of(direction).spec;
+    ordered_json& text = described[std::string(to_text(direction))];
+    if (spec != impairment::Spec{}) text = to_text(spec);
+  }
+  return described;
+}
+
+ordered_json describe(const EngineStats& engine) {
+  return {{"turns", engine.turns},
+          {"busy_turns", engine.busy_turns},
+          {"commands", engine.commands},
+          {"yields", engine.yields},
+          {"sleeps", engine.sleeps},
+          {"block_modes", engine.block_modes},
+          {"borrowed_turns", engine.borrowed_turns},
+          {"parallel_turns", engine.parallel.parallel_turns},
+          {"worker_turns", engine.parallel.worker_turns}};
+}
+
+ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot) {
+  ordered_json gids = ordered_json::array();
+  for (const device::GidEntry& entry : config.port.gids)
+    if (entry.gid != wire::Gid{}) gids.push_back(to_text(entry.gid));
+  return {{"name", config.name},
+          {"node_guid", guid_text(config.node_guid)},
+          {"mac", to_text(config.port.mac)},
+          {"gids", gids},
+          {"mtu", config.port.mtu_bytes},
+          {"port_state", config.port.active ? "ACTIVE" : "DOWN"},
+          {"objects", describe(snapshot.objects)},
+          {"counters", describe(snapshot.counters)},
+          {"port", describe(snapshot.port)},
+          {"impairments", describe(snapshot.links)}};
+}
+
+}  // namespace
+
+Snapshot take_snapshot(const Nic& nic) {
+  Engine& engine = nic.engine;
+  Snapshot snapshot;
+  std::vector<LinkPair> links(engine.device_count());
+  if (!nic.ports.empty()) links = report_links(nic.ports);
+  for (uint32_t i = 0; i < engine.device_count(); ++i) {
+    device::Hca& hca = engine.hca(i);
+    snapshot.devices.push_back({hca.counts(), hca.endpoint().counters(), engine.port(i).stats(),
+                                links[i], hca.endpoint().multicast_groups().groups()});
+  }
+  snapshot.engine = engine.stats();
+  return snapshot;
+}
+
+std::string to_json(const Nic& nic, const Snapshot& snapshot) {
+  ordered_json devices = ordered_json::array();
+  for (size_t i = 0; i < snapshot.devices.size(); ++i)
+    devices.push_back(describe(nic.devices[i], snapshot.devices[i]));
+  constexpr double kNsPerS = 1e9;
+  ordered_json status = {
+      {"version", ROCEMU_VERSION},
+      {"pid", ::getpid()},
+      {"uptime_s", static_cast<double>(monotonic_now_ns() - nic.started_ns) / kNsPerS},
+      {"dma", nic.dma ? std::string(dma::to_string(*nic.dma)) : "auto"},
+      {"devices", devices},
+      {"engine", describe(snapshot.engine)}};
+  if (nic.cm != nullptr) status["connection_management"] = describe(nic.cm->cm());
+  return status.dump(2) + "\n";
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,45 @@
+// The files that programs and libraries read instead of /sys: STATE_DIR/sys.
+//
+//   class/infiniband/DEV, class/infiniband_verbs/uverbsN, class/net/IF    links, as in sysfs
+//   devices/pciDDDD:00/DDDD:00:NN.0/…                                     what they point to
+//
+// Names and formats are those of the kernel's RDMA sysfs (Documentation/ABI/stable/sysfs-class-
+// infiniband) and of its PCI devices. The PCI domain is one no machine has, so that topology code
+// does not take a NIC of ours for a device of the host.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "dpdk_io/port/port.h"
+#include "emulator/device/attributes.h"
+#include "emulator/transport/counters.h"
+
+namespace rocemu::daemon {
+
+// Of the devices' nodes: Documentation/admin-guide/devices.txt of Linux.
+inline constexpr unsigned kUverbsMajor = 231;
+inline constexpr unsigned kUverbsFirstMinor = 192;
+
+class SysfsTree {
+ public:
+  // Makes `root`; one that is there already is replaced. Throws std::runtime_error with a message
+  // for the user (std::filesystem::filesystem_error is one).
+  SysfsTree(std::filesystem::path root, const std::vector<device::HcaConfig>& devices);
+  ~SysfsTree();  // removes it
+  SysfsTree(const SysfsTree&) = delete;
+  SysfsTree& operator=(const SysfsTree&) = delete;
+
+  // Brings what may change of a port up to date: state, GIDs, the interface behind it.
+  void write_port(const device::HcaConfig& device) const;
+
+  // Brings counters/ and hw_counters/ of a device up to date.
+  void write_counters(const device::HcaConfig& device, const transport::Counters& counters,
+                      const dpdk_io::PortStats& port) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace rocemu::daemon
