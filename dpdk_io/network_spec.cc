@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMaxAddresses = 8;
 constexpr unsigned kIpv4Prefix = 24;
 constexpr unsigned kIpv6Prefix = 64;
-constexpr unsigned kLeastMtu = 576;
-constexpr unsigned kMostMtu = 9000;
+constexpr unsigned kMinMtu = 576;
+constexpr unsigned kMaxMtu = 9000;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -69,16 +69,16 @@ std::string parse_setting(std::string_view text, PortSpec& spec) {
       return parse_gateway(address, spec.ip.gateways);
     });
   if (key == "vlan") {
-    const auto id = parse_number(value, 1, kMostVlanId);
-    if (!id) return "vlan=" + std::string(value) + ": an ID is 1 to " + std::to_string(kMostVlanId);
+    const auto id = parse_number(value, 1, kMaxVlanId);
+    if (!id) return "vlan=" + std::string(value) + ": an ID is 1 to " + std::to_string(kMaxVlanId);
     spec.vlan_id = static_cast<uint16_t>(*id);
     return {};
   }
   if (key == "mtu") {
-    const auto bytes = parse_number(value, kLeastMtu, kMostMtu);
+    const auto bytes = parse_number(value, kMinMtu, kMaxMtu);
     if (!bytes)
-      return "mtu=" + std::string(value) + ": it is " + std::to_string(kLeastMtu) + " to " +
-             std::to_string(kMostMtu) + " bytes";
+      return "mtu=" + std::string(value) + ": it is " + std::to_string(kMinMtu) + " to " +
+             std::to_string(kMaxMtu) + " bytes";
     spec.mtu_bytes = *bytes;
     return {};
   }

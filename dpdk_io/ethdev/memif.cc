@@ -22,7 +22,7 @@ constexpr int kPatienceMs = 100;
 constexpr unsigned kBufferBytes = 4352;  // a multiple of 128 that holds an MTU of 4200
 constexpr unsigned kDriversBufferBytes = 2048;
 constexpr unsigned kDriversSlotsLog2 = 10;
-constexpr unsigned kMostSlotsLog2 = 14;
+constexpr unsigned kMaxSlotsLog2 = 14;
 constexpr unsigned kLinkHeaderBytes = 18;  // Ethernet with a VLAN tag
 
 unsigned number_in(std::string_view arguments, std::string_view key, unsigned otherwise) {
@@ -49,7 +49,7 @@ unsigned memif_mtu_bytes(std::string_view arguments) {
 }
 
 unsigned memif_slots(std::string_view arguments) {
-  return 1u << std::min(number_in(arguments, "rsize", kDriversSlotsLog2), kMostSlotsLog2);
+  return 1u << std::min(number_in(arguments, "rsize", kDriversSlotsLog2), kMaxSlotsLog2);
 }
 
 bool is_memif_client(std::string_view arguments) {

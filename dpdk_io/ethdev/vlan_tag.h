@@ -12,7 +12,7 @@ namespace rocemu::dpdk_io {
 
 inline constexpr unsigned kVlanTagBytes = 4;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;
-inline constexpr uint16_t kMostVlanId = 4094;
+inline constexpr uint16_t kMaxVlanId = 4094;
 
 namespace detail {
 inline constexpr size_t kMacsBytes = 12;

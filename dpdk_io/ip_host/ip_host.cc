@@ -116,7 +116,7 @@ void IpHost::on_claim(const IpAddress& address, const MacAddress& mac) {
 }
 
 bool IpHost::may_answer(TimeNs now, RateLimit& limit) {
-  if (outgoing_.size() < kMostWaiting && limit.allows(now)) return true;
+  if (outgoing_.size() < kMaxWaiting && limit.allows(now)) return true;
   ++stats_.not_answered;
   return false;
 }
@@ -173,7 +173,7 @@ std::vector<MacAddress> IpHost::group_macs() const {
 }
 
 void IpHost::send(Frame frame) {
-  if (outgoing_.size() < kMostWaiting) outgoing_.push_back(std::move(frame));
+  if (outgoing_.size() < kMaxWaiting) outgoing_.push_back(std::move(frame));
 }
 
 Frame IpHost::next_frame() {

@@ -31,7 +31,7 @@ struct IpHostStats {
 
 class IpHost {
  public:
-  static constexpr size_t kMostWaiting = 512;  // frames to be sent
+  static constexpr size_t kMaxWaiting = 512;  // frames to be sent
 
   struct Conflict {
     IpAddress address;

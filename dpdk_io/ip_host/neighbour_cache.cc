@@ -8,7 +8,7 @@ NeighbourCache::LookUp NeighbourCache::look_up(TimeNs now, const IpAddress& addr
   const auto known = known_.find(address);
   if (known != known_.end() && now - known->second.heard_at < kValidNs)
     return {known->second.mac, false};
-  if (asked_.contains(address) || asked_.size() >= kMostAsked) return {};
+  if (asked_.contains(address) || asked_.size() >= kMaxAsked) return {};
   asked_[address] = {now + kAskAgainNs};
   next_ask_ = std::min(next_ask_, now + kAskAgainNs);
   return {std::nullopt, true};
@@ -29,9 +29,9 @@ void NeighbourCache::learn(TimeNs now, const IpAddress& address, const MacAddres
 
 // Beyond the bound the one that was heard of longest ago goes, which costs somebody a question.
 void NeighbourCache::make_room(TimeNs now) {
-  if (known_.size() < kMostKnown) return;
+  if (known_.size() < kMaxKnown) return;
   std::erase_if(known_, [&](const auto& entry) { return now - entry.second.heard_at >= kValidNs; });
-  if (known_.size() < kMostKnown) return;
+  if (known_.size() < kMaxKnown) return;
   known_.erase(std::ranges::min_element(known_, {},
                                         [](const auto& entry) { return entry.second.heard_at; }));
 }

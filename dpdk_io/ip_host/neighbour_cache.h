@@ -16,8 +16,8 @@ namespace rocemu::dpdk_io {
 
 class NeighbourCache {
  public:
-  static constexpr size_t kMostKnown = 4096;
-  static constexpr size_t kMostAsked = 256;             // at a time
+  static constexpr size_t kMaxKnown = 4096;
+  static constexpr size_t kMaxAsked = 256;              // at a time
   static constexpr TimeNs kValidNs = 60'000'000'000;    // then it is asked for again
   static constexpr TimeNs kAskAgainNs = 1'000'000'000;  // as Linux does, and so often
   static constexpr unsigned kQuestions = 3;

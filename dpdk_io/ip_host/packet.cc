@@ -6,7 +6,7 @@
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr size_t kLeastFrameBytes = 60;
+constexpr size_t kMinFrameBytes = 60;
 constexpr uint16_t kFragmentBits = 0x3fff;  // more fragments, offset
 constexpr uint8_t kIpv4RouterAlert[] = {0x94, 4, 0, 0};
 // Next header, length, router alert of value 0 (MLD), padding of two bytes.
@@ -166,6 +166,6 @@ Frame begin_frame(const MacAddress& destination, const MacAddress& source, uint1
 
 void append(Frame& frame, Bytes bytes) { frame.insert(frame.end(), bytes.begin(), bytes.end()); }
 
-void pad(Frame& frame) { frame.resize(std::max(frame.size(), kLeastFrameBytes)); }
+void pad(Frame& frame) { frame.resize(std::max(frame.size(), kMinFrameBytes)); }
 
 }  // namespace rocemu::dpdk_io

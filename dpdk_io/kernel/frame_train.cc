@@ -18,7 +18,7 @@ constexpr unsigned kEthernetBytes = sizeof(rte_ether_hdr);
 constexpr unsigned kUdpBytes = sizeof(rte_udp_hdr);
 constexpr unsigned kIpv4HeadersBytes = kEthernetBytes + sizeof(rte_ipv4_hdr) + kUdpBytes;
 constexpr unsigned kIpv6HeadersBytes = kEthernetBytes + sizeof(rte_ipv6_hdr) + kUdpBytes;
-static_assert(kIpv6HeadersBytes == kMostHeadersBytes);
+static_assert(kIpv6HeadersBytes == kMaxHeadersBytes);
 constexpr uint16_t kFragment = 0x3fff;  // more fragments, offset
 
 std::span<const std::byte> bytes_of(const rte_mbuf* frame) {
@@ -132,14 +132,14 @@ unsigned train_frames(std::span<rte_mbuf* const> burst) noexcept {
   const size_t payload_bytes = first.size() - headers_bytes;
   size_t total_bytes = first.size() - kEthernetBytes;
   unsigned count = 1;
-  const size_t most = std::min<size_t>(burst.size(), kMostTrainFrames);
+  const size_t most = std::min<size_t>(burst.size(), kMaxTrainFrames);
   while (count < most && goes_along(burst[count])) {
     const std::span next = bytes_of(burst[count]);
     if (next.size() > first.size() || headers_bytes_of(next) != headers_bytes ||
         next.size() == headers_bytes || !same_flow(first.data(), next.data(), headers_bytes))
       break;
     total_bytes += next.size() - headers_bytes;
-    if (total_bytes > kMostTrainBytes) break;
+    if (total_bytes > kMaxTrainBytes) break;
     ++count;
     if (next.size() - headers_bytes < payload_bytes) break;
   }

@@ -28,9 +28,9 @@ struct IdentificationSeal {
   bool (*fits)(std::span<const std::byte> l3) = nullptr;
 };
 
-inline constexpr unsigned kMostHeadersBytes = 14 + 40 + 8;  // Ethernet, IPv6, UDP
-inline constexpr unsigned kMostTrainFrames = 64;            // UDP_MAX_SEGMENTS of Linux until 6.8
-inline constexpr unsigned kMostTrainBytes = UINT16_MAX;     // from the IP header on
+inline constexpr unsigned kMaxHeadersBytes = 14 + 40 + 8;  // Ethernet, IPv6, UDP
+inline constexpr unsigned kMaxTrainFrames = 64;            // UDP_MAX_SEGMENTS of Linux until 6.8
+inline constexpr unsigned kMaxTrainBytes = UINT16_MAX;     // from the IP header on
 
 // The bytes of Ethernet, IP and UDP header of a UDP datagram; 0 when it is none, is a fragment, or
 // has IP options. Reads `bytes` only.

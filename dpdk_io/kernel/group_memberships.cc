@@ -13,7 +13,7 @@ namespace rocemu::dpdk_io {
 
 int GroupMemberships::join(const IpAddress& group) noexcept {
   if (sockets_.contains(group)) return 0;
-  if (sockets_.size() >= kMostGroups) return ENOBUFS;
+  if (sockets_.size() >= kMaxGroups) return ENOBUFS;
   const bool ipv4 = group.is_ipv4();
   UniqueFd socket(::socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno;

@@ -88,7 +88,7 @@ struct InterfacePort::Description {
 // What stands in front of a train's payloads, or of a frame.
 struct InterfacePort::Start {
   Description description;
-  std::array<std::byte, kMostHeadersBytes> headers;
+  std::array<std::byte, kMaxHeadersBytes> headers;
 };
 
 InterfacePort::InterfacePort(const std::string& interface, uint16_t udp_port, FramePool& pool,

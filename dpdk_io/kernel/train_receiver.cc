@@ -9,7 +9,7 @@
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr unsigned kRestBytes = kMostTrainBytes + kMostHeadersBytes;
+constexpr unsigned kRestBytes = kMaxTrainBytes + kMaxHeadersBytes;
 constexpr unsigned kFirstSegmentBytes = 4112;  // a RoCEv2 packet in the middle of a message
 
 }  // namespace
@@ -20,11 +20,10 @@ TrainReceiver::TrainReceiver(FramePool& pool, unsigned prefix_bytes, bool header
       prefix_bytes_(prefix_bytes),
       headers_come_(headers_come),
       longest_frame_bytes_(rte_pktmbuf_data_room_size(pool.mempool()) - RTE_PKTMBUF_HEADROOM),
-      layout_{headers_bytes,
-              std::min(kFirstSegmentBytes, longest_frame_bytes_ - kMostHeadersBytes)},
+      layout_{headers_bytes, std::min(kFirstSegmentBytes, longest_frame_bytes_ - kMaxHeadersBytes)},
       next_layout_(layout_),
       whole_(new std::byte[kRestBytes]),
-      ready_(kSlots * kMostArrivingFrames) {
+      ready_(kSlots * kMaxArrivingFrames) {
   for (Slot& slot : slots_) slot.rest.reset(new std::byte[kRestBytes]);
 }
 
@@ -98,16 +97,16 @@ unsigned TrainReceiver::take(const Arrival& arrival, std::span<rte_mbuf*> burst,
   const unsigned payload_bytes = total_bytes - carried_bytes;
   const unsigned step = arrival.segment_bytes != 0 ? arrival.segment_bytes : payload_bytes;
   const unsigned frames = payload_bytes == 0 ? 1 : (payload_bytes + step - 1) / step;
-  if (step > longest_frame_bytes_ - headers_bytes || frames > kMostArrivingFrames)
+  if (step > longest_frame_bytes_ - headers_bytes || frames > kMaxArrivingFrames)
     return malformed();
   next_layout_.headers_bytes = headers_bytes;
   if (arrival.segment_bytes != 0) {
     trains_come_ = true;
     next_layout_.segment_bytes =
-        std::min(arrival.segment_bytes, longest_frame_bytes_ - kMostHeadersBytes);
+        std::min(arrival.segment_bytes, longest_frame_bytes_ - kMaxHeadersBytes);
   }
 
-  std::array<rte_mbuf*, kMostArrivingFrames> made;
+  std::array<rte_mbuf*, kMaxArrivingFrames> made;
   unsigned made_count = 0;
   const bool ipv4 = is_ipv4(headers);
   const bool train = arrival.segment_bytes != 0 && frames > 1;

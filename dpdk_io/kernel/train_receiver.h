@@ -59,8 +59,8 @@ class TrainReceiver {
  private:
   static constexpr unsigned kTrainSlots = 4;
   static constexpr unsigned kSlotFrames = 16;  // of the largest path MTU there are 15 in a train
-  static constexpr unsigned kMostArrivingFrames = 128;  // UDP_MAX_SEGMENTS of Linux
-  static constexpr unsigned kParts = 2 + kSlotFrames;   // head, frames, the rest
+  static constexpr unsigned kMaxArrivingFrames = 128;  // UDP_MAX_SEGMENTS of Linux
+  static constexpr unsigned kParts = 2 + kSlotFrames;  // head, frames, the rest
 
   struct Layout {
     unsigned headers_bytes = 0;
@@ -69,7 +69,7 @@ class TrainReceiver {
   };
 
   struct Slot {
-    std::array<std::byte, kPrefixRoomBytes + kMostHeadersBytes> head;
+    std::array<std::byte, kPrefixRoomBytes + kMaxHeadersBytes> head;
     std::array<rte_mbuf*, kSlotFrames> frames{};
     std::array<iovec, kParts> parts;
     unsigned frame_count = 0;  // how many stand in `parts`

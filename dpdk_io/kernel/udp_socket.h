@@ -60,7 +60,7 @@ class UdpSocket final : private TrainSender::Composer {
  private:
   struct Control;
   struct Envelope;
-  using Headers = std::array<std::byte, kMostHeadersBytes>;
+  using Headers = std::array<std::byte, kMaxHeadersBytes>;
 
   unsigned headers_bytes() const noexcept;
   void write_headers(Headers& headers, const sockaddr_storage& source) const noexcept;

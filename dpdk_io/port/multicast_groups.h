@@ -10,11 +10,11 @@ namespace rocemu::dpdk_io {
 
 class MulticastGroups {
  public:
-  static constexpr size_t kMostGroups = 512;
+  static constexpr size_t kMaxGroups = 512;
 
   virtual ~MulticastGroups() = default;
 
-  // 0, also for a group it is in already, or an errno value: ENOBUFS beyond kMostGroups.
+  // 0, also for a group it is in already, or an errno value: ENOBUFS beyond kMaxGroups.
   virtual int join(const IpAddress& group) noexcept = 0;
   // Leaves every group that is not among these.
   virtual void keep(std::span<const IpAddress> groups) noexcept = 0;

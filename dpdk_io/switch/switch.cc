@@ -60,7 +60,7 @@ void Switch::hold(uint64_t now_ns) noexcept {
 
 void Switch::carry_held(uint64_t now_ns) noexcept {
   holds_ = false;
-  std::array<rte_mbuf*, kMostHeld> held;
+  std::array<rte_mbuf*, kMaxHeld> held;
   for (const auto& port : ports_) carry(*port, now_ns, port->take_held(held));
 }
 

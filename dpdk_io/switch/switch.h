@@ -54,11 +54,11 @@ class Switch {
   LinkedPort& add_port(std::array<uint8_t, 6> mac, std::string name);
 
   // From now on nothing gets from port to port: each hands out what had arrived by `now_ns`, and
-  // keeps what is transmitted, up to kMostHeld frames. Until carry_held(), ports may be used by as
+  // keeps what is transmitted, up to kMaxHeld frames. Until carry_held(), ports may be used by as
   // many threads, with no other time than this, and the switch itself by none.
   void hold(uint64_t now_ns) noexcept;
   void carry_held(uint64_t now_ns) noexcept;
-  static constexpr unsigned kMostHeld = 256;
+  static constexpr unsigned kMaxHeld = 256;
 
   // Ports count from 0 in the order in which they were added. A spec without impairments ends them.
   // Frames under way keep their time of arrival. Takes memory; may throw std::bad_alloc.

@@ -47,7 +47,7 @@ class SwitchPort final : public LinkedPort {
     return static_cast<unsigned>(burst.size());
   }
 
-  // Fills `frames`, which is Switch::kMostHeld long, and returns the part that it has filled.
+  // Fills `frames`, which is Switch::kMaxHeld long, and returns the part that it has filled.
   std::span<rte_mbuf*> take_held(std::span<rte_mbuf*> frames) noexcept {
     return frames.first(held_.pop(frames));
   }
@@ -92,7 +92,7 @@ class SwitchPort final : public LinkedPort {
   unsigned number_;
   std::string name_;
   FrameQueue queue_;
-  FrameQueue held_{Switch::kMostHeld};
+  FrameQueue held_{Switch::kMaxHeld};
   PortStats stats_;
   std::unique_ptr<ImpairedLink> transmit_link_;
   std::unique_ptr<ImpairedLink> receive_link_;

@@ -12,7 +12,7 @@ using impairment::Direction;
 
 constexpr size_t kMacBytes = 6;
 constexpr size_t kEthernetBytes = 14;
-constexpr size_t kMostMacs = 4096;
+constexpr size_t kMaxMacs = 4096;
 constexpr std::byte kGroupBit{1};  // of a MAC's first byte (IEEE 802-2014, 8.2.2)
 
 uint64_t mac_at(std::span<const std::byte> frame, size_t offset) {
@@ -70,7 +70,7 @@ void LabWire::travel(uint64_t now_ns, Direction direction, unsigned host, Frame 
     }
     if (arrival.at_ns <= now_ns)
       arrive(now_ns, direction, host, arriving);
-    else if (under_way_.size() < kMostUnderWay)
+    else if (under_way_.size() < kMaxUnderWay)
       under_way_.push({arrival.at_ns, next_order_++, direction, host, std::move(arriving)});
   }
 }
@@ -85,7 +85,7 @@ void LabWire::arrive(uint64_t now_ns, Direction direction, unsigned host, const 
 void LabWire::forward(uint64_t now_ns, unsigned from, const Frame& frame) {
   if (((*frame)[kMacBytes] & kGroupBit) == std::byte{}) {
     const uint64_t source = mac_at(*frame, kMacBytes);
-    if (host_of_mac_.size() < kMostMacs || host_of_mac_.contains(source))
+    if (host_of_mac_.size() < kMaxMacs || host_of_mac_.contains(source))
       host_of_mac_[source] = from;
   }
   const auto known = host_of_mac_.find(mac_at(*frame, 0));

@@ -21,7 +21,7 @@ namespace rocemu::cli {
 
 class LabWire {
  public:
-  static constexpr size_t kMostUnderWay = 16384;  // frames; what is more is lost
+  static constexpr size_t kMaxUnderWay = 16384;  // frames; what is more is lost
   using Deliver = std::function<void(unsigned host, std::span<const std::byte> frame)>;
 
   LabWire(unsigned hosts, Deliver deliver);

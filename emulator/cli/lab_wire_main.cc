@@ -36,7 +36,7 @@ using rocemu::UniqueFd;
 using rocemu::cli::LabWire;
 
 constexpr char kInterface[] = "eth0";
-constexpr size_t kMostFrameBytes = 65536 + 14;
+constexpr size_t kMaxFrameBytes = 65536 + 14;
 constexpr unsigned kFramesInTurn = 64;  // of one host
 
 std::system_error failure(const std::string& what) {
@@ -67,7 +67,7 @@ UniqueFd make_tap(const std::string& pid) {
 void run(LabWire& wire, const std::vector<UniqueFd>& taps) {
   std::vector<pollfd> polled;
   for (const UniqueFd& tap : taps) polled.push_back({tap.get(), POLLIN, 0});
-  std::array<std::byte, kMostFrameBytes> frame;
+  std::array<std::byte, kMaxFrameBytes> frame;
   while (true) {
     const uint64_t next = wire.next_arrival_ns();
     const uint64_t before = now_ns();

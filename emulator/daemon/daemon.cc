@@ -15,7 +15,7 @@
 #include "emulator/daemon/attachment/port_description.h"
 #include "emulator/daemon/view/address_text.h"
 #include "emulator/daemon/view/links.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
@@ -84,7 +84,7 @@ Daemon::Daemon(const Options& options)
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_),
       frames_shown_(options.devices) {
-  nic_.attention = &attention_;
+  nic_.mailbox_poller = &mailbox_poller_;
   if (options.pcap) {
     capture_ = std::make_unique<dpdk_io::PcapWriter>(
         *options.pcap, dpdk_io::PcapWriter::kWholeFrames,
@@ -191,7 +191,7 @@ void Daemon::follow_network() {
 }
 
 void Daemon::run() {
-  attention_.run(io_);
+  mailbox_poller_.run(io_);
   listener_->close();
   engine_.stop();
 }

@@ -20,8 +20,8 @@
 #include "emulator/daemon/attachment/network_watch.h"
 #include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/cm_service/cm_service.h"
-#include "emulator/daemon/control/attention.h"
 #include "emulator/daemon/control/listener.h"
+#include "emulator/daemon/control/mailbox_poller.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
@@ -59,7 +59,7 @@ class Daemon {
   std::unique_ptr<dpdk_io::KernelNetwork> network_;  // when a port is on it
   GidDirectory gids_;
   boost::asio::io_context io_;
-  Attention attention_;
+  MailboxPoller mailbox_poller_;
   std::vector<std::unique_ptr<Attachment>> attachments_;  // by device; nullptr: on the switch
   Engine engine_;
   Nic nic_;

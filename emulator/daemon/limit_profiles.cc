@@ -6,7 +6,7 @@ namespace {
 using device::DeviceLimits;
 
 constexpr uint32_t kMost24Bits = (1u << 24) - 1;  // what the NIC can have of any kind
-constexpr uint32_t kMostKeys = 1u << 23;
+constexpr uint32_t kMaxKeys = 1u << 23;
 
 struct Profile {
   const char* name;
@@ -22,7 +22,7 @@ constexpr DeviceLimits mlx5_like() {
   limits.max_sge = 30;
   limits.max_cq = kMost24Bits;
   limits.max_cqe = 4194303;
-  limits.max_mr = limits.max_mw = kMostKeys;
+  limits.max_mr = limits.max_mw = kMaxKeys;
   limits.max_pd = 8388608;
   limits.max_ah = kMost24Bits;
   limits.max_srq = 8388608;

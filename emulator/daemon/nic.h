@@ -16,7 +16,7 @@
 
 namespace rocemu::daemon {
 
-class Attention;
+class MailboxPoller;
 class CmService;
 
 struct Nic {
@@ -27,7 +27,7 @@ struct Nic {
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
   // The control thread's; nullptr: it waits for each request.
-  Attention* attention = nullptr;
+  MailboxPoller* mailbox_poller = nullptr;
   // The engine thread's; port N is device N's. Empty: their links cannot be set.
   std::vector<dpdk_io::LinkedPort*> ports{};
   // By device; nullptr: on the in-process switch. Empty: all are.

@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 #include "emulator/transport/attributes.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 
 namespace rocemu::device {
 

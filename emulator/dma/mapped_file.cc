@@ -31,8 +31,8 @@ uint64_t page_bytes(int fd, uint64_t end_bytes) {
 }
 
 bool take_room(uint64_t bytes) {
-  const bool room = mappings.fetch_add(1) < MappedFile::kMostMappings &&
-                    bytes <= MappedFile::kMostBytes - mapped_bytes.load();
+  const bool room = mappings.fetch_add(1) < MappedFile::kMaxMappings &&
+                    bytes <= MappedFile::kMaxBytes - mapped_bytes.load();
   if (room) {
     mapped_bytes.fetch_add(bytes);
   } else {
@@ -50,7 +50,7 @@ void give_back_room(uint64_t bytes) {
 
 std::shared_ptr<const MappedFile> MappedFile::map(int fd, uint64_t offset_bytes,
                                                   uint64_t length_bytes) {
-  if (length_bytes == 0 || offset_bytes > kMostBytes || length_bytes > kMostBytes) return nullptr;
+  if (length_bytes == 0 || offset_bytes > kMaxBytes || length_bytes > kMaxBytes) return nullptr;
   const uint64_t page = page_bytes(fd, offset_bytes + length_bytes);
   if (page == 0) return nullptr;
   const uint64_t before = offset_bytes % page;

@@ -16,8 +16,8 @@ class MappedFile {
  public:
   // Of all that are there at a time: a process has 65,530 mappings (vm.max_map_count) and 47 bits
   // of addresses, which everything else the NIC maps has to come out of, too.
-  static constexpr unsigned kMostMappings = 16384;
-  static constexpr uint64_t kMostBytes = uint64_t{1} << 44;
+  static constexpr unsigned kMaxMappings = 16384;
+  static constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
 
   // Maps `length_bytes` from `offset_bytes` on. `fd` stays the caller's. Null for what is not a
   // file of tmpfs (as memfds are) or hugetlbfs that is open for reading and writing and has all

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 
 namespace rocemu::sim {
 

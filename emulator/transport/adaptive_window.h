@@ -12,13 +12,13 @@ namespace rocemu::transport {
 
 class AdaptiveWindow {
  public:
-  static constexpr uint32_t kLeastPackets = 32;
+  static constexpr uint32_t kMinPackets = 32;
   static constexpr uint32_t kWindowsToWiden = 4;
 
   uint32_t packets(uint32_t limit) const { return std::min(packets_, limit); }
 
   void on_loss(uint32_t limit) {
-    packets_ = std::max(packets(limit) / 2, std::min(kLeastPackets, limit));
+    packets_ = std::max(packets(limit) / 2, std::min(kMinPackets, limit));
     acknowledged_ = 0;
   }
   void on_acknowledged(uint32_t packets, uint32_t limit) {

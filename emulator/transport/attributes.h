@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 #include "emulator/wire/build.h"
 #include "emulator/wire/types.h"
 

@@ -9,7 +9,7 @@
 
 #include "emulator/transport/attributes.h"
 #include "emulator/transport/counters.h"
-#include "emulator/transport/settlement.h"
+#include "emulator/transport/deferred_completions.h"
 #include "emulator/wire/headers.h"
 
 namespace rocemu::transport {

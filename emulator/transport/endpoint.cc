@@ -38,7 +38,7 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
     : memory_(memory),
       events_(events),
       limits_(limits),
-      settlement_(counters_),
+      deferred_(counters_),
       burst_(memory),
       max_qps_(max_qps),
       slot_bits_(static_cast<uint32_t>(std::bit_width(max_qps + kFirstSlot))),
@@ -61,7 +61,7 @@ std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& re
   }
   const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
   slots_[slot] =
-      make_qp(service, {memory_, events_, settlement_, counters_, limits_}, qpn, resources);
+      make_qp(service, {memory_, events_, deferred_, counters_, limits_}, qpn, resources);
   ++qp_count_;
   return qpn;
 }
@@ -70,7 +70,7 @@ void Endpoint::destroy(wire::Qpn qpn) {
   Qp* qp = find(qpn);
   if (qp == nullptr) return;
   const uint32_t slot = slot_of(qpn);
-  settlement_.forget(*qp);
+  deferred_.forget(*qp);
   multicast_groups_.detach_all(qpn);
   if (qp->active) std::erase(active_, qp);
   if (qp->answering) std::erase(answering_, qp);
@@ -92,7 +92,7 @@ void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attribut
   Qp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->modify(state, attributes);
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
   touch(*qp);
 }
 
@@ -100,7 +100,7 @@ void Endpoint::fail(wire::Qpn qpn) {
   Qp* qp = find(qpn);
   if (qp == nullptr) return;
   qp->enter_error();
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
 }
 
 QpState Endpoint::state(wire::Qpn qpn) const {
@@ -145,7 +145,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       ++counters_.rx_no_qp;
     }
   }
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
 }
 
 void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
@@ -186,7 +186,7 @@ void Endpoint::flush_posted(wire::Qpn qpn) {
   Qp* qp = find(qpn);
   if (qp == nullptr || qp->state() < QpState::send_queue_error) return;
   qp->flush_posted();
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
 }
 
 void Endpoint::on_timeout(TimeNs now) {
@@ -195,7 +195,7 @@ void Endpoint::on_timeout(TimeNs now) {
     if (qp->deadline() <= now) qp->on_timeout(now);
     touch(*qp);
   }
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
 }
 
 // After anything that may have given the QP something to send or moved its deadline.
@@ -244,7 +244,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   later_.clear();
   const unsigned sent = burst_.finish(counters_);
   for (Qp* qp : burst_.failed_qps()) touch(*qp);
-  settlement_.settle(memory_);
+  deferred_.flush(memory_);
   return sent;
 }
 

@@ -18,10 +18,10 @@
 #include "emulator/transport/attributes.h"
 #include "emulator/transport/burst.h"
 #include "emulator/transport/counters.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/deferred_completions.h"
+#include "emulator/transport/host_interface.h"
 #include "emulator/transport/management.h"
 #include "emulator/transport/multicast_groups.h"
-#include "emulator/transport/settlement.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 
@@ -95,7 +95,7 @@ class Endpoint {
   EventSink& events_;
   TransportLimits limits_;
   Counters counters_;
-  Settlement settlement_;
+  DeferredCompletions deferred_;
   TimerQueue timers_;
   Burst burst_;
 

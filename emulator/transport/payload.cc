@@ -95,7 +95,7 @@ bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offs
     if (!context.memory.check_local(context.resources.receive_pd(), sge.lkey,
                                     sge.address + offset_bytes, part, kLocalWrite, range))
       return false;
-    const uint32_t tag = context.settlement.note_scatter(context.qp, ScatterKind::receive, psn);
+    const uint32_t tag = context.deferred.note_scatter(context.qp, ScatterKind::receive, psn);
     context.memory.scatter(range, payload.data(), part, tag);
     payload = payload.subspan(part);
     offset_bytes = 0;

@@ -24,7 +24,7 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
             uint32_t length_bytes, std::byte* to);
 
 // Scatters `payload` of the packet with `psn` into a receive from `offset_bytes` on. The bytes stay
-// valid until the settlement. False: a key does not allow it. Precondition: the receive is long
+// valid until the deferred. False: a key does not allow it. Precondition: the receive is long
 // enough.
 bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offset_bytes,
              std::span<const std::byte> payload, wire::Psn psn);

@@ -3,8 +3,8 @@
 
 #include "emulator/transport/attributes.h"
 #include "emulator/transport/counters.h"
-#include "emulator/transport/environment.h"
-#include "emulator/transport/settlement.h"
+#include "emulator/transport/deferred_completions.h"
+#include "emulator/transport/host_interface.h"
 #include "emulator/wire/opcode.h"
 
 namespace rocemu::transport {
@@ -13,7 +13,7 @@ namespace rocemu::transport {
 struct EndpointParts {
   Memory& memory;
   EventSink& events;
-  Settlement& settlement;
+  DeferredCompletions& deferred;
   Counters& counters;
   const TransportLimits& limits;
 };
@@ -22,7 +22,7 @@ struct QpContext {
   Qp& qp;
   Memory& memory;
   EventSink& events;
-  Settlement& settlement;
+  DeferredCompletions& deferred;
   Counters& counters;
   const TransportLimits& limits;
   wire::Transport transport;  // of its packets

@@ -165,7 +165,7 @@ void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) 
   } else {
     fail_oldest(WcStatus::local_protection_error);
   }
-  context_.settlement.settle(context_.memory);
+  context_.deferred.flush(context_.memory);
 }
 
 bool RcRequester::scatter_response(Request& request, std::span<const std::byte> payload,
@@ -183,7 +183,7 @@ bool RcRequester::scatter_response(Request& request, std::span<const std::byte> 
                                      part, kLocalWrite, range))
       return false;
     const uint32_t tag =
-        context_.settlement.note_scatter(context_.qp, ScatterKind::read_response, psn);
+        context_.deferred.note_scatter(context_.qp, ScatterKind::read_response, psn);
     context_.memory.scatter(range, payload.data(), part, tag);
     payload = payload.subspan(part);
     offset_bytes = 0;
@@ -277,8 +277,8 @@ void RcRequester::complete_oldest(WcStatus status) {
   const Request& oldest = requests_.front();
   const SendWork& work = oldest.work;
   if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
-  Completion& completion = context_.settlement.complete(context_.qp, Side::requester,
-                                                        *context_.resources.send_cq, work.signaled);
+  Completion& completion = context_.deferred.complete(context_.qp, Side::requester,
+                                                      *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;

@@ -47,7 +47,7 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
     case QpState::reset:
       requester_.reset();
       responder_.reset();
-      context_.settlement.forget(*this);
+      context_.deferred.forget(*this);
       break;
     case QpState::ready_to_receive:
       responder_.start();

@@ -244,8 +244,8 @@ void RcRequester::flush() {
 
 void RcRequester::flush_posted() {
   // The queue is bounded, but a program may go on posting: what it posts later rings again.
-  constexpr uint32_t kMost = 65536;
-  for (uint32_t i = 0; i < kMost; ++i) {
+  constexpr uint32_t kMax = 65536;
+  for (uint32_t i = 0; i < kMax; ++i) {
     Request& request = requests_.push_back();
     if (!context_.resources.send_queue->pop(request.work)) {
       requests_.pop_back();

@@ -242,7 +242,7 @@ void RcResponder::execute_send(const wire::Packet& packet) {
 // scattered, which also finds what is wrong with the receive.
 bool RcResponder::carry(std::span<const std::byte> payload) {
   const std::span<const Sge> sges = receive_.sges.view();
-  if (payload.empty() || payload.size() > CarriedPayload::kMostBytes || sges.empty() ||
+  if (payload.empty() || payload.size() > CarriedPayload::kMaxBytes || sges.empty() ||
       payload.size() > sges.front().length_bytes)
     return false;
   const CompletionQueue* const cq = receive_cq();
@@ -314,7 +314,7 @@ void RcResponder::execute_write(const wire::Packet& packet) {
       return;
     }
     const uint32_t tag =
-        context_.settlement.note_scatter(context_.qp, ScatterKind::remote_write, psn);
+        context_.deferred.note_scatter(context_.qp, ScatterKind::remote_write, psn);
     context_.memory.scatter(range, packet.payload.data(), bytes, tag);
   }
   write_ = target;
@@ -362,8 +362,7 @@ void RcResponder::execute_atomic_write(const wire::Packet& packet) {
     fail(responder_fault::kRemoteAccess, psn);
     return;
   }
-  const uint32_t tag =
-      context_.settlement.note_scatter(context_.qp, ScatterKind::remote_write, psn);
+  const uint32_t tag = context_.deferred.note_scatter(context_.qp, ScatterKind::remote_write, psn);
   context_.memory.scatter(range, packet.payload.data(), kAtomicBytes, tag);
   accept(packet, 1, true);
   queue_read(psn, {}, context_.resources.pd, false);
@@ -378,7 +377,7 @@ void RcResponder::execute_atomic(const wire::Packet& packet) {
     return;
   }
   // What was written before has to be in place, and may fail.
-  context_.settlement.settle(context_.memory);
+  context_.deferred.flush(context_.memory);
   if (context_.state == QpState::error) return;
   MemoryRange range;
   uint64_t original = 0;
@@ -425,7 +424,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
   receive_taken_ = false;
   CompletionQueue* const cq = receive_cq();
   if (cq == nullptr) return;
-  Completion& completion = context_.settlement.complete(context_.qp, Side::responder, *cq);
+  Completion& completion = context_.deferred.complete(context_.qp, Side::responder, *cq);
   completion.wr_id = receive_.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;
@@ -471,8 +470,8 @@ void RcResponder::flush() {
 
 void RcResponder::flush_posted() {
   if (context_.resources.receives_are_shared) return;
-  constexpr uint32_t kMost = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMost && context_.resources.receive_queue->pop(receive_); ++i)
+  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
+  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i)
     complete_receive(WcStatus::flush_error, nullptr, 0);
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 #include "emulator/transport/work.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/opcode.h"

@@ -37,7 +37,7 @@ class RttEstimator {
   }
 
   // Sent again, and no answer known yet: twice as long the next time.
-  void back_off() { backoffs_ = std::min(backoffs_ + 1, kMostBackoffs); }
+  void back_off() { backoffs_ = std::min(backoffs_ + 1, kMaxBackoffs); }
 
   void ease() {
     if (backoffs_ > 0) --backoffs_;
@@ -51,7 +51,7 @@ class RttEstimator {
   }
 
  private:
-  static constexpr unsigned kMostBackoffs = 13;  // from the floor to the cap
+  static constexpr unsigned kMaxBackoffs = 13;  // from the floor to the cap
 
   TimeNs smoothed_ns_ = 0;
   TimeNs variation_ns_ = 0;

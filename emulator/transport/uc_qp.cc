@@ -139,7 +139,7 @@ UcQp::Outcome UcQp::execute_write(const wire::Packet& packet) {
   if (bytes > 0)
     context_.memory.scatter(
         range, packet.payload.data(), bytes,
-        context_.settlement.note_scatter(*this, ScatterKind::remote_write, packet.bth.psn));
+        context_.deferred.note_scatter(*this, ScatterKind::remote_write, packet.bth.psn));
   write_.virtual_address += bytes;
   write_.length_bytes -= bytes;
   received_bytes_ += bytes;

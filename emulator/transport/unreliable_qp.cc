@@ -28,7 +28,7 @@ void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
       requester_.reset();
       receive_taken_ = false;
       start_receiving();
-      context_.settlement.forget(*this);
+      context_.deferred.forget(*this);
       break;
     case QpState::ready_to_receive:
       start_receiving();
@@ -57,8 +57,8 @@ void UnreliableQp::flush() {
 void UnreliableQp::flush_posted() {
   requester_.flush_posted();
   if (context_.state != QpState::error || context_.resources.receives_are_shared) return;
-  constexpr uint32_t kMost = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMost && context_.resources.receive_queue->pop(receive_); ++i) {
+  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
+  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i) {
     Completion completion;
     completion.status = WcStatus::flush_error;
     complete_receive(completion);
@@ -86,7 +86,7 @@ void UnreliableQp::complete_receive(Completion completion) {
     completion.solicited = true;
     ++context_.counters.completions_with_error;
   }
-  context_.settlement.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
+  context_.deferred.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
 }
 
 void UnreliableQp::give_up_receive() {

@@ -123,8 +123,8 @@ void UnreliableRequester::note_drained() {
 
 void UnreliableRequester::complete_oldest(WcStatus status) {
   const SendWork& work = requests_.front().work;
-  Completion& completion = context_.settlement.complete(context_.qp, Side::requester,
-                                                        *context_.resources.send_cq, work.signaled);
+  Completion& completion = context_.deferred.complete(context_.qp, Side::requester,
+                                                      *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
   completion.qpn = context_.qpn;
   completion.status = status;
@@ -150,8 +150,8 @@ void UnreliableRequester::flush() {
 }
 
 void UnreliableRequester::flush_posted() {
-  constexpr uint32_t kMost = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMost; ++i) {
+  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
+  for (uint32_t i = 0; i < kMax; ++i) {
     Request& request = requests_.push_back();
     if (!context_.resources.send_queue->pop(request.work)) {
       requests_.pop_back();

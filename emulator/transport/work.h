@@ -161,11 +161,11 @@ struct ReceiveWork {
 // Payload that travels in a completion, and where in the program it belongs. The program has it
 // when it has taken the completion, and not before; small messages then need no move of their own.
 struct CarriedPayload {
-  static constexpr uint32_t kMostBytes = 16;
+  static constexpr uint32_t kMaxBytes = 16;
 
   uint64_t address = 0;
   uint32_t length_bytes = 0;  // 0: nothing is carried
-  std::array<std::byte, kMostBytes> bytes{};
+  std::array<std::byte, kMaxBytes> bytes{};
 };
 
 struct Completion {

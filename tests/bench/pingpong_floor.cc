@@ -26,13 +26,13 @@
 #include <system_error>
 #include <vector>
 
-#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/engine/idle_policy.h"
 #include "verbs_shim/provider/poll_pacer.h"
 
 namespace {
 
-using rocemu::daemon::EngineCore;
+using rocemu::daemon::EngineCpu;
 using rocemu::daemon::IdlePolicy;
 using rocemu::provider::PollPacer;
 
@@ -94,7 +94,7 @@ class Program {
 [[noreturn]] void run_nic(Shared& shared, int wake_fd) {
   ::prctl(PR_SET_TIMERSLACK, 1000);
   IdlePolicy policy;
-  EngineCore core;
+  EngineCpu core;
   uint32_t taken[2] = {0, 0};
   const auto pending = [&](int i) {
     return shared.posted[i].count.load(std::memory_order_acquire) != taken[i];

@@ -204,8 +204,8 @@ void region_longer_than_the_limit(Lab& lab) {
 // said.
 template <typename Owner, typename Make>
 void fill_table(const char* what, int limit, Make make) {
-  constexpr int kMostWorthFilling = 200'000;
-  if (limit > kMostWorthFilling) throw Skipped("the table is too large to fill");
+  constexpr int kMaxWorthFilling = 200'000;
+  if (limit > kMaxWorthFilling) throw Skipped("the table is too large to fill");
   const auto deadline = Clock::now() + std::chrono::seconds(60);
   std::vector<Owner> objects;
   for (;;) {
@@ -216,8 +216,8 @@ void fill_table(const char* what, int limit, Make make) {
     if (Clock::now() > deadline) throw Skipped("filling the table takes too long");
   }
   expect_errno(errno, {ENOMEM}, what);
-  constexpr size_t kMostTakenAlready = 32;  // by the laboratory itself, and reserved numbers
-  if (objects.size() + kMostTakenAlready < static_cast<size_t>(limit)) {
+  constexpr size_t kMaxTakenAlready = 32;  // by the laboratory itself, and reserved numbers
+  if (objects.size() + kMaxTakenAlready < static_cast<size_t>(limit)) {
     fail("%s: full at %zu of %d", what, objects.size(), limit);
   }
 }

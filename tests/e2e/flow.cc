@@ -10,7 +10,7 @@ namespace rocemu::e2e {
 
 namespace {
 
-constexpr uint32_t kMostReceiveSlackBytes = 2048;
+constexpr uint32_t kMaxReceiveSlackBytes = 2048;
 constexpr unsigned kAllRights =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
@@ -84,7 +84,7 @@ Flow::Flow(const FlowEnd& requester, const FlowEnd& responder, FlowOptions optio
 
 size_t Flow::arena_bytes(uint32_t max_message_bytes, uint32_t max_sge) {
   const size_t largest_chunk =
-      Layout::most_bytes(max_sge + 1, size_t{max_message_bytes} + kMostReceiveSlackBytes);
+      Layout::most_bytes(max_sge + 1, size_t{max_message_bytes} + kMaxReceiveSlackBytes);
   return 4 * ((largest_chunk + 4095) / 4096 * 4096);
 }
 
@@ -158,7 +158,7 @@ std::vector<uint32_t> Flow::draw_remote_sizes(const Message& message, Random& ra
   std::vector<uint32_t> sizes;
   const Payload payload = message.operation->payload;
   if (message.operation->takes_receive) {
-    const uint32_t slack = random.one_in(2) ? 0 : random.between32(0, kMostReceiveSlackBytes);
+    const uint32_t slack = random.one_in(2) ? 0 : random.between32(0, kMaxReceiveSlackBytes);
     const uint32_t bytes = (payload == Payload::kIntoReceive ? message.bytes : 0) + slack;
     sizes = cut(random, bytes, random.between32(bytes == 0 ? 0 : 1, responder_.max_sge));
   }

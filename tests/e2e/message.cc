@@ -22,7 +22,7 @@ constexpr Operation kOperations[] = {
 constexpr uint32_t kSmallBytes = 4096;
 constexpr size_t kOuterGuardBytes = 64;
 constexpr size_t kInnerGuardBytes = 8;
-constexpr size_t kMostExtraGuardBytes = 63;
+constexpr size_t kMaxExtraGuardBytes = 63;
 
 }  // namespace
 
@@ -55,18 +55,18 @@ uint32_t SizePlan::draw(Random& random, uint32_t mtu_bytes) {
 
 Layout Layout::place(Random& random, const std::vector<uint32_t>& sizes) {
   Layout layout;
-  size_t at = kOuterGuardBytes + random.between(0, kMostExtraGuardBytes);
+  size_t at = kOuterGuardBytes + random.between(0, kMaxExtraGuardBytes);
   for (const uint32_t size : sizes) {
     layout.pieces.push_back({at, size});
-    at += size + kInnerGuardBytes + random.between(0, kMostExtraGuardBytes);
+    at += size + kInnerGuardBytes + random.between(0, kMaxExtraGuardBytes);
   }
   layout.bytes = at + kOuterGuardBytes;
   return layout;
 }
 
 size_t Layout::most_bytes(size_t pieces, size_t payload_bytes) {
-  return 2 * kOuterGuardBytes + kMostExtraGuardBytes +
-         pieces * (kInnerGuardBytes + kMostExtraGuardBytes) + payload_bytes;
+  return 2 * kOuterGuardBytes + kMaxExtraGuardBytes +
+         pieces * (kInnerGuardBytes + kMaxExtraGuardBytes) + payload_bytes;
 }
 
 std::vector<uint32_t> cut(Random& random, uint32_t total, uint32_t pieces) {

@@ -45,7 +45,7 @@ RoundShape draw_shape(const Bench& bench, Random& random) {
   for (int i = 0; i < 2; ++i) {
     const ibv_device_attr& attr = bench.devices[i].attr;
     const uint32_t most_wr = std::min<uint32_t>(static_cast<uint32_t>(attr.max_qp_wr), 128);
-    const uint32_t most_sge = std::min<uint32_t>(static_cast<uint32_t>(attr.max_sge), kMostSge);
+    const uint32_t most_sge = std::min<uint32_t>(static_cast<uint32_t>(attr.max_sge), kMaxSge);
     shape.windows[i] = random.log_uniform(most_wr);
     shape.send_sge[i] = random.between32(1, most_sge);
     shape.receive_sge[i] = random.between32(1, most_sge);
@@ -206,7 +206,7 @@ void Bench::check_arenas() const {
 
 Bench make_bench(Device a, Device b, uint32_t max_message_bytes, Random& random) {
   Bench bench{{std::move(a), std::move(b)}, {}};
-  const size_t bytes = Flow::arena_bytes(max_message_bytes, kMostSge);
+  const size_t bytes = Flow::arena_bytes(max_message_bytes, kMaxSge);
   for (int i = 0; i < 2; ++i) {
     Bench::Direction& direction = bench.directions[i];
     direction.requester = std::make_unique<Arena>(bytes);

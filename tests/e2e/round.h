@@ -10,7 +10,7 @@
 
 namespace rocemu::e2e {
 
-inline constexpr uint32_t kMostSge = 16;
+inline constexpr uint32_t kMaxSge = 16;
 
 // What all rounds share: both devices, and for each direction an arena at either end.
 struct Bench {

@@ -21,7 +21,7 @@
 namespace rocemu::e2e {
 namespace {
 
-constexpr uint32_t kMostMessageBytes = 1u << 30;
+constexpr uint32_t kMaxMessageBytes = 1u << 30;
 constexpr uint64_t kRoundsBetweenArenaChecks = 8;
 
 struct Options {
@@ -94,7 +94,7 @@ bool parse(int argc, char** argv, Options& options) {
         options.messages = number(optarg, 1, 1'000'000'000);
         break;
       case kMaxSize:
-        options.max_bytes = static_cast<uint32_t>(number(optarg, 0, kMostMessageBytes));
+        options.max_bytes = static_cast<uint32_t>(number(optarg, 0, kMaxMessageBytes));
         break;
       case kBudget:
         options.budget_bytes = number(optarg, 0, 1u << 30) << 20;

@@ -15,7 +15,7 @@ namespace rocemu::provider {
 namespace {
 
 // Among more open files none is looked for: that would take longer than it saves.
-constexpr unsigned kMostDescriptors = 4096;
+constexpr unsigned kMaxDescriptors = 4096;
 
 bool is_file_of(int fd, const Mapping& mapping) {
   struct stat file;
@@ -44,7 +44,7 @@ OpenFile find_open(const Mapping& mapping) {
     char* end;
     const auto fd = static_cast<int>(strtol(entry->d_name, &end, 10));
     if (end == entry->d_name || fd == dirfd(directory)) continue;
-    if (++seen > kMostDescriptors) {
+    if (++seen > kMaxDescriptors) {
       found.is_open = true;  // perhaps
       break;
     }

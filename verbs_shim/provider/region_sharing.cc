@@ -126,7 +126,7 @@ bool watch_forks() {
 }
 
 // Each may need two mappings more, of which a process has 65,530 (vm.max_map_count).
-constexpr unsigned kMostFiles = 4096;
+constexpr unsigned kMaxFiles = 4096;
 unsigned made_files = 0;
 
 // Of which only what is used takes memory: mremap(2), by which realloc lets memory grow, is not to
@@ -135,7 +135,7 @@ constexpr off_t kFileBytes = off_t{1} << 40;
 
 bool may_make_files() {
   rlimit limit;
-  return made_files < kMostFiles && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+  return made_files < kMaxFiles && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
          limit.rlim_cur == RLIM_INFINITY;
 }
 

@@ -12,7 +12,7 @@
 #include "dpdk_io/ethdev/pci_device.h"
 #include "emulator/daemon/attachment/port_description.h"
 #include "emulator/daemon/view/address_text.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -124,7 +124,7 @@ void EthdevAttachment::report_conflict() {
 int EthdevAttachment::Groups::join(const dpdk_io::IpAddress& group) noexcept {
   if (!dpdk_io::is_multicast(group)) return EINVAL;
   if (groups_.contains(group)) return 0;
-  if (groups_.size() >= kMostGroups) return ENOBUFS;
+  if (groups_.size() >= kMaxGroups) return ENOBUFS;
   try {
     groups_.insert(group);
     tell();

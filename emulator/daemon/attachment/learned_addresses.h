@@ -8,14 +8,14 @@
 
 namespace rocemu::daemon {
 
-// The engine thread's. Bounded: beyond kMost addresses all are forgotten, which costs those who
+// The engine thread's. Bounded: beyond kMax addresses all are forgotten, which costs those who
 // come later another question, and nobody a connection.
 class LearnedAddresses final : public device::AddressResolver {
  public:
-  static constexpr size_t kMost = 65536;
+  static constexpr size_t kMax = 65536;
 
   void learn(const wire::Gid& gid, const wire::MacAddress& mac) {
-    if (macs_.size() >= kMost) macs_.clear();
+    if (macs_.size() >= kMax) macs_.clear();
     macs_[gid] = mac;
   }
 

@@ -8,8 +8,8 @@ namespace {
 
 using device::GidEntry;
 
-constexpr unsigned kLeastPathMtu = 256;
-constexpr unsigned kMostPathMtu = 4096;
+constexpr unsigned kMinPathMtu = 256;
+constexpr unsigned kMaxPathMtu = 4096;
 constexpr uint8_t kLinkLocalBits = 64;
 
 // fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
@@ -57,8 +57,8 @@ GidEntry entry_of(const UdpAddress& local) {
 }  // namespace
 
 uint32_t path_mtu_bytes(unsigned interface_mtu_bytes) {
-  uint32_t mtu = kMostPathMtu;
-  while (mtu > kLeastPathMtu && mtu + kMostHeaderBytes > interface_mtu_bytes) mtu /= 2;
+  uint32_t mtu = kMaxPathMtu;
+  while (mtu > kMinPathMtu && mtu + kMaxHeaderBytes > interface_mtu_bytes) mtu /= 2;
   return mtu;
 }
 
@@ -86,7 +86,7 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
   port.udp_source_port = wire::kRoceUdpPort;
   port.active = false;
   port.gids.clear();
-  uint32_t mtu_bytes = kMostPathMtu;
+  uint32_t mtu_bytes = kMaxPathMtu;
   for (const UdpAddress& local : addresses) {
     port.gids.push_back(entry_of(local));
     if (!local.interface) continue;

@@ -16,7 +16,7 @@ namespace rocemu::daemon {
 
 // What a packet may have beside its payload. GRH (the longest IP header), UDP, BTH, XRCETH,
 // AtomicETH, ICRC: what iboe_get_mtu() of Linux takes off.
-inline constexpr unsigned kMostHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+inline constexpr unsigned kMaxHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
 
 // Places in a port's GID table. As on other devices most of them are empty, so that a program need
 // not ask for the table's length again when an address comes. A UDP port with more addresses has a

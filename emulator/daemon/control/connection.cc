@@ -23,9 +23,9 @@ std::vector<int> numbers(const std::vector<UniqueFd>& fds) {
 }  // namespace
 
 Connection::Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer,
-                       Attention* attention)
+                       MailboxPoller* mailbox_poller)
     : io_(io),
-      attention_(attention),
+      mailbox_poller_(mailbox_poller),
       peer_(peer),
       socket_(io, socket.release()),
       process_(io),
@@ -123,8 +123,8 @@ void Connection::end_soon() {
 void Connection::replied() {
   on_replied();
   if (ended_) return;
-  if (attention_ == nullptr || mailbox_ == nullptr) return wait();
-  attention_->keep(shared_from_this());
+  if (mailbox_poller_ == nullptr || mailbox_ == nullptr) return wait();
+  mailbox_poller_->keep(shared_from_this());
 }
 
 void Connection::keep_for_later(std::span<const std::byte> bytes, std::span<const int> fds) {

@@ -12,25 +12,25 @@
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/control/attention.h"
 #include "emulator/daemon/control/mailbox.h"
+#include "emulator/daemon/control/mailbox_poller.h"
 #include "emulator/daemon/control/message_socket.h"
 
 namespace rocemu::daemon {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `attention` outlives it; nullptr: no mailbox is looked at.
+  // `mailbox_poller` outlives it; nullptr: no mailbox is looked at.
   Connection(boost::asio::io_context& io, UniqueFd socket, const PeerCredentials& peer,
-             Attention* attention = nullptr);
+             MailboxPoller* mailbox_poller = nullptr);
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   void start();
 
-  // For Attention, and not while a request is being answered. They serve a request that is there,
-  // or find the connection ended; false: there is nothing.
+  // For MailboxPoller, and not while a request is being answered. They serve a request that is
+  // there, or find the connection ended; false: there is nothing.
   bool look_at_mailbox();
   bool look_at_socket();
   void set_attended(bool attended);
@@ -68,7 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch_peer();
 
   boost::asio::io_context& io_;
-  Attention* attention_;
+  MailboxPoller* mailbox_poller_;
   PeerCredentials peer_;
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::posix::stream_descriptor process_;

@@ -9,7 +9,7 @@ namespace rocemu::daemon {
 
 Session::Session(boost::asio::io_context& io, const Nic& nic, UniqueFd socket,
                  const PeerCredentials& peer, Ended ended)
-    : Connection(io, std::move(socket), peer, nic.attention),
+    : Connection(io, std::move(socket), peer, nic.mailbox_poller),
       nic_(nic),
       ended_callback_(std::move(ended)) {}
 

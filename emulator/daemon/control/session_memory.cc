@@ -32,8 +32,8 @@ class SharedDeviceMemory final : public device::DeviceMemory {
 
 constexpr uint32_t kLogPage = 12;
 
-// Regions of one program that are mapped here, of dma::MappedFile::kMostMappings.
-constexpr size_t kMostFiles = 4096;
+// Regions of one program that are mapped here, of dma::MappedFile::kMaxMappings.
+constexpr size_t kMaxFiles = 4096;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void Session::register_region(const device::MrSpec& spec) {
 void Session::reg_file_mr(const rocemu_reg_file_mr& message, const ReceivedMessage& received) {
   struct stat file;
   const int fd = received.fds[0].get();
-  if (nic_.dma || files_.size() >= kMostFiles || ::fstat(fd, &file) != 0 ||
+  if (nic_.dma || files_.size() >= kMaxFiles || ::fstat(fd, &file) != 0 ||
       file.st_dev != message.file_device || file.st_ino != message.file_inode)
     return refuse(EINVAL);
   device::MrSpec spec = to_mr_spec(message);

@@ -78,14 +78,14 @@ void Engine::stop() {
 void Engine::post(Task task) {
   commands_.post(std::move(task));
   if (load_seq_cst(page_.sleeping) == 0) return;
-  if (!token_.try_take()) return command_wake_.ring();
-  borrow_turns();
-  token_.give_back();
+  if (!lock_.try_lock()) return command_wake_.ring();
+  run_inline();
+  lock_.unlock();
 }
 
 // Needs the token. The engine is woken when there is more to do than a few turns' worth, or sooner
 // than it knew when it went to sleep.
-void Engine::borrow_turns() {
+void Engine::run_inline() {
   unsigned turns = 0;
   do {
     timed_turn();
@@ -112,7 +112,7 @@ EngineStats Engine::stats() const {
 
 void Engine::run() {
   const EngineThread thread("engine");
-  token_.take();
+  lock_.lock();
   while (!stopping_) {
     if (timed_turn()) {
       idle_policy_.on_work();
@@ -121,7 +121,7 @@ void Engine::run() {
     }
   }
   contexts_.clear();
-  token_.give_back();
+  lock_.unlock();
 }
 
 bool Engine::timed_turn() {
@@ -212,9 +212,9 @@ void Engine::sleep() {
     const TimeNs now = monotonic_now_ns();
     TimeNs limit = kNever;
     if (sleeps_until_ns_ != kNever) limit = sleeps_until_ns_ > now ? sleeps_until_ns_ - now : 0;
-    token_.give_back();
+    lock_.unlock();
     timed_out = !wake_set_.wait(limit);
-    token_.take();
+    lock_.lock();
   }
   store_release(page_.sleeping, 0);
   idle_policy_.on_wake_up(timed_out);

@@ -6,7 +6,7 @@
 // done from the data path's point of view. When there is nothing to do it sleeps as idle_policy.h
 // says.
 //
-// While it sleeps, a thread that has a command for it runs the turn itself (turn_token.h): that is
+// While it sleeps, a thread that has a command for it runs the turn itself (engine_lock.h): that is
 // a function call where waking the engine, and being woken by it, takes two changes of threads. So
 // "the engine thread" here and elsewhere means: in a turn; for what belongs to a device, in that
 // device's part of one.
@@ -29,11 +29,11 @@
 #include "emulator/daemon/engine/command_queue.h"
 #include "emulator/daemon/engine/engine_clock.h"
 #include "emulator/daemon/engine/engine_context.h"
-#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/engine/engine_device.h"
+#include "emulator/daemon/engine/engine_lock.h"
 #include "emulator/daemon/engine/idle_policy.h"
 #include "emulator/daemon/engine/parallel_turns.h"
-#include "emulator/daemon/engine/turn_token.h"
 #include "emulator/daemon/engine/wake_set.h"
 #include "emulator/daemon/rings/shared_memory.h"
 #include "emulator/device/hca.h"
@@ -77,7 +77,7 @@ class Engine {
   WakeSet& wake_set() { return wake_set_; }
   int engine_page_fd() const { return engine_page_fd_.get(); }
   const EngineClock& clock() const { return clock_; }
-  EngineCore& core() { return core_; }
+  EngineCpu& core() { return core_; }
 
   // The engine thread, that is, from within a posted task.
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
@@ -95,7 +95,7 @@ class Engine {
   void run();
   bool timed_turn();
   bool turn();
-  void borrow_turns();
+  void run_inline();
   bool ring_doorbells();
   bool run_devices();
   void show_crowded(bool crowded);
@@ -116,10 +116,10 @@ class Engine {
   UniqueFd engine_page_fd_;
   WakeSet wake_set_;
   WakeFd command_wake_;
-  TurnToken token_;  // guards all but the wake-ups, the commands and the page's `sleeping`
+  EngineLock lock_;  // guards all but the wake-ups, the commands and the page's `sleeping`
   CommandQueue commands_;
   EngineClock clock_;
-  EngineCore core_;
+  EngineCpu core_;
   IdlePolicy idle_policy_;
   EngineStats stats_;
   uint64_t flushed_frames_ = 0;

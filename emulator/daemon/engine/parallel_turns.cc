@@ -12,7 +12,7 @@ namespace {
 // other at the end of a turn.
 constexpr uint64_t kLoadedBytes = 16384;
 
-static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMostJobs);
+static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMaxJobs);
 
 }  // namespace
 

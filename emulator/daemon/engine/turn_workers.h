@@ -14,7 +14,7 @@ namespace rocemu::daemon {
 
 class TurnWorkers {
  public:
-  static constexpr unsigned kMostJobs = 64;
+  static constexpr unsigned kMaxJobs = 64;
 
   // Throws std::system_error.
   explicit TurnWorkers(unsigned threads);

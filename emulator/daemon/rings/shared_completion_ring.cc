@@ -29,7 +29,7 @@ uint16_t wc_flags(const transport::Completion& completion) {
 }  // namespace
 
 SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries,
-                                           const EngineClock& clock, EngineCore& core)
+                                           const EngineClock& clock, EngineCpu& core)
     : memory_(std::move(memory)),
       header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
       ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
@@ -61,7 +61,7 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.sl = completion.service_level;
   cqe.carried_bytes = static_cast<uint8_t>(completion.carried.length_bytes);
   if (cqe.carried_bytes > 0) {
-    static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMostBytes);
+    static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMaxBytes);
     cqe.carried_address = completion.carried.address;
     std::memcpy(cqe.carried, completion.carried.bytes.data(), sizeof(cqe.carried));
   }

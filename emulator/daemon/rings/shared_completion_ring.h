@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/rings/shared_memory.h"
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
@@ -19,7 +19,7 @@ class SharedCompletionRing final : public device::CompletionRing {
   // `memory` holds cq_memory_bytes(entries); `clock` stamps completions when they are shown,
   // and `core` hears whom they are for; both outlive the ring.
   SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock,
-                       EngineCore& core);
+                       EngineCpu& core);
 
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
@@ -37,7 +37,7 @@ class SharedCompletionRing final : public device::CompletionRing {
   std::byte* ring_;
   uint32_t entries_;
   const EngineClock& clock_;
-  EngineCore& core_;
+  EngineCpu& core_;
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;

@@ -10,7 +10,7 @@
 namespace rocemu::e2e {
 namespace {
 
-constexpr int kMostWorthFilling = 2000;
+constexpr int kMaxWorthFilling = 2000;
 
 int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
 using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;
@@ -33,7 +33,7 @@ size_t fill_once(const char* what, size_t limit, Make make) {
 // `held`: how many of them the laboratory and the row have of the device.
 template <typename Make>
 void fill(const char* what, int limit, size_t held, Make make) {
-  if (limit > kMostWorthFilling) throw Skipped("too many to fill");
+  if (limit > kMaxWorthFilling) throw Skipped("too many to fill");
   for (int round = 0; round < 2; ++round) {
     const size_t made = fill_once(what, static_cast<size_t>(limit), make);
     if (made + held != static_cast<size_t>(limit))

@@ -172,7 +172,7 @@ class World {
     }
     size_t sent = 0;
     for (; host_.wants_to_send(); ++sent) check_sent(host_.next_frame());
-    expect(sent <= IpHost::kMostWaiting, "what waits is bounded");
+    expect(sent <= IpHost::kMaxWaiting, "what waits is bounded");
     expect(host_.neighbours() <= known_.size(), "only who was asked for is known");
   }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/engine/engine_core.h"
+#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/rings/doorbells.h"
 #include "emulator/daemon/rings/shared_completion_ring.h"
 #include "emulator/device/hca.h"
@@ -87,7 +87,7 @@ class Program {
   uint32_t cq_entries_ = 0;
   uint32_t consumer_ = 0;
   std::unique_ptr<daemon::Doorbells> doorbells_;
-  daemon::EngineCore core_;
+  daemon::EngineCpu core_;
 };
 
 }  // namespace rocemu::fuzz

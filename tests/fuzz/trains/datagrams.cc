@@ -84,7 +84,7 @@ Arriving arbitrary(ByteSource& input, unsigned prefix_bytes, bool headers_come, 
   total = std::min(total, kLongestPacketBytes);
 
   Bytes payload;
-  made.sealed = made.segment_bytes == step && step >= kLeastSealedBytes && input.flag();
+  made.sealed = made.segment_bytes == step && step >= kMinSealedBytes && input.flag();
   made.counts_up = made.sealed && input.flag();
   if (made.sealed) {
     // The last may be shorter, but not so short that it has no ICRC.
@@ -92,7 +92,7 @@ Arriving arbitrary(ByteSource& input, unsigned prefix_bytes, bool headers_come, 
       const size_t left = total - payload.size();
       const auto own = static_cast<uint16_t>(identification + (made.counts_up ? i : 0));
       append(payload, sealed_payload(made.headers, own,
-                                     std::max(std::min(step, left), kLeastSealedBytes), seed + i));
+                                     std::max(std::min(step, left), kMinSealedBytes), seed + i));
     }
   } else {
     append_noise(payload, total, seed);

@@ -17,9 +17,9 @@ using Bytes = std::vector<std::byte>;
 // Ethernet, IP and UDP header, with lengths for that payload.
 Bytes make_headers(bool ipv4, uint16_t identification, size_t payload_bytes);
 
-// A UDP payload of at least kLeastSealedBytes that ends in the ICRC for these headers and that
+// A UDP payload of at least kMinSealedBytes that ends in the ICRC for these headers and that
 // identification.
-inline constexpr size_t kLeastSealedBytes = 16;
+inline constexpr size_t kMinSealedBytes = 16;
 Bytes sealed_payload(const Bytes& headers, uint16_t identification, size_t bytes, uint32_t seed);
 
 // A packet with headers in front, or of the payload alone.

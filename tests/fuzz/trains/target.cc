@@ -35,9 +35,9 @@ using dpdk_io::TrainReceiver;
 
 constexpr unsigned kPoolFrames = 320;
 constexpr unsigned kFrameBytes = 4210;
-constexpr unsigned kMostArrivingFrames = 128;
-constexpr unsigned kMostSteps = 24;
-constexpr unsigned kMostBurst = 24;
+constexpr unsigned kMaxArrivingFrames = 128;
+constexpr unsigned kMaxSteps = 24;
+constexpr unsigned kMaxBurst = 24;
 constexpr unsigned kPrefixBytes = 10;
 constexpr size_t kEthernetBytes = 14;
 constexpr dpdk_io::IdentificationSeal kSeal{wire::set_identification, wire::icrc_matches};
@@ -67,7 +67,7 @@ void check_neighbour(rte_mempool* mempool, void*, void* object, unsigned) {
 // The frames that a packet must become, cut by hand.
 std::vector<Bytes> cut(std::span<const std::byte> packet, const Bytes& own_headers,
                        bool headers_come, unsigned segment_bytes) {
-  if (packet.size() > dpdk_io::kMostTrainBytes + dpdk_io::kMostHeadersBytes) return {};
+  if (packet.size() > dpdk_io::kMaxTrainBytes + dpdk_io::kMaxHeadersBytes) return {};
   const Bytes whole(packet.begin(), packet.end());
   const size_t headers_bytes = headers_come ? dpdk_io::headers_bytes_of(whole) : own_headers.size();
   if (headers_bytes == 0) return {};
@@ -86,8 +86,8 @@ std::vector<Bytes> cut(std::span<const std::byte> packet, const Bytes& own_heade
     frame.insert(frame.end(), part.begin(), part.end());
     frames.push_back(std::move(frame));
     from += step;
-  } while (from < payload.size() && frames.size() <= kMostArrivingFrames);
-  return frames.size() > kMostArrivingFrames ? std::vector<Bytes>{} : frames;
+  } while (from < payload.size() && frames.size() <= kMaxArrivingFrames);
+  return frames.size() > kMaxArrivingFrames ? std::vector<Bytes>{} : frames;
 }
 
 class World {
@@ -180,8 +180,8 @@ class World {
   }
 
   std::vector<rte_mbuf*> frames_of(const TrainReceiver::Arrival& arrival) {
-    std::array<rte_mbuf*, kMostBurst> burst;
-    const std::span room = std::span(burst).first(1 + input_.below(kMostBurst));
+    std::array<rte_mbuf*, kMaxBurst> burst;
+    const std::span room = std::span(burst).first(1 + input_.below(kMaxBurst));
     unsigned count = receiver_->take(arrival, room, 0, kSeal, stats_);
     std::vector<rte_mbuf*> frames;
     for (; count != 0; count = receiver_->pop(room))
@@ -239,7 +239,7 @@ class World {
   // Frames as an endpoint makes them, in trains, by way of the kernel, to a receiver.
   void send() {
     std::vector<rte_mbuf*> burst;
-    const uint16_t common_bytes = static_cast<uint16_t>(kLeastSealedBytes + input_.u16() % 4097);
+    const uint16_t common_bytes = static_cast<uint16_t>(kMinSealedBytes + input_.u16() % 4097);
     for (uint32_t i = 0, count = 1 + input_.below(80); i < count; ++i) {
       rte_mbuf* const frame = make_frame(common_bytes, i);
       if (frame == nullptr) break;
@@ -259,7 +259,7 @@ class World {
     if (frame == nullptr) return nullptr;
     const uint32_t kind = input_.below(16);
     const size_t payload_bytes =
-        kind == 0 ? kLeastSealedBytes + input_.u16() % (common_bytes - kLeastSealedBytes + 1)
+        kind == 0 ? kMinSealedBytes + input_.u16() % (common_bytes - kMinSealedBytes + 1)
                   : common_bytes;
     const bool ipv4 = kind == 1 ? !ipv4_ : ipv4_;
     const uint16_t identification = input_.u8();
@@ -293,7 +293,7 @@ class World {
     }
     const size_t payload_bytes =
         packet.size() - prefix_bytes_ - (headers_come_ ? headers_bytes : 0);
-    expect(headers_bytes - kEthernetBytes + payload_bytes <= dpdk_io::kMostTrainBytes,
+    expect(headers_bytes - kEthernetBytes + payload_bytes <= dpdk_io::kMaxTrainBytes,
            "a train fits into an IP packet");
     expect(payload_bytes > (train.size() - 1) * step, "no frame of it is empty");
     if (headers_come_) {
@@ -331,6 +331,6 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   ByteSource input(data, size_bytes);
   World world(input);
-  for (unsigned step = 0; step < kMostSteps && !input.empty(); ++step) world.step();
+  for (unsigned step = 0; step < kMaxSteps && !input.empty(); ++step) world.step();
   return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "emulator/sim/sim_queues.h"
 #include "emulator/transport/attributes.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 
 namespace rocemu::fuzz {
 

@@ -73,9 +73,9 @@ TEST_CASE_METHOD(Wire, "each direction of each host's link has its own impairmen
 
 TEST_CASE_METHOD(Wire, "what is under way is bounded, and runts are dropped") {
   impair("delay=1s");
-  for (size_t i = 0; i < LabWire::kMostUnderWay + 10; ++i) send(0, 1, 'x');
+  for (size_t i = 0; i < LabWire::kMaxUnderWay + 10; ++i) send(0, 1, 'x');
   wire.advance(now_ns + 1'000'000'000);
-  CHECK(arrived[1].size() == LabWire::kMostUnderWay);
+  CHECK(arrived[1].size() == LabWire::kMaxUnderWay);
   take();
   wire.on_frame(now_ns, 0, std::vector<std::byte>(13));
   CHECK(take() == Arrived{"", "", ""});

@@ -29,7 +29,7 @@ struct Cq {
   }
 
   EngineClock clock{[] { return TimeNs{123}; }};
-  EngineCore core;
+  EngineCpu core;
   std::byte* memory = nullptr;
   std::unique_ptr<SharedCompletionRing> ring;
 };

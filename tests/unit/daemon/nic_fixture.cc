@@ -41,7 +41,7 @@ NicFixture::NicFixture(const device::DeviceLimits& limits, size_t max_sessions)
       nic_{engine_, {device::default_config(0)}, {}, monotonic_now_ns(), [this] {
              shut_down_asked_ = true;
            }} {
-  nic_.attention = &attention_;
+  nic_.mailbox_poller = &mailbox_poller_;
   nic_.devices[0].limits = limits;
   gids_.add(nic_.devices[0].port);
   engine_.add_device(
@@ -50,7 +50,7 @@ NicFixture::NicFixture(const device::DeviceLimits& limits, size_t max_sessions)
   listener_ = std::make_unique<Listener>(io_, nic_, path_, max_sessions);
   engine_.start();
   listener_->start();
-  control_ = std::thread([this] { attention_.run(io_); });
+  control_ = std::thread([this] { mailbox_poller_.run(io_); });
 }
 
 NicFixture::~NicFixture() {

@@ -14,8 +14,8 @@
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 #include "emulator/daemon/attachment/gid_directory.h"
-#include "emulator/daemon/control/attention.h"
 #include "emulator/daemon/control/listener.h"
+#include "emulator/daemon/control/mailbox_poller.h"
 #include "emulator/daemon/control/message_socket.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
@@ -53,7 +53,7 @@ class NicFixture {
   DeadPort port_;
   GidDirectory gids_;
   boost::asio::io_context io_;
-  Attention attention_;
+  MailboxPoller mailbox_poller_;
   Engine engine_;
   std::atomic<bool> shut_down_asked_{false};
   Nic nic_;

@@ -18,7 +18,7 @@ TEST_CASE("each job is done once, and all are when run() returns") {
   const unsigned threads = GENERATE(0u, 1u, 3u);
   TurnWorkers workers(threads);
   uint64_t random = 88172645463325252;
-  std::array<unsigned, TurnWorkers::kMostJobs> done;  // plain: run() orders all of it
+  std::array<unsigned, TurnWorkers::kMaxJobs> done;  // plain: run() orders all of it
   for (unsigned round = 0; round < 5000; ++round) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     const uint64_t jobs = random & (random >> 11);

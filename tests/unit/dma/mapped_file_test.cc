@@ -94,10 +94,10 @@ TEST_CASE("there is an end to what is mapped, and room comes back") {
   const File large(off_t{1} << 43);
   std::vector<std::shared_ptr<const MappedFile>> kept;
   while (auto mapped = MappedFile::map(large.fd(), 0, uint64_t{1} << 43)) kept.push_back(mapped);
-  CHECK(kept.size() == MappedFile::kMostBytes >> 43);
+  CHECK(kept.size() == MappedFile::kMaxBytes >> 43);
   kept.clear();
   while (auto mapped = MappedFile::map(large.fd(), 0, kPage)) kept.push_back(mapped);
-  CHECK(kept.size() == MappedFile::kMostMappings);
+  CHECK(kept.size() == MappedFile::kMaxMappings);
   kept.clear();
   CHECK(MappedFile::map(large.fd(), 0, kPage) != nullptr);
 }

@@ -30,7 +30,7 @@ bool fits(std::span<const std::byte> l3) { return l3.back() == l3[5]; }
 constexpr IdentificationSeal kSeal{set, fits};
 
 std::vector<std::byte> headers(bool ipv4, uint8_t source_port = 7) {
-  std::vector<std::byte> bytes(ipv4 ? kIpv4HeadersBytes : kMostHeadersBytes);
+  std::vector<std::byte> bytes(ipv4 ? kIpv4HeadersBytes : kMaxHeadersBytes);
   bytes[12] = std::byte{ipv4 ? uint8_t{0x08} : uint8_t{0x86}};
   bytes[13] = std::byte{ipv4 ? uint8_t{0x00} : uint8_t{0xdd}};
   bytes[14] = std::byte{ipv4 ? uint8_t{0x45} : uint8_t{0x60}};

@@ -51,7 +51,7 @@ TEST_CASE("What cannot be joined is refused") {
 
 TEST_CASE("The number of groups is limited") {
   GroupMemberships memberships(::if_nametoindex("lo"));
-  for (size_t i = 0; i < GroupMemberships::kMostGroups; ++i) {
+  for (size_t i = 0; i < GroupMemberships::kMaxGroups; ++i) {
     IpAddress group = *parse_ip_address("239.78.0.0");
     group.bytes[14] = static_cast<uint8_t>(i >> 8);
     group.bytes[15] = static_cast<uint8_t>(i);

@@ -76,7 +76,7 @@ TEST_CASE("what waits to be sent is bounded") {
     host.on_frame(TimeNs{i} * kSecond, from_hex(kArpRequest));
     host.on_link_up(TimeNs{i} * kSecond);
   }
-  CHECK(sent_by(host).size() <= IpHost::kMostWaiting);
+  CHECK(sent_by(host).size() <= IpHost::kMaxWaiting);
 }
 
 TEST_CASE("a neighbour that has no MAC, or a group's, is none") {

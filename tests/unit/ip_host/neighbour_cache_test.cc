@@ -18,21 +18,21 @@ IpAddress numbered(size_t number) {
 TEST_CASE("the cache is bounded, and the one heard of longest ago goes") {
   NeighbourCache cache;
   const MacAddress mac = {2};
-  for (size_t i = 0; i < NeighbourCache::kMostKnown + 10; ++i) {
+  for (size_t i = 0; i < NeighbourCache::kMaxKnown + 10; ++i) {
     CHECK(cache.look_up(i, numbered(i)).ask);
     cache.learn(i, numbered(i), mac);
   }
-  CHECK(cache.known() == NeighbourCache::kMostKnown);
-  const TimeNs now = NeighbourCache::kMostKnown + 10;
+  CHECK(cache.known() == NeighbourCache::kMaxKnown);
+  const TimeNs now = NeighbourCache::kMaxKnown + 10;
   CHECK_FALSE(cache.look_up(now, numbered(9)).mac);
   CHECK(cache.look_up(now, numbered(10)).mac);
 }
 
 TEST_CASE("so many questions are open at a time, and the next ones have to wait") {
   NeighbourCache cache;
-  for (size_t i = 0; i < 2 * NeighbourCache::kMostAsked; ++i)
-    CHECK(cache.look_up(0, numbered(i)).ask == (i < NeighbourCache::kMostAsked));
-  CHECK(cache.asked() == NeighbourCache::kMostAsked);
+  for (size_t i = 0; i < 2 * NeighbourCache::kMaxAsked; ++i)
+    CHECK(cache.look_up(0, numbered(i)).ask == (i < NeighbourCache::kMaxAsked));
+  CHECK(cache.asked() == NeighbourCache::kMaxAsked);
   for (TimeNs now = 0; cache.next_deadline() != kNever; now = cache.next_deadline()) cache.due(now);
   CHECK(cache.asked() == 0);
   CHECK(cache.look_up(0, numbered(300)).ask);

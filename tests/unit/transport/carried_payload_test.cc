@@ -18,7 +18,7 @@ struct CarryingPair : Pair {
 }  // namespace
 
 TEST_CASE_METHOD(CarryingPair, "A message of a few bytes travels in its completion") {
-  const uint32_t bytes = GENERATE(1u, 8u, CarriedPayload::kMostBytes);
+  const uint32_t bytes = GENERATE(1u, 8u, CarriedPayload::kMaxBytes);
   const Buffer near = a.buffer(bytes, 1);
   const Buffer far = b.buffer(64);
   b.receive(1, {far.sge()});
@@ -34,7 +34,7 @@ TEST_CASE_METHOD(CarryingPair, "A message of a few bytes travels in its completi
 
 TEST_CASE_METHOD(CarryingPair, "What does not fit into a completion, or into one place, is moved") {
   const auto [bytes, first_bytes] =
-      GENERATE(std::pair(CarriedPayload::kMostBytes + 1, 64u), std::pair(8u, 7u));
+      GENERATE(std::pair(CarriedPayload::kMaxBytes + 1, 64u), std::pair(8u, 7u));
   const Buffer near = a.buffer(bytes, 1);
   const Buffer first = b.buffer(first_bytes);
   b.receive(1, {first.sge(), b.buffer(64).sge()});

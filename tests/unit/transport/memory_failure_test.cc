@@ -1,5 +1,5 @@
 // Memory that passes the check and then cannot be moved, as when a program unmaps it: fetches fail
-// in Burst, scatters in Settlement. Completions are only pushed for data that is there.
+// in Burst, scatters in DeferredCompletions. Completions are only pushed for data that is there.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/pair.h"

@@ -1,4 +1,4 @@
-#include "emulator/daemon/control/attention.h"
+#include "emulator/daemon/control/mailbox_poller.h"
 
 #include <sched.h>
 #include <sys/mman.h>

@@ -10,7 +10,7 @@
 
 namespace rocemu::daemon {
 
-class EngineCore {
+class EngineCpu {
  public:
   // Looks where the engine is now; true when it has moved.
   bool look() {

@@ -7,21 +7,21 @@
 
 namespace rocemu::daemon {
 
-class TurnToken {
+class EngineLock {
  public:
   // Waits for it.
-  void take() noexcept {
-    while (taken_.exchange(1, std::memory_order_acquire) != 0)
-      taken_.wait(1, std::memory_order_relaxed);
+  void lock() noexcept {
+    while (locked_.exchange(1, std::memory_order_acquire) != 0)
+      locked_.wait(1, std::memory_order_relaxed);
   }
-  bool try_take() noexcept { return taken_.exchange(1, std::memory_order_acquire) == 0; }
-  void give_back() noexcept {
-    taken_.store(0, std::memory_order_release);
-    taken_.notify_one();
+  bool try_lock() noexcept { return locked_.exchange(1, std::memory_order_acquire) == 0; }
+  void unlock() noexcept {
+    locked_.store(0, std::memory_order_release);
+    locked_.notify_one();
   }
 
  private:
-  std::atomic<int> taken_{0};
+  std::atomic<int> locked_{0};
 };
 
 }  // namespace rocemu::daemon

@@ -1,4 +1,4 @@
-#include "emulator/daemon/control/attention.h"
+#include "emulator/daemon/control/mailbox_poller.h"
 
 #include <sched.h>
 
@@ -24,7 +24,7 @@ bool one_core() {
 
 }  // namespace
 
-void Attention::run(boost::asio::io_context& io) {
+void MailboxPoller::run(boost::asio::io_context& io) {
   const TimeNs span_ns = one_core() ? 0 : kSpanNs;
   TimeNs last_ns = 0;
   unsigned turns = 0;
@@ -47,8 +47,8 @@ void Attention::run(boost::asio::io_context& io) {
   let_go();
 }
 
-void Attention::keep(std::shared_ptr<Connection> connection) {
-  if (kept_count_ == kMost) {
+void MailboxPoller::keep(std::shared_ptr<Connection> connection) {
+  if (kept_count_ == kMax) {
     kept_.front()->wait();
     std::move(kept_.begin() + 1, kept_.end(), kept_.begin());
     --kept_count_;
@@ -60,7 +60,7 @@ void Attention::keep(std::shared_ptr<Connection> connection) {
 }
 
 // A connection that is served may be answered at once, and then is kept anew.
-bool Attention::look() {
+bool MailboxPoller::look() {
   if (kept_count_ == 0) return false;
   const bool at_sockets = ++looks_ % kLooksPerSocket == 0;
   Kept before;
@@ -77,7 +77,7 @@ bool Attention::look() {
 }
 
 // What comes in the very last moment is served, and may be kept anew.
-void Attention::let_go() {
+void MailboxPoller::let_go() {
   Kept before;
   std::swap(before, kept_);
   const size_t count = std::exchange(kept_count_, 0);

@@ -12,11 +12,11 @@ namespace rocemu::daemon {
 
 class Connection;
 
-class Attention {
+class MailboxPoller {
  public:
-  Attention() = default;
-  Attention(const Attention&) = delete;
-  Attention& operator=(const Attention&) = delete;
+  MailboxPoller() = default;
+  MailboxPoller(const MailboxPoller&) = delete;
+  MailboxPoller& operator=(const MailboxPoller&) = delete;
 
   // Runs `io` until it is stopped.
   void run(boost::asio::io_context& io);
@@ -29,11 +29,11 @@ class Attention {
   void let_go();
 
  private:
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMax = 16;
   // What cannot come by a mailbox is rare, and costs a system call to look for.
   static constexpr unsigned kLooksPerSocket = 32;
 
-  using Kept = std::array<std::shared_ptr<Connection>, kMost>;
+  using Kept = std::array<std::shared_ptr<Connection>, kMax>;
 
   Kept kept_;  // the first kept_count_ are there, the oldest first
   size_t kept_count_ = 0;

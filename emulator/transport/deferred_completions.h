@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/transport/counters.h"
-#include "emulator/transport/environment.h"
+#include "emulator/transport/host_interface.h"
 
 namespace rocemu::transport {
 
@@ -24,9 +24,9 @@ constexpr Side side_of(ScatterKind kind) {
   return kind == ScatterKind::read_response ? Side::requester : Side::responder;
 }
 
-class Settlement {
+class DeferredCompletions {
  public:
-  explicit Settlement(Counters& counters) : counters_(counters) {}
+  explicit DeferredCompletions(Counters& counters) : counters_(counters) {}
 
   // The tag for a scatter that is about to be collected.
   uint32_t note_scatter(Qp& qp, ScatterKind kind, wire::Psn psn) {
@@ -48,7 +48,7 @@ class Settlement {
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
   // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
-  void settle(Memory& memory);
+  void flush(Memory& memory);
 
   // The QP goes away without completing anything more.
   void forget(const Qp& qp);

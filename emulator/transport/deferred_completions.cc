@@ -1,10 +1,10 @@
-#include "emulator/transport/settlement.h"
+#include "emulator/transport/deferred_completions.h"
 
 #include "emulator/transport/qp.h"
 
 namespace rocemu::transport {
 
-void Settlement::settle(Memory& memory) {
+void DeferredCompletions::flush(Memory& memory) {
   if (!scatters_.empty()) {
     memory.flush_scatters(failed_);
     for (uint32_t tag : failed_) fail(tag);
@@ -17,7 +17,7 @@ void Settlement::settle(Memory& memory) {
   pending_.clear();
 }
 
-void Settlement::fail(uint32_t tag) {
+void DeferredCompletions::fail(uint32_t tag) {
   const Scatter scatter = scatters_[tag];
   const Side side = side_of(scatter.kind);
   bool announced = false;
@@ -39,7 +39,7 @@ void Settlement::fail(uint32_t tag) {
   scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
 }
 
-void Settlement::forget(const Qp& qp) {
+void DeferredCompletions::forget(const Qp& qp) {
   std::erase_if(pending_, [&](const Pending& pending) { return pending.qp == &qp; });
 }
 
