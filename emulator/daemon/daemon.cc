@@ -15,7 +15,7 @@
 #include "emulator/daemon/attachment/port_description.h"
 #include "emulator/daemon/view/address_text.h"
 #include "emulator/daemon/view/links.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {

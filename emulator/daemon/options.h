@@ -11,7 +11,7 @@
 #include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"
-#include "emulator/transport/attributes.h"
+#include "emulator/transport/interface/attributes.h"
 #include "impairment/assignment.h"
 
 namespace rocemu::daemon {

@@ -6,7 +6,7 @@
 
 #include "emulator/device/handle_table.h"
 #include "emulator/device/path.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::device {
 

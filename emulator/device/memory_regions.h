@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "emulator/dma/address_space.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::device {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "emulator/cm/qp_attribute_mask.h"
-#include "emulator/transport/attributes.h"
+#include "emulator/transport/interface/attributes.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::device {

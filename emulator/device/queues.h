@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "emulator/transport/attributes.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::device {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "emulator/device/objects.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::device {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::sim {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/sim/sim_memory.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::sim {
 

@@ -2,9 +2,9 @@
 
 #include <bit>
 
-#include "emulator/transport/rc_qp.h"
-#include "emulator/transport/uc_qp.h"
-#include "emulator/transport/ud_qp.h"
+#include "emulator/transport/service/rc_qp.h"
+#include "emulator/transport/service/uc_qp.h"
+#include "emulator/transport/service/ud_qp.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/icrc_identification.h"
 #include "emulator/wire/mad.h"

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/time.h"
-#include "emulator/transport/attributes.h"
-#include "emulator/transport/burst.h"
-#include "emulator/transport/counters.h"
-#include "emulator/transport/deferred_completions.h"
-#include "emulator/transport/host_interface.h"
-#include "emulator/transport/management.h"
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/counters.h"
+#include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/interface/management.h"
 #include "emulator/transport/multicast_groups.h"
+#include "emulator/transport/qp/burst.h"
+#include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 

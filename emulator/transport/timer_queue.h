@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "emulator/transport/work.h"
+#include "emulator/transport/interface/work.h"
 
 namespace rocemu::transport {
 

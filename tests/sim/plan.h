@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/sim/node.h"
-#include "emulator/transport/work.h"
+#include "emulator/transport/interface/work.h"
 #include "impairment/link.h"
 
 namespace rocemu::sim_scenarios {

@@ -17,7 +17,7 @@
 #include "emulator/daemon/cm_service/pending_mads.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/device/attributes.h"
-#include "emulator/transport/management.h"
+#include "emulator/transport/interface/management.h"
 
 namespace rocemu::daemon {
 

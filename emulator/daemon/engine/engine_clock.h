@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/time.h"
-#include "emulator/transport/work.h"
+#include "emulator/transport/interface/work.h"
 
 namespace rocemu::daemon {
 

@@ -11,7 +11,7 @@
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 #include "emulator/transport/endpoint.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::daemon {
 

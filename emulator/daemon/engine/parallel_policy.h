@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "emulator/transport/work.h"
+#include "emulator/transport/interface/work.h"
 
 namespace rocemu::daemon {
 

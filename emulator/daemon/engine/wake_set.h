@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 #include "base/unique_fd.h"
-#include "emulator/transport/work.h"
+#include "emulator/transport/interface/work.h"
 
 namespace rocemu::daemon {
 

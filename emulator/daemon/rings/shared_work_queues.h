@@ -13,7 +13,7 @@
 #include "emulator/daemon/rings/shared_memory.h"
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
-#include "emulator/transport/attributes.h"
+#include "emulator/transport/interface/attributes.h"
 #include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {

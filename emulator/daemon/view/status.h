@@ -8,7 +8,7 @@
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/view/links.h"
-#include "emulator/transport/counters.h"
+#include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dpdk_io/port/port.h"
-#include "emulator/transport/counters.h"
+#include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {
 

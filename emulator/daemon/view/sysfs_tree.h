@@ -14,7 +14,7 @@
 
 #include "dpdk_io/port/port.h"
 #include "emulator/device/attributes.h"
-#include "emulator/transport/counters.h"
+#include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "emulator/sim/sim_queues.h"
-#include "emulator/transport/attributes.h"
-#include "emulator/transport/host_interface.h"
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::fuzz {
 

@@ -1,5 +1,5 @@
 // How many packets may be under way after losses, and after a time without one.
-#include "emulator/transport/adaptive_window.h"
+#include "emulator/transport/requester/adaptive_window.h"
 
 #include <catch2/catch.hpp>
 

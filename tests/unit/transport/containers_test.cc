@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
-#include "emulator/transport/ring_buffer.h"
+#include "emulator/transport/qp/ring_buffer.h"
 #include "emulator/transport/timer_queue.h"
 
 namespace rocemu::transport {

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "base/time.h"
-#include "emulator/transport/rc_tables.h"
-#include "emulator/transport/rtt_estimator.h"
+#include "emulator/transport/qp/rc_tables.h"
+#include "emulator/transport/requester/rtt_estimator.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {

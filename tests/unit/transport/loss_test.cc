@@ -1,7 +1,7 @@
 // Loss, time, and what is sent again: ACK timeouts, sequence and implied NAKs, go-back-N, RNR.
 #include <catch2/catch.hpp>
 
-#include "emulator/transport/rc_tables.h"
+#include "emulator/transport/qp/rc_tables.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {

@@ -10,7 +10,7 @@
 
 #include "emulator/sim/sim_memory.h"
 #include "emulator/transport/endpoint.h"
-#include "emulator/transport/rc_tables.h"
+#include "emulator/transport/qp/rc_tables.h"
 #include "emulator/wire/build.h"
 
 namespace rocemu::transport_test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/sim/sim_queues.h"
-#include "emulator/transport/attributes.h"
+#include "emulator/transport/interface/attributes.h"
 #include "tests/unit/transport/rxe_differences.h"
 #include "tests/unit/wire/pcap_file.h"
 

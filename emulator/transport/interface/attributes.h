@@ -1,0 +1,84 @@
+// A QP's attributes as the transport uses them. Ranges have been checked by the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "emulator/transport/interface/host_interface.h"
+#include "emulator/wire/build.h"
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+// Numbers of ibv_qp_state.
+enum class QpState : uint8_t {
+  reset = 0,
+  init = 1,
+  ready_to_receive = 2,
+  ready_to_send = 3,
+  send_queue_drain = 4,
+  send_queue_error = 5,
+  error = 6,
+};
+
+// The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14).
+enum class Service : uint8_t { rc, uc, ud, xrc_send, xrc_receive };
+
+// Given when the QP is made; the objects outlive it.
+struct QpResources {
+  PdHandle pd = 0;
+  SendQueue* send_queue = nullptr;
+  ReceiveQueue* receive_queue = nullptr;
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* receive_cq = nullptr;
+  bool receives_are_shared = false;               // the receive queue is an SRQ
+  bool send_only = false;                         // XRC_SEND: no requests come in
+  XrcDomain* xrc_domain = nullptr;                // XRC_RECV: where its requests find their SRQs
+  const Addresses* addresses = nullptr;           // UD
+  std::optional<PdHandle> srq_pd = std::nullopt;  // what an SRQ's receives are checked against
+
+  PdHandle receive_pd() const { return srq_pd.value_or(pd); }
+};
+
+// The way to the peer: headers before the BTH, and the addresses a packet of the peer must bear.
+struct Path {
+  wire::HeaderTemplate headers;
+  wire::Gid local_gid{};
+  wire::Gid remote_gid{};
+};
+
+struct QpAttributes {
+  Path path;
+  uint32_t path_mtu_bytes = 1024;
+  wire::Qpn remote_qpn{};
+  uint16_t pkey = wire::kDefaultPkey;
+  wire::Psn receive_psn{};         // the first PSN expected
+  wire::Psn send_psn{};            // the first PSN sent
+  uint32_t qkey = 0;               // UD
+  uint32_t access = 0;             // remote access the QP allows: Access bits
+  uint8_t max_rd_atomic = 0;       // READs and atomics in flight as requester
+  uint8_t max_dest_rd_atomic = 0;  // and as responder
+  uint8_t min_rnr_timer = 0;       // code sent in RNR NAKs
+  uint8_t timeout = 0;             // ACK timeout 4.096 us * 2^timeout; 0: none
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry = 0;        // 7: for ever
+  bool notify_drained = false;  // an event when the send queue has drained in state SQD
+};
+
+// How much a QP may have under way. Visible in status and configurable.
+struct TransportLimits {
+  uint32_t window_packets = 256;       // unacknowledged PSNs before SEND, WRITE or READ wait
+  uint32_t ack_interval_packets = 64;  // an ACK is asked for at least this often
+  uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
+};
+
+// How much it has under way.
+struct QpLoad {
+  uint32_t requests = 0;             // taken off the send queue, not completed
+  uint32_t unacknowledged_psns = 0;  // sent, not acknowledged
+  uint32_t rd_atomics = 0;           // READs and atomics that wait for their answer
+  uint32_t queued_responses = 0;     // answers that have not left
+  uint32_t kept_atomic_results = 0;  // for the case that an atomic is asked for again
+};
+
+}  // namespace rocemu::transport

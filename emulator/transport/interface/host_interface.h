@@ -1,0 +1,156 @@
+// What the transport needs from outside, as interfaces: queues, memory, frames, events. The NIC
+// (device, daemon), the simulator and the fuzzers each bring their own. None of the calls may
+// block, and none may call back into the transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "emulator/transport/interface/work.h"
+
+namespace rocemu::transport {
+
+// Protection domain, as the device numbers them.
+using PdHandle = uint32_t;
+
+class SendQueue {
+ public:
+  virtual ~SendQueue() = default;
+  // Copies the next posted request to `work`; false when there is none.
+  virtual bool pop(SendWork& work) noexcept = 0;
+  // The oldest `count` popped requests are over: their slots may be posted to again.
+  virtual void release(uint32_t count) noexcept = 0;
+};
+
+class ReceiveQueue {
+ public:
+  virtual ~ReceiveQueue() = default;
+  // Takes the next posted receive; false when there is none.
+  virtual bool pop(ReceiveWork& work) noexcept = 0;
+};
+
+// A range of some program's memory that has passed the protection check.
+struct MemoryRange {
+  void* space = nullptr;  // whose; the Memory's own
+  uint64_t address = 0;
+  bool on_demand = false;       // its pages may be missing
+  std::byte* mapped = nullptr;  // where this process has it as well, if it does
+};
+
+class CompletionQueue {
+ public:
+  virtual ~CompletionQueue() = default;
+  virtual void push(const Completion& completion) noexcept = 0;
+  // Whether who takes the completions can write to `range` itself: the payload may then be carried.
+  virtual bool reaches(const MemoryRange& range) const noexcept = 0;
+};
+
+// What a request over XRC uses at its responder (IBTA vol 1, annex A14): an SRQ.
+struct SharedReceiver {
+  PdHandle pd = 0;
+  ReceiveQueue* queue = nullptr;
+  CompletionQueue* cq = nullptr;
+};
+
+class XrcDomain {
+ public:
+  virtual ~XrcDomain() = default;
+  // False when the domain has no SRQ of that number.
+  virtual bool find(wire::Qpn srq, SharedReceiver& receiver) const noexcept = 0;
+};
+
+struct Path;
+
+// What unreliable datagrams are sent with and to.
+class Addresses {
+ public:
+  virtual ~Addresses() = default;
+  // The way that an address handle stands for; null when there is none of that number in `pd`.
+  virtual const Path* find(PdHandle pd, uint32_t address_handle) const noexcept = 0;
+  // Whether the port has this address.
+  virtual bool is_local(const wire::Gid& gid) const noexcept = 0;
+};
+
+// Events about a QP that do not belong to a work request. Numbers of ibv_event_type.
+enum class QpEvent : uint8_t {
+  fatal = 1,
+  request_error = 2,
+  access_error = 3,
+  communication_established = 4,
+  send_queue_drained = 5,
+  last_wqe_reached = 16,
+};
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void on_qp_event(wire::Qpn qpn, QpEvent event) noexcept = 0;
+  // The QP went to ERROR of itself, not by a modify.
+  virtual void on_qp_error(wire::Qpn qpn) noexcept = 0;
+};
+
+// Access rights: the bits of ibv_access_flags. 0 is local read, which every region grants.
+enum Access : uint32_t {
+  kLocalRead = 0,
+  kLocalWrite = 1,
+  kRemoteWrite = 2,
+  kRemoteRead = 4,
+  kRemoteAtomic = 8,
+};
+
+// Protection and data movement. Fetches and scatters are collected and moved by the flush calls;
+// the transport looks at fetched bytes, sends frames, acknowledges and completes only after the
+// flush.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+
+  // True and fills `range` when the key grants `access` to all `length_bytes` from `address` within
+  // protection domain `pd`. Precondition: length_bytes > 0.
+  virtual bool check_local(PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
+                           uint32_t access, MemoryRange& range) noexcept = 0;
+  // `qpn` is the QP here that the peer reached: a window of type 2 grants nothing to others.
+  virtual bool check_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
+                            uint32_t length_bytes, uint32_t access,
+                            MemoryRange& range) noexcept = 0;
+
+  // Memory windows, for a QP of `pd` (IBTA vol 1, 10.6.7 and 10.6.5). False: refused, and nothing
+  // has changed. What has passed a check before may still be moved afterwards.
+  virtual bool bind_window(PdHandle pd, wire::Qpn qpn, const WindowBinding& binding) noexcept = 0;
+  virtual bool invalidate(PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept = 0;
+
+  // From a program to `into`, and from `from` to a program. `tag` comes back when the move failed.
+  virtual void fetch(const MemoryRange& range, std::byte* into, uint32_t length_bytes,
+                     uint32_t tag) noexcept = 0;
+  virtual void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
+                       uint32_t tag) noexcept = 0;
+  // Move all that was collected; tags of failed moves are appended in the order of their calls.
+  virtual void flush_fetches(std::vector<uint32_t>& failed) noexcept = 0;
+  virtual void flush_scatters(std::vector<uint32_t>& failed) noexcept = 0;
+
+  // Atomic on 8 aligned bytes, after all scatters so far. False when the memory is out of reach.
+  virtual bool compare_swap(const MemoryRange& range, uint64_t compare, uint64_t swap,
+                            uint64_t& original) noexcept = 0;
+  virtual bool fetch_add(const MemoryRange& range, uint64_t add, uint64_t& original) noexcept = 0;
+};
+
+// A buffer for one outgoing frame, Ethernet header to ICRC.
+struct FrameBuffer {
+  std::byte* data = nullptr;
+  void* handle = nullptr;  // the FrameSink's own
+};
+
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  // False when no buffer is free; the transport tries again at its next transmit call.
+  // A buffer holds at least kMaxFrameBytes.
+  virtual bool allocate(FrameBuffer& buffer) noexcept = 0;
+  virtual void send(const FrameBuffer& buffer, uint32_t length_bytes) noexcept = 0;
+  virtual void discard(const FrameBuffer& buffer) noexcept = 0;
+};
+
+inline constexpr uint32_t kMaxFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
+
+}  // namespace rocemu::transport

@@ -1,0 +1,61 @@
+#include "emulator/transport/qp/burst.h"
+
+#include <cstring>
+
+#include "emulator/transport/qp/qp.h"
+#include "emulator/wire/icrc.h"
+
+namespace rocemu::transport {
+
+std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
+                      const wire::ExtendedHeaders& ext, uint32_t payload_bytes) {
+  FrameBuffer buffer;
+  if (!sink_->allocate(buffer)) return nullptr;
+  bth.pad_bytes = static_cast<uint8_t>(-payload_bytes & 3);
+  const size_t after_udp =
+      wire::transport_header_bytes(bth.opcode) + payload_bytes + bth.pad_bytes + wire::kIcrcBytes;
+  path.headers.write(buffer.data, after_udp);
+  std::byte* at = buffer.data + path.headers.size_bytes();
+  at += wire::write_transport_headers(at, bth, ext);
+  std::memset(at + payload_bytes, 0, bth.pad_bytes);
+  frames_.push_back({buffer, &qp, static_cast<uint32_t>(path.headers.size_bytes() + after_udp),
+                     bth.psn, static_cast<uint16_t>(path.headers.l3_offset_bytes()),
+                     static_cast<uint16_t>(payload_bytes), side, false});
+  return at;
+}
+
+void Burst::discard_from(uint32_t index) {
+  const Frame first = frames_[index];
+  if (first.discarded) return;
+  for (size_t i = index; i < frames_.size(); ++i) {
+    Frame& frame = frames_[i];
+    if (frame.qp == first.qp && frame.side == first.side) frame.discarded = true;
+  }
+  first.qp->on_fetch_failed(first.side, first.psn);
+  failed_qps_.push_back(first.qp);
+}
+
+unsigned Burst::finish(Counters& counters) {
+  memory_.flush_fetches(failed_);
+  for (uint32_t index : failed_) discard_from(index);
+  failed_.clear();
+  unsigned sent = 0;
+  for (const Frame& frame : frames_) {
+    if (frame.discarded) {
+      sink_->discard(frame.buffer);
+      continue;
+    }
+    wire::store_icrc(std::span(frame.buffer.data + frame.l3_offset_bytes,
+                               frame.length_bytes - frame.l3_offset_bytes));
+    sink_->send(frame.buffer, frame.length_bytes);
+    ++counters.tx_frames;
+    counters.tx_payload_bytes += frame.payload_bytes;
+    ++sent;
+  }
+  frames_.clear();
+  for (Qp* qp : waiting_qps_) qp->on_burst_sent();
+  waiting_qps_.clear();
+  return sent;
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,73 @@
+// Frames under construction. A transmit call builds headers and collects payload fetches for many
+// frames, moves all payloads at once, computes the ICRCs and sends. Payloads go straight into the
+// buffer that leaves.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/counters.h"
+#include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/wire/headers.h"
+
+namespace rocemu::transport {
+
+class Burst {
+ public:
+  explicit Burst(Memory& memory) : memory_(memory) {}
+
+  // Opens a burst of at most `max_frames` frames to `sink`.
+  void begin(FrameSink& sink, unsigned max_frames) {
+    sink_ = &sink;
+    room_ = max_frames;
+    failed_qps_.clear();
+  }
+  bool full() const { return frames_.size() >= room_; }
+
+  // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
+  // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
+  std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
+                 const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
+  // The tag of fetches for the frame that was added last.
+  uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
+
+  // The frame that was added last cannot be completed: as if its payload could not be had.
+  void discard_added() { discard_from(static_cast<uint32_t>(frames_.size() - 1)); }
+
+  // `qp` hears of it when the frames have left (Qp::on_burst_sent).
+  void tell_when_sent(Qp& qp) {
+    if (waiting_qps_.empty() || waiting_qps_.back() != &qp) waiting_qps_.push_back(&qp);
+  }
+
+  // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
+  // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
+  unsigned finish(Counters& counters);
+  // The QPs that the last finish() or discard_added() calls have failed: they may have a NAK to
+  // send.
+  std::span<Qp* const> failed_qps() const { return failed_qps_; }
+
+ private:
+  struct Frame {
+    FrameBuffer buffer;
+    Qp* qp;
+    uint32_t length_bytes;
+    wire::Psn psn;
+    uint16_t l3_offset_bytes;
+    uint16_t payload_bytes;
+    Side side;
+    bool discarded;
+  };
+  void discard_from(uint32_t index);
+
+  Memory& memory_;
+  FrameSink* sink_ = nullptr;
+  unsigned room_ = 0;
+  std::vector<Frame> frames_;
+  std::vector<uint32_t> failed_;
+  std::vector<Qp*> failed_qps_;
+  std::vector<Qp*> waiting_qps_;
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,46 @@
+#include "emulator/transport/qp/deferred_completions.h"
+
+#include "emulator/transport/qp/qp.h"
+
+namespace rocemu::transport {
+
+void DeferredCompletions::flush(Memory& memory) {
+  if (!scatters_.empty()) {
+    memory.flush_scatters(failed_);
+    for (uint32_t tag : failed_) fail(tag);
+    failed_.clear();
+    scatters_.clear();
+  }
+  for (const Pending& pending : pending_)
+    if (pending.announce || pending.completion.status != WcStatus::success)
+      pending.queue->push(pending.completion);
+  pending_.clear();
+}
+
+void DeferredCompletions::fail(uint32_t tag) {
+  const Scatter scatter = scatters_[tag];
+  const Side side = side_of(scatter.kind);
+  bool announced = false;
+  for (Pending& pending : pending_) {
+    if (pending.qp != scatter.qp || pending.side != side || pending.scatters_before <= tag)
+      continue;
+    // The first completion after the scatter is the one that would have announced it, but for a
+    // peer's WRITE, which announces nothing here.
+    const bool own = !announced && scatter.kind != ScatterKind::remote_write;
+    if (pending.completion.status == WcStatus::success) ++counters_.completions_with_error;
+    if (!own) {
+      pending.completion.status = WcStatus::flush_error;  // also when it failed for a later cause
+    } else if (pending.completion.status == WcStatus::success) {
+      pending.completion.status = WcStatus::local_protection_error;
+    }
+    pending.completion.carried.length_bytes = 0;
+    announced = true;
+  }
+  scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
+}
+
+void DeferredCompletions::forget(const Qp& qp) {
+  std::erase_if(pending_, [&](const Pending& pending) { return pending.qp == &qp; });
+}
+
+}  // namespace rocemu::transport

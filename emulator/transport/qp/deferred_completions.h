@@ -1,0 +1,78 @@
+// Ties completions to the data they announce. Scatters are only collected while a burst of frames
+// is handled; the completions that depend on them wait here until all have been moved. When a move
+// fails, the completion that would have announced it is turned into an error and what the same side
+// of the same QP completed after it is flushed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/transport/interface/counters.h"
+#include "emulator/transport/interface/host_interface.h"
+
+namespace rocemu::transport {
+
+class Qp;
+
+// Whose data it is: that of our own request, that of a receive, or that of a peer's WRITE.
+enum class ScatterKind : uint8_t { read_response, receive, remote_write };
+
+// The side of a QP that completes: both kinds of responder scatters belong to one.
+enum class Side : uint8_t { requester, responder };
+
+constexpr Side side_of(ScatterKind kind) {
+  return kind == ScatterKind::read_response ? Side::requester : Side::responder;
+}
+
+class DeferredCompletions {
+ public:
+  explicit DeferredCompletions(Counters& counters) : counters_(counters) {}
+
+  // The tag for a scatter that is about to be collected.
+  uint32_t note_scatter(Qp& qp, ScatterKind kind, wire::Psn psn) {
+    scatters_.push_back({&qp, psn, kind});
+    return static_cast<uint32_t>(scatters_.size() - 1);
+  }
+  // A completion for the caller to fill in; the reference is good until the next call. `announce`
+  // false: a success that the program did not ask to hear of; it is pushed only when its data could
+  // not be moved.
+  Completion& complete(Qp& qp, Side side, CompletionQueue& queue, bool announce = true) {
+    Pending& pending = pending_.emplace_back();
+    pending.qp = &qp;
+    pending.queue = &queue;
+    pending.scatters_before = static_cast<uint32_t>(scatters_.size());
+    pending.side = side;
+    pending.announce = announce;
+    return pending.completion;
+  }
+  bool idle() const { return scatters_.empty() && pending_.empty(); }
+
+  // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
+  void flush(Memory& memory);
+
+  // The QP goes away without completing anything more.
+  void forget(const Qp& qp);
+
+ private:
+  struct Scatter {
+    Qp* qp;
+    wire::Psn psn;
+    ScatterKind kind;
+  };
+  struct Pending {
+    Qp* qp = nullptr;
+    CompletionQueue* queue = nullptr;
+    uint32_t scatters_before = 0;
+    Side side{};
+    bool announce = true;
+    Completion completion;
+  };
+  void fail(uint32_t tag);
+
+  Counters& counters_;
+  std::vector<Scatter> scatters_;
+  std::vector<Pending> pending_;
+  std::vector<uint32_t> failed_;
+};
+
+}  // namespace rocemu::transport

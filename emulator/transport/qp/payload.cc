@@ -1,0 +1,106 @@
+#include "emulator/transport/qp/payload.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rocemu::transport {
+
+using wire::Operation;
+
+namespace {
+
+Operation send_operation(WorkOpcode op, bool first, bool last) {
+  const bool imm = op == WorkOpcode::send_imm;
+  const bool invalidate = op == WorkOpcode::send_invalidate;
+  if (first && last)
+    return invalidate ? Operation::send_only_invalidate
+                      : (imm ? Operation::send_only_imm : Operation::send_only);
+  if (first) return Operation::send_first;
+  if (!last) return Operation::send_middle;
+  if (invalidate) return Operation::send_last_invalidate;
+  return imm ? Operation::send_last_imm : Operation::send_last;
+}
+
+Operation write_operation(WorkOpcode op, bool first, bool last) {
+  const bool imm = op == WorkOpcode::write_imm;
+  if (first && last) return imm ? Operation::write_only_imm : Operation::write_only;
+  if (first) return Operation::write_first;
+  if (!last) return Operation::write_middle;
+  return imm ? Operation::write_last_imm : Operation::write_last;
+}
+
+// Whether the program that posted the element sees the range where the element says.
+bool is_own_memory(const QpContext& context, const Sge& sge, const MemoryRange& range) {
+  return range.address == sge.address && !range.on_demand &&
+         context.resources.send_cq->reaches(range);
+}
+
+}  // namespace
+
+Operation message_operation(WorkOpcode op, bool first, bool last) {
+  return is_send(op) ? send_operation(op, first, last) : write_operation(op, first, last);
+}
+
+bool may_use(const QpContext& context, const SendWork& work, uint32_t access) {
+  for (const Sge& sge : work.sges.view()) {
+    MemoryRange range;
+    if (sge.length_bytes > 0 &&
+        !context.memory.check_local(context.resources.pd, sge.lkey, sge.address, sge.length_bytes,
+                                    access, range))
+      return false;
+  }
+  return true;
+}
+
+bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32_t offset_bytes,
+            uint32_t length_bytes, std::byte* to) {
+  if (work.inline_payload != nullptr) {
+    std::memcpy(to, work.inline_payload + offset_bytes, length_bytes);
+    return true;
+  }
+  for (const Sge& sge : work.sges.view()) {
+    if (offset_bytes >= sge.length_bytes) {
+      offset_bytes -= sge.length_bytes;
+      continue;
+    }
+    const uint32_t part = std::min(length_bytes, sge.length_bytes - offset_bytes);
+    MemoryRange range;
+    if (!context.memory.check_local(context.resources.pd, sge.lkey, sge.address + offset_bytes,
+                                    part, kLocalRead, range))
+      return false;
+    if (work.carried_payload != nullptr && is_own_memory(context, sge, range)) {
+      std::memcpy(to, work.carried_payload, part);
+    } else {
+      context.memory.fetch(range, to, part, burst.fetch_tag());
+    }
+    to += part;
+    length_bytes -= part;
+    offset_bytes = 0;
+    if (length_bytes == 0) return true;
+  }
+  return length_bytes == 0;
+}
+
+bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offset_bytes,
+             std::span<const std::byte> payload, wire::Psn psn) {
+  for (const Sge& sge : receive.sges.view()) {
+    if (payload.empty()) break;
+    if (offset_bytes >= sge.length_bytes) {
+      offset_bytes -= sge.length_bytes;
+      continue;
+    }
+    const auto part =
+        static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
+    MemoryRange range;
+    if (!context.memory.check_local(context.resources.receive_pd(), sge.lkey,
+                                    sge.address + offset_bytes, part, kLocalWrite, range))
+      return false;
+    const uint32_t tag = context.deferred.note_scatter(context.qp, ScatterKind::receive, psn);
+    context.memory.scatter(range, payload.data(), part, tag);
+    payload = payload.subspan(part);
+    offset_bytes = 0;
+  }
+  return true;
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,28 @@
+#include "emulator/transport/qp/qp.h"
+
+namespace rocemu::transport {
+
+Qp::Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
+       const QpResources& resources)
+    : context_{*this,
+               endpoint.memory,
+               endpoint.events,
+               endpoint.deferred,
+               endpoint.counters,
+               endpoint.limits,
+               transport,
+               qpn,
+               resources,
+               {},
+               QpState::reset} {}
+
+void Qp::enter_error() {
+  if (context_.state == QpState::error) return;
+  context_.state = QpState::error;
+  flush();
+  flush_posted();
+  if (context_.resources.receives_are_shared)
+    context_.events.on_qp_event(context_.qpn, QpEvent::last_wqe_reached);
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,43 @@
+// What the requester and the responder of one QP share.
+#pragma once
+
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/counters.h"
+#include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/wire/opcode.h"
+
+namespace rocemu::transport {
+
+// What an endpoint gives to each of its QPs.
+struct EndpointParts {
+  Memory& memory;
+  EventSink& events;
+  DeferredCompletions& deferred;
+  Counters& counters;
+  const TransportLimits& limits;
+};
+
+struct QpContext {
+  Qp& qp;
+  Memory& memory;
+  EventSink& events;
+  DeferredCompletions& deferred;
+  Counters& counters;
+  const TransportLimits& limits;
+  wire::Transport transport;  // of its packets
+  wire::Qpn qpn;
+  QpResources resources;
+  QpAttributes attributes{};
+  QpState state = QpState::reset;
+};
+
+// What a turn at sending came to.
+enum class Turn : uint8_t {
+  sent,       // a frame was added to the burst
+  idle,       // nothing to send now
+  later,      // nothing was sent, though there is more to do: at the next transmit call
+  no_buffer,  // the sink has no buffer: try again at the next transmit call
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,40 @@
+// One QP of a reliable connection, RC or one end of XRC: its state, and the requester and responder
+// that make it up. The XRC_SEND end is a requester, the XRC_RECV end a responder that finds its
+// receives by the XRCETH of each request (IBTA vol 1, annex A14).
+#pragma once
+
+#include "base/time.h"
+#include "emulator/transport/qp/qp.h"
+#include "emulator/transport/requester/rc_requester.h"
+#include "emulator/transport/responder/rc_responder.h"
+
+namespace rocemu::transport {
+
+class RcQp final : public Qp {
+ public:
+  // `transport`: rc or xrc.
+  RcQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
+       const QpResources& resources);
+
+  bool draining() const override;
+  QpLoad load() const override;
+  void modify(QpState state, const QpAttributes& attributes) override;
+  void on_packet(TimeNs now, const wire::Packet& packet) override;
+  void on_timeout(TimeNs now) override;
+  // Responder and requester take turns.
+  Turn transmit(TimeNs now, Burst& burst) override;
+  void acknowledge(Burst& burst) override { responder_.acknowledge(burst); }
+  TimeNs deadline() const override;
+  void flush_posted() override;
+  void on_fetch_failed(Side side, wire::Psn psn) override;
+  void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) override;
+
+ private:
+  void flush() override;
+
+  RcRequester requester_;
+  RcResponder responder_;
+  bool responders_turn_ = true;
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,126 @@
+#include "emulator/transport/service/unreliable_qp.h"
+
+namespace rocemu::transport {
+
+UnreliableQp::UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
+                           const QpResources& resources)
+    : Qp(endpoint, transport, qpn, resources), requester_(context_, *this) {}
+
+QpLoad UnreliableQp::load() const {
+  QpLoad load;
+  requester_.add_load(load);
+  return load;
+}
+
+void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
+  // Brings no attributes (IBTA vol 1, table 91): answers that still leave need those that are
+  // there.
+  if (state == QpState::error) {
+    enter_error();
+    return;
+  }
+  const QpState before = context_.state;
+  context_.attributes = attributes;
+  if (state == before) return;
+  context_.state = state;
+  switch (state) {
+    case QpState::reset:
+      requester_.reset();
+      receive_taken_ = false;
+      start_receiving();
+      context_.deferred.forget(*this);
+      break;
+    case QpState::ready_to_receive:
+      start_receiving();
+      break;
+    case QpState::ready_to_send:
+      if (before == QpState::ready_to_receive) requester_.start();
+      break;
+    case QpState::send_queue_drain:
+      requester_.note_draining();
+      break;
+    default:
+      break;
+  }
+}
+
+Turn UnreliableQp::transmit(TimeNs, Burst& burst) { return requester_.transmit(burst); }
+
+void UnreliableQp::flush() {
+  requester_.flush();
+  if (!receive_taken_) return;
+  Completion completion;
+  completion.status = WcStatus::flush_error;
+  complete_receive(completion);
+}
+
+void UnreliableQp::flush_posted() {
+  requester_.flush_posted();
+  if (context_.state != QpState::error || context_.resources.receives_are_shared) return;
+  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
+  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i) {
+    Completion completion;
+    completion.status = WcStatus::flush_error;
+    complete_receive(completion);
+  }
+}
+
+bool UnreliableQp::take_receive() {
+  if (receive_taken_) return true;
+  if (!context_.resources.receive_queue->pop(receive_)) {
+    ++context_.counters.rx_no_receive;
+    return false;
+  }
+  receive_taken_ = true;
+  if (receive_.fault == WcStatus::success) return true;
+  fail_receive(WcStatus::local_qp_operation_error, QpEvent::fatal);
+  return false;
+}
+
+void UnreliableQp::complete_receive(Completion completion) {
+  receive_taken_ = false;
+  completion.wr_id = receive_.wr_id;
+  completion.qpn = context_.qpn;
+  if (completion.status != WcStatus::success) {
+    completion.opcode = WcOpcode::receive;
+    completion.solicited = true;
+    ++context_.counters.completions_with_error;
+  }
+  context_.deferred.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
+}
+
+void UnreliableQp::give_up_receive() {
+  if (!receive_taken_ || !context_.resources.receives_are_shared) return;
+  Completion completion;
+  completion.status = WcStatus::remote_invalid_request_error;
+  complete_receive(completion);
+}
+
+void UnreliableQp::fail_receive(WcStatus status, std::optional<QpEvent> event) {
+  ++context_.counters.responder_errors;
+  const bool completed = receive_taken_ && status != WcStatus::flush_error;
+  if (receive_taken_) {
+    Completion completion;
+    completion.status = status;
+    complete_receive(completion);
+  }
+  enter_error();
+  context_.events.on_qp_error(context_.qpn);
+  if (!completed && event) context_.events.on_qp_event(context_.qpn, *event);
+}
+
+void UnreliableQp::on_fetch_failed(Side, wire::Psn psn) { requester_.on_fetch_failed(psn); }
+
+void UnreliableQp::on_scatter_failed(ScatterKind kind, wire::Psn, bool announced) {
+  if (context_.state == QpState::error) return;
+  if (kind == ScatterKind::remote_write) {
+    fail_receive(WcStatus::flush_error, QpEvent::access_error);
+  } else if (announced) {
+    // The receive at hand is another one: the failed one has been completed already.
+    fail_receive(WcStatus::flush_error, std::nullopt);
+  } else {
+    fail_receive(WcStatus::local_protection_error, QpEvent::fatal);
+  }
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,64 @@
+// A QP of a service without acknowledgements: what UC and UD share. Errors of the send queue lead
+// to SQE, errors of the receive queue to ERROR; a message that cannot be received is dropped in
+// silence and counted (IBTA vol 1, 9.8.2.2, 9.8.3.2, 10.3.1).
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "emulator/transport/qp/qp.h"
+#include "emulator/transport/requester/unreliable_requester.h"
+
+namespace rocemu::transport {
+
+class UnreliableQp : public Qp {
+ public:
+  bool draining() const final {
+    return context_.state == QpState::send_queue_drain && !requester_.drained();
+  }
+  QpLoad load() const final;
+  void modify(QpState state, const QpAttributes& attributes) final;
+  void on_timeout(TimeNs) final {}
+  Turn transmit(TimeNs now, Burst& burst) final;
+  void on_burst_sent() final { requester_.on_burst_sent(); }
+  TimeNs deadline() const final { return kNever; }
+  void flush_posted() final;
+  void on_fetch_failed(Side side, wire::Psn psn) final;
+  void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) final;
+
+  // For the requester: what is wrong with a request of this service …
+  virtual WcStatus find_fault(const SendWork& work) const = 0;
+  // … and where its packets go: fills in what the service adds to the headers. Null when the way
+  // is gone.
+  virtual const Path* address(const SendWork& work, wire::Bth& bth,
+                              wire::ExtendedHeaders& ext) const = 0;
+
+ protected:
+  UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
+               const QpResources& resources);
+
+  // The receiving side begins anew: state RTR, or RESET.
+  virtual void start_receiving() = 0;
+
+  // Makes sure that a good receive is at hand. False: there is none, or it was malformed and the QP
+  // is in ERROR.
+  bool take_receive();
+  const ReceiveWork& receive() const { return receive_; }
+  // Announces the receive at hand, when the program can see its data.
+  void complete_receive(Completion completion);
+  // A message is dropped. The QP keeps the receive for the next one, but one that others could have
+  // had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with rxe's status).
+  void give_up_receive();
+  // To ERROR, with this status for the receive at hand.
+  // The program learns of it by the receive under way, if there is one, or else by the event.
+  void fail_receive(WcStatus status, std::optional<QpEvent> event);
+
+ private:
+  void flush() final;
+
+  UnreliableRequester requester_;
+  bool receive_taken_ = false;  // kept for the next message when one is dropped
+  ReceiveWork receive_;
+};
+
+}  // namespace rocemu::transport
