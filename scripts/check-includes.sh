@@ -5,7 +5,7 @@
 #
 # Rules:
 #   layers    a folder includes only the folders that the table below gives it
-#   pure      emulator/ outside daemon/ and cli/, and impairment/, know no DPDK, socket, thread or clock
+#   pure      emulator/ outside daemon/, lab/ and cli/, and impairment/, know no DPDK, socket, thread or clock
 #   abi       verbs_shim/abi includes nothing but the C library
 #             and dpdk_io/ip_host neither
 #   no-rdma   dpdk_io knows Ethernet, so no RDMA header
@@ -27,6 +27,7 @@ BEGIN {
   allowed["emulator/sim"] = "base emulator/wire emulator/transport emulator/cm emulator/device emulator/sim impairment"
   allowed["emulator/daemon"] = "base emulator/wire emulator/transport emulator/cm emulator/dma " \
                                "emulator/device emulator/daemon dpdk_io dpdk_io/ip_host impairment verbs_shim/abi"
+  allowed["emulator/lab"] = "base emulator/lab impairment"
   allowed["emulator/cli"] = "base emulator/cli impairment verbs_shim/abi"
   allowed["dpdk_io"] = "base dpdk_io dpdk_io/ip_host impairment"
   allowed["dpdk_io/ip_host"] = "base dpdk_io/ip_host"
@@ -76,7 +77,7 @@ function check_angled(part, name) {
   if (name ~ dpdk && part != "dpdk_io" && part != "emulator/daemon") {
     complain("no-dpdk", part " may not include <" name ">")
   }
-  if (name ~ impure && part ~ /^(emulator\/|impairment|dpdk_io\/ip_host)/ && part != "emulator/daemon" && part != "emulator/cli") {
+  if (name ~ impure && part ~ /^(emulator\/|impairment|dpdk_io\/ip_host)/ && part !~ /^emulator\/(daemon|lab|cli)$/) {
     complain("pure", part " may not include <" name ">")
   }
   if (name ~ rdma && part ~ /^dpdk_io/) complain("no-rdma", part " may not include <" name ">")

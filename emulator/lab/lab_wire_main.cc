@@ -27,13 +27,13 @@
 
 #include "base/time.h"
 #include "base/unique_fd.h"
-#include "emulator/cli/lab_wire.h"
+#include "emulator/lab/lab_wire.h"
 
 namespace {
 
 using rocemu::kNever;
 using rocemu::UniqueFd;
-using rocemu::cli::LabWire;
+using rocemu::lab::LabWire;
 
 constexpr char kInterface[] = "eth0";
 constexpr size_t kMaxFrameBytes = 65536 + 14;

@@ -1,11 +1,11 @@
-#include "emulator/cli/lab_wire.h"
+#include "emulator/lab/lab_wire.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
-namespace rocemu::cli {
+namespace rocemu::lab {
 namespace {
 
 using impairment::Direction;
@@ -97,4 +97,4 @@ void LabWire::forward(uint64_t now_ns, unsigned from, const Frame& frame) {
     if (i != from) travel(now_ns, Direction::receive, i, frame);
 }
 
-}  // namespace rocemu::cli
+}  // namespace rocemu::lab

@@ -1,4 +1,4 @@
-#include "emulator/cli/lab_wire.h"
+#include "emulator/lab/lab_wire.h"
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-namespace rocemu::cli {
+namespace rocemu::lab {
 namespace {
 
 // Three hosts; a frame is told by its fifteenth byte.
@@ -85,4 +85,4 @@ TEST_CASE_METHOD(Wire, "a host that is not there cannot be impaired") {
   CHECK_FALSE(wire.impair(*impairment::parse_assignment("h4:loss=1%").assignment));
 }
 
-}  // namespace rocemu::cli
+}  // namespace rocemu::lab

@@ -17,7 +17,7 @@
 #include "impairment/assignment.h"
 #include "impairment/link.h"
 
-namespace rocemu::cli {
+namespace rocemu::lab {
 
 class LabWire {
  public:
@@ -62,4 +62,4 @@ class LabWire {
   uint64_t next_order_ = 0;
 };
 
-}  // namespace rocemu::cli
+}  // namespace rocemu::lab
