@@ -56,11 +56,51 @@ expect abi verbs_shim/abi/a.h '#include <infiniband/verbs.h>'
 expect rooted emulator/wire/a.cc '#include "types.h"'
 expect rooted tests/unit/wire/a.cc '#include "../b.h"'
 
+# NAME INCLUDED...: a header of the tree with those includes.
+add() {
+  local name=$1
+  shift
+  mkdir -p "$tree/$(dirname "$name")"
+  echo '#pragma once' > "$tree/$name"
+  (($# == 0)) || printf '#include "%s"\n' "$@" >> "$tree/$name"
+}
+
+# RULE PLACE WHAT: the tree must be refused by that rule, at that file or folder.
+expect_tree() {
+  local output
+  if ! output=$("$check" "$tree") && [[ $output == *"$2:1: [$1]"* ]]; then return; fi
+  echo "$3: expected $1 of $2, got: $output"
+  failures=$((failures + 1))
+}
+
 rm -rf "${tree:?}"/*
 mkdir -p "$tree/emulator/wire"
 echo 'int x;' > "$tree/emulator/wire/a.h"
-if "$check" "$tree" > /dev/null; then
-  echo "a header without #pragma once was accepted"
+expect_tree once emulator/wire/a.h 'a header without #pragma once'
+
+rm -rf "${tree:?}"/*
+add emulator/wire/a.h emulator/wire/b.h
+add emulator/wire/b.h emulator/wire/c.h
+add emulator/wire/c.h emulator/wire/a.h
+expect_tree circle emulator/wire/a.h 'three headers that include each other'
+
+rm -rf "${tree:?}"/*
+add emulator/cm/above/a.h emulator/cm/below/b.h
+add emulator/cm/below/b.h
+add emulator/cm/below/c.h emulator/cm/above/d.h
+add emulator/cm/above/d.h
+expect_tree circle emulator/cm/above 'two folders that include each other, by files that do not'
+[[ $("$check" --tree "$tree") == *$'floor 0\n  emulator/cm/above (2 files): emulator/cm/below'* ]] || {
+  echo "--tree does not draw the folders"
   failures=$((failures + 1))
-fi
+}
+
+rm -rf "${tree:?}"/*
+for ((i = 0; i < 30; ++i)); do add "emulator/cm/many/$i.h"; done
+"$check" "$tree" > /dev/null || {
+  echo "30 files were too many"
+  failures=$((failures + 1))
+}
+add emulator/cm/many/one.h
+expect_tree crowded emulator/cm/many '31 files'
 exit $((failures > 0))
