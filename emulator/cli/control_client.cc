@@ -13,28 +13,13 @@
 
 #include "emulator/cli/exit_codes.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/exchange/message_socket.h"
 
 namespace rocemu::cli {
 namespace {
 
 constexpr time_t kTimeout_s = 5;
 constexpr off_t kMaxTextBytes = 64 << 20;
-
-UniqueFd take_descriptor(msghdr& message) {
-  UniqueFd first;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-      UniqueFd owned(fd);
-      if (!first) first = std::move(owned);
-    }
-  }
-  return first;
-}
 
 }  // namespace
 
@@ -82,23 +67,18 @@ void ControlClient::fail(const std::string& what) const {
 
 UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, void* reply,
                                 std::size_t reply_bytes, std::initializer_list<int> expected) {
-  if (::send(socket_.get(), message, message_bytes, MSG_NOSIGNAL) < 0) fail(std::strerror(errno));
+  if (!exchange::send_message(socket_.get(), message, message_bytes)) fail(std::strerror(errno));
 
   std::array<char, ROCEMU_MESSAGE_MAX> buffer;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * ROCEMU_MESSAGE_MAX_FDS)> ancillary;
-  iovec part = {buffer.data(), buffer.size()};
-  msghdr received = {};
-  received.msg_iov = &part;
-  received.msg_iovlen = 1;
-  received.msg_control = ancillary.data();
-  received.msg_controllen = ancillary.size();
-  ssize_t bytes = -1;
-  do {
-    bytes = ::recvmsg(socket_.get(), &received, MSG_CMSG_CLOEXEC);
-  } while (bytes < 0 && errno == EINTR);
+  UniqueFd descriptor;  // the first one, when more have come
+  const exchange::Received received =
+      exchange::receive_message(socket_.get(), buffer.data(), buffer.size(), 0, [&](int fd) {
+        UniqueFd owned(fd);
+        if (!descriptor) descriptor = std::move(owned);
+      });
+  const ssize_t bytes = received.length_bytes;
   if (bytes < 0) fail(errno == EAGAIN ? "no answer in time" : std::strerror(errno));
   if (bytes == 0) fail("it closed the connection");
-  UniqueFd descriptor = take_descriptor(received);
 
   rocemu_header header = {};
   if (static_cast<std::size_t>(bytes) < sizeof(header)) fail("its answer is too short");
@@ -114,7 +94,7 @@ UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, 
   if (header.status != 0 && !(header.status == EPROTO && has_body)) {
     fail(std::string("it refused: ") + std::strerror(header.status));
   }
-  if (!has_body || (received.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+  if (!has_body || (received.flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
     fail("its answer has the wrong size");
   }
   std::memcpy(reply, buffer.data(), reply_bytes);

@@ -61,7 +61,7 @@ void explain_refusal(int error, const rocemu_hello_reply& reply, uint32_t device
 
 // Lets the NIC read and write this process where Yama asks for permission. Without Yama this fails,
 // and nothing is lost.
-void permit_access(const Connection& connection) {
+void permit_access(const ControlConnection& connection) {
   const pid_t peer = connection.peer_process();
   if (peer > 0) prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer), 0, 0, 0);
 }

@@ -9,7 +9,7 @@
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/shared_memory.h"
 #include "verbs_shim/provider/channel.h"
-#include "verbs_shim/provider/connection.h"
+#include "verbs_shim/provider/control_connection.h"
 #include "verbs_shim/provider/doorbell.h"
 #include "verbs_shim/provider/event_pipe.h"
 #include "verbs_shim/provider/mutex.h"
@@ -19,7 +19,7 @@ namespace rocemu::provider {
 struct CompletionQueue;
 
 struct DeviceState {
-  Connection connection;
+  ControlConnection connection;
   Doorbells doorbells;
   EventPipe async_events;
   ChannelList channels;

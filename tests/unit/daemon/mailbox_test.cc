@@ -8,12 +8,12 @@
 #include <cstring>
 #include <thread>
 
-#include "verbs_shim/exchange/mailbox.h"
+#include "verbs_shim/exchange/mailbox_client.h"
 
 namespace rocemu::daemon {
 namespace {
 
-using Outcome = exchange::Mailbox::Outcome;
+using Outcome = exchange::MailboxClient::Outcome;
 
 struct Request {
   rocemu_header header{};
@@ -32,7 +32,7 @@ Request request_of(uint64_t body) {
 // Both sides of a mailbox, and the page as a hostile program sees it.
 struct BothSides {
   Mailbox nic;
-  exchange::Mailbox program;
+  exchange::MailboxClient program;
   rocemu_mailbox* page = nullptr;
 
   BothSides() {

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "verbs_shim/exchange/message_socket.h"
+
 namespace fs = std::filesystem;
 
 void FakeNic::Memory::make(size_t size) {
@@ -112,40 +114,19 @@ bool FakeNic::reply(int fd, const rocemu_header& request, rocemu_header* header,
   header->status = status;
   header->reserved = 0;
   header->length = static_cast<uint32_t>(length);
-  iovec data = {header, length};
-  alignas(cmsghdr) char control[CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (!fds.empty() && status == 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size() * sizeof(int));
-  }
-  return sendmsg(fd, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(length);
+  if (status != 0) fds.clear();
+  return rocemu::exchange::send_message(fd, header, length, {fds.data(), fds.size()});
 }
 
 bool FakeNic::answer(int fd) {
   alignas(8) char buffer[ROCEMU_MESSAGE_MAX] = {};
-  iovec data = {buffer, sizeof(buffer)};
-  alignas(cmsghdr) char control[CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int))];
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  std::vector<int> fds;
+  const ssize_t got =
+      rocemu::exchange::receive_message(fd, buffer, sizeof(buffer), 0, [&](int received) {
+        fds.push_back(received);
+      }).length_bytes;
   const auto& request = *reinterpret_cast<rocemu_header*>(buffer);
   if (got < static_cast<ssize_t>(sizeof(request)) || request.length != got) return false;
-  std::vector<int> fds;
-  if (cmsghdr* rights = CMSG_FIRSTHDR(&message)) {
-    fds.resize((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    std::memcpy(fds.data(), CMSG_DATA(rights), fds.size() * sizeof(int));
-  }
   ++requests_[request.op];
   const auto body = [&]<typename T>(T*) -> const T& { return *reinterpret_cast<T*>(buffer); };
   const auto handle = body(static_cast<rocemu_handle_message*>(nullptr)).handle;

@@ -1,14 +1,14 @@
-#include "verbs_shim/provider/connection.h"
+#include "verbs_shim/provider/control_connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "verbs_shim/exchange/socket_address.h"
+#include "verbs_shim/exchange/message_socket.h"
+#include "verbs_shim/exchange/nic_socket.h"
 
 namespace rocemu::provider {
 namespace {
@@ -56,52 +56,40 @@ int ReceivedFds::take(unsigned index) {
   return fd;
 }
 
-int Connection::open(const char* directory) {
-  const int directory_fd = ::open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (directory_fd < 0) return errno;
-  int error = 0;
-  sockaddr_un address = {};
-  fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd_ < 0) {
-    error = errno;
-  } else if (!exchange::socket_address(directory, directory_fd, address)) {
-    error = ENAMETOOLONG;
-  } else if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    error = errno;
-  }
-  ::close(directory_fd);
+int ControlConnection::open(const char* directory) {
+  int error = exchange::connect_to_nic(directory, {::open, ::socket, ::close}, fd_);
   if (error == 0) error = turn_.open();
   if (error != 0) close();
   owner_process_ = getpid();
   return error;
 }
 
-void Connection::close() {
+void ControlConnection::close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
   mailbox_.unmap();
   turn_.close();
 }
 
-void Connection::use_mailbox(int fd) {
+void ControlConnection::use_mailbox(int fd) {
   if (fd >= 0) mailbox_.map(fd);
 }
 
-pid_t Connection::peer_process() const {
+pid_t ControlConnection::peer_process() const {
   ucred peer = {};
   socklen_t bytes = sizeof(peer);
   if (getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return 0;
   return peer.pid;
 }
 
-void Connection::look() {
+void ControlConnection::look() {
   char byte;
   const ssize_t got = recv(fd_, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno == ECONNRESET)) lost_.store(true, std::memory_order_relaxed);
 }
 
-int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
-                         ReceivedFds* received, SentFds sent) {
+int ControlConnection::exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
+                                ReceivedFds* received, SentFds sent) {
   if (fd_ < 0) return EIO;
   Turn turn(turn_);
   if (lost()) return EIO;
@@ -127,9 +115,9 @@ int Connection::exchange(rocemu_header* request, rocemu_header* reply, size_t re
   return reply->status;
 }
 
-bool Connection::ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
-                     ReceivedFds* received, SentFds sent, size_t& got) {
-  using Outcome = exchange::Mailbox::Outcome;
+bool ControlConnection::ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
+                            ReceivedFds* received, SentFds sent, size_t& got) {
+  using Outcome = exchange::MailboxClient::Outcome;
   Outcome outcome = Outcome::ask_by_socket;
   if (sent.count == 0) {
     memset(static_cast<void*>(reply), 0, reply_bytes);
@@ -138,37 +126,17 @@ bool Connection::ask(const rocemu_header* request, rocemu_header* reply, size_t 
     mailbox_.withdraw();
   }
   if (outcome == Outcome::answered) return true;
-  if (outcome == Outcome::ask_by_socket && !send(request, sent)) return false;
+  if (outcome == Outcome::ask_by_socket &&
+      !exchange::send_message(fd_, request, request->length, sent))
+    return false;
   const bool answered = receive_answer(request->cookie, reply, reply_bytes, received, got);
   mailbox_.settle();
   return answered;
 }
 
-bool Connection::send(const rocemu_header* request, SentFds sent) {
-  iovec data = {const_cast<rocemu_header*>(request), request->length};
-  alignas(cmsghdr) char control[CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (sent.count > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(sent.count * sizeof(int));
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sent.count * sizeof(int));
-    memcpy(CMSG_DATA(rights), sent.fds, sent.count * sizeof(int));
-  }
-  ssize_t written;
-  do {
-    written = sendmsg(fd_, &message, MSG_NOSIGNAL);
-  } while (written < 0 && errno == EINTR);
-  return written == static_cast<ssize_t>(request->length);
-}
-
 // Answers to a process that has died since it asked are passed over.
-bool Connection::receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
-                                ReceivedFds* received, size_t& got) {
+bool ControlConnection::receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
+                                       ReceivedFds* received, size_t& got) {
   while (true) {
     ReceivedFds fds;
     memset(static_cast<void*>(reply), 0, reply_bytes);
@@ -184,35 +152,16 @@ bool Connection::receive_answer(uint64_t cookie, rocemu_header* reply, size_t re
   }
 }
 
-bool Connection::is_owner() const { return getpid() == owner_process_; }
+bool ControlConnection::is_owner() const { return getpid() == owner_process_; }
 
-bool Connection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received,
-                         size_t& got) {
-  iovec data = {reply, reply_bytes};
-  alignas(cmsghdr) char control[CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int))];
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  ssize_t bytes;
-  do {
-    // The length as it was sent, whatever there is room for.
-    bytes = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
-  } while (bytes < 0 && errno == EINTR);
-  if (bytes <= 0) return false;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
-      received.add(fd);
-    }
-  }
-  got = static_cast<size_t>(bytes);
-  return (message.msg_flags & MSG_CTRUNC) == 0;
+bool ControlConnection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received,
+                                size_t& got) {
+  // With MSG_TRUNC the length is the one that was sent, whatever there is room for.
+  const exchange::Received message = exchange::receive_message(fd_, reply, reply_bytes, MSG_TRUNC,
+                                                               [&](int fd) { received.add(fd); });
+  if (message.length_bytes <= 0) return false;
+  got = static_cast<size_t>(message.length_bytes);
+  return (message.flags & MSG_CTRUNC) == 0;
 }
 
 }  // namespace rocemu::provider

@@ -7,7 +7,8 @@
 #include <atomic>
 
 #include "verbs_shim/abi/control.h"
-#include "verbs_shim/exchange/mailbox.h"
+#include "verbs_shim/exchange/mailbox_client.h"
+#include "verbs_shim/exchange/message_socket.h"
 #include "verbs_shim/provider/shared_turn.h"
 
 namespace rocemu::provider {
@@ -30,12 +31,9 @@ class ReceivedFds {
   unsigned count_ = 0;
 };
 
-struct SentFds {
-  const int* fds = nullptr;
-  unsigned count = 0;
-};
+using exchange::SentFds;
 
-class Connection {
+class ControlConnection {
  public:
   // Connects to the NIC of a state directory; 0 or connect(2)'s errno.
   int open(const char* directory);
@@ -74,7 +72,6 @@ class Connection {
                ReceivedFds* received, SentFds sent);
   bool ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
            ReceivedFds* received, SentFds sent, size_t& got);
-  bool send(const rocemu_header* request, SentFds sent);
   bool receive_answer(uint64_t cookie, rocemu_header* reply, size_t reply_bytes,
                       ReceivedFds* received, size_t& got);
   // One message. `got` is its length, of which `reply_bytes` at most are kept.
@@ -84,7 +81,7 @@ class Connection {
   pid_t owner_process_ = 0;
   std::atomic<bool> lost_{false};
   SharedTurn turn_;
-  exchange::Mailbox mailbox_;
+  exchange::MailboxClient mailbox_;
 };
 
 }  // namespace rocemu::provider

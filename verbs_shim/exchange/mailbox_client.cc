@@ -1,4 +1,4 @@
-#include "verbs_shim/exchange/mailbox.h"
+#include "verbs_shim/exchange/mailbox_client.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -39,19 +39,19 @@ void relax() {
 
 }  // namespace
 
-int Mailbox::map(int fd) {
+int MailboxClient::map(int fd) {
   const int error = memory_.map(fd, sizeof(rocemu_mailbox), PROT_READ | PROT_WRITE);
   if (error == 0) page_ = static_cast<rocemu_mailbox*>(memory_.address);
   return error;
 }
 
-void Mailbox::unmap() {
+void MailboxClient::unmap() {
   page_ = nullptr;
   memory_.unmap();
 }
 
-Mailbox::Outcome Mailbox::ask(const rocemu_header* request, rocemu_header* reply,
-                              size_t reply_bytes, size_t& got) {
+MailboxClient::Outcome MailboxClient::ask(const rocemu_header* request, rocemu_header* reply,
+                                          size_t reply_bytes, size_t& got) {
   if (page_ == nullptr) return Outcome::ask_by_socket;
   if (calls_to_skip_ > 0) --calls_to_skip_;
   if (calls_to_skip_ > 0 || request->length > ROCEMU_MAILBOX_BYTES ||
@@ -64,7 +64,7 @@ Mailbox::Outcome Mailbox::ask(const rocemu_header* request, rocemu_header* reply
   return wait(reply, reply_bytes, got);
 }
 
-Mailbox::Outcome Mailbox::wait(rocemu_header* reply, size_t reply_bytes, size_t& got) {
+MailboxClient::Outcome MailboxClient::wait(rocemu_header* reply, size_t reply_bytes, size_t& got) {
   const int64_t until = now_ns() + kPatienceNs;
   unsigned looks = 0;
   while (true) {
@@ -89,13 +89,13 @@ Mailbox::Outcome Mailbox::wait(rocemu_header* reply, size_t reply_bytes, size_t&
   }
 }
 
-void Mailbox::withdraw() {
+void MailboxClient::withdraw() {
   if (page_ == nullptr) return;
   if (!change(page_->state, ROCEMU_MAILBOX_ASKED, ROCEMU_MAILBOX_FREE))
     change(page_->state, ROCEMU_MAILBOX_TAKEN, ROCEMU_MAILBOX_SLEEPING);
 }
 
-void Mailbox::settle() {
+void MailboxClient::settle() {
   if (page_ != nullptr) put(page_->state, ROCEMU_MAILBOX_FREE);
 }
 

@@ -8,7 +8,7 @@
 
 namespace rocemu::exchange {
 
-class Mailbox {
+class MailboxClient {
  public:
   enum class Outcome {
     answered,
