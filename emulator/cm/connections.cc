@@ -15,7 +15,7 @@ constexpr TimeNs kSidrAnswerKeptNs = 10'000'000'000;  // longer than a SIDR REQ 
 constexpr uint8_t kLongestTimewait =
     20;  // 4.3 s, coded: the peer chooses it, and the places are few
 
-// Takes out the entry of `key`, if it is that of `id`.
+// Erases the entry of `key` if it belongs to `id`.
 template <class Map, class Key>
 void drop(Map& map, const Key& key, CommId id) {
   const auto found = map.find(key);
@@ -28,8 +28,8 @@ uint64_t transaction_of(const Route& route, CommId id) {
 
 }  // namespace
 
-Connections::Connections(uint64_t seed, const ConnectionLimits& limits)
-    : limits_(limits), random_(seed), next_id_(static_cast<uint32_t>(random_.next())) {}
+Connections::Connections(const RandomSource& random, const ConnectionLimits& limits)
+    : limits_(limits), random_(random), next_id_(static_cast<uint32_t>(random_())) {}
 
 const Connection* Connections::find(CommId id) const {
   const auto found = connections_.find(id);
@@ -57,7 +57,7 @@ Connection& Connections::add(CommId id, const Route& route, ConnectionState stat
 }
 
 void Connections::forget_qpn(const Connection& connection) {
-  drop(by_remote_qpn_, RemoteKey{connection.remote_guid, connection.remote_qpn.value},
+  drop(by_remote_qpn_, RemoteKey{connection.remote_guid, connection.qp.remote_qpn.value},
        connection.id);
 }
 
@@ -85,23 +85,27 @@ void Connections::close(Connection& connection) {
 void Connections::enter_timewait(TimeNs now, Connection& connection) {
   forget_qpn(connection);
   connection.state = State::timewait;
-  set_deadline(connection, now + coded_time_ns(std::min(connection.ack_timeout, kLongestTimewait)));
+  set_deadline(connection,
+               now + coded_time_ns(std::min(connection.qp.ack_timeout, kLongestTimewait)));
 }
 
 void Connections::set_deadline(Connection& connection, TimeNs at) {
-  if (connection.deadline_ns != kNever) deadlines_.erase({connection.deadline_ns, connection.id});
-  connection.deadline_ns = at;
+  if (connection.retransmission.deadline_ns != kNever)
+    deadlines_.erase({connection.retransmission.deadline_ns, connection.id});
+  connection.retransmission.deadline_ns = at;
   if (at != kNever) deadlines_.insert({at, connection.id});
 }
 
 void Connections::start_waiting(TimeNs now, Connection& connection) {
-  connection.sends_left = limits_.max_retries;
-  connection.longest_wait_ns =
+  connection.retransmission.sends_left = limits_.max_retries;
+  connection.retransmission.longest_wait_ns =
       2 * coded_time_ns(limits_.packet_lifetime) + coded_time_ns(limits_.response_timeout);
-  connection.wait_ns = limits_.first_wait_ns;
-  if (connection.asking) connection.wait_ns += requests_under_way_ * limits_.wait_per_request_ns;
-  connection.wait_ns = std::min(connection.wait_ns, connection.longest_wait_ns);
-  set_deadline(connection, now + connection.wait_ns);
+  connection.retransmission.wait_ns = limits_.first_wait_ns;
+  if (connection.asking)
+    connection.retransmission.wait_ns += requests_under_way_ * limits_.wait_per_request_ns;
+  connection.retransmission.wait_ns =
+      std::min(connection.retransmission.wait_ns, connection.retransmission.longest_wait_ns);
+  set_deadline(connection, now + connection.retransmission.wait_ns);
 }
 
 void Connections::emit(const Connection& connection, ConnectionEvent event) {
@@ -134,26 +138,25 @@ std::optional<CommId> Connections::connect(TimeNs now, const Route& route, wire:
   req.remote_cm_response_timeout = limits_.response_timeout;
   req.local_cm_response_timeout = limits_.response_timeout;
   req.max_cm_retries = limits_.max_retries;
-  req.starting_psn = wire::Psn(static_cast<uint32_t>(random_.next()));
+  req.starting_psn = wire::Psn(static_cast<uint32_t>(random_()));
   req.primary.local_lid = req.primary.remote_lid = 0xffff;
   req.primary.local_gid = route.local;
   req.primary.remote_gid = route.remote;
-  req.primary.flow_label = static_cast<uint32_t>(random_.next() & 0xfffff);
+  req.primary.flow_label = static_cast<uint32_t>(random_() & 0xfffff);
   req.primary.local_ack_timeout = static_cast<uint8_t>(limits_.packet_lifetime + 1);
 
   connection.local_guid = req.local_ca_guid;
   connection.service_id = req.service_id;
-  connection.transport = req.transport;
-  connection.local_qpn = req.local_qpn;
-  connection.receive_psn = req.starting_psn;
-  connection.path_mtu = req.path_mtu;
-  connection.ack_timeout = req.primary.local_ack_timeout;
-  connection.retry_count = req.retry_count;
-  connection.responder_resources = req.responder_resources;
-  connection.initiator_depth = req.initiator_depth;
-  connection.traffic_class = req.primary.traffic_class;
-  connection.hop_limit = req.primary.hop_limit;
-  connection.flow_label = req.primary.flow_label;
+  connection.qp.transport = req.transport;
+  connection.qp.local_qpn = req.local_qpn;
+  connection.qp.receive_psn = req.starting_psn;
+  connection.qp.path_mtu = req.path_mtu;
+  connection.qp.ack_timeout = req.primary.local_ack_timeout;
+  connection.qp.retry_count = req.retry_count;
+  connection.qp.responder_resources = req.responder_resources;
+  connection.qp.initiator_depth = req.initiator_depth;
+  connection.qp.traffic_class = req.primary.traffic_class;
+  connection.qp.flow_label = req.primary.flow_label;
   send_until_answered(now, connection, req);
   return id;
 }
@@ -165,10 +168,10 @@ bool Connections::reply(TimeNs now, CommId id, wire::CmRep rep) {
   rep.remote_comm_id = connection->remote_id;
   rep.target_ack_delay = limits_.local_ack_delay;
   connection->local_guid = rep.local_ca_guid;
-  connection->local_qpn = rep.local_qpn;
-  connection->responder_resources = rep.responder_resources;
-  connection->initiator_depth = rep.initiator_depth;
-  rep.starting_psn = connection->receive_psn;  // the QP may have been set up with it already
+  connection->qp.local_qpn = rep.local_qpn;
+  connection->qp.responder_resources = rep.responder_resources;
+  connection->qp.initiator_depth = rep.initiator_depth;
+  rep.starting_psn = connection->qp.receive_psn;  // the QP may have been set up with it already
   connection->state = State::rep_sent;
   send_until_answered(now, *connection, rep);
   return true;
@@ -241,8 +244,9 @@ bool Connections::reject(TimeNs now, CommId id, uint16_t reason,
 void Connections::send_dreq(TimeNs now, Connection& connection) {
   connection.state = State::dreq_sent;
   connection.transaction_id = transaction_of(connection.route, connection.id);
-  send_until_answered(now, connection,
-                      wire::CmDreq{connection.id, connection.remote_id, connection.remote_qpn, {}});
+  send_until_answered(
+      now, connection,
+      wire::CmDreq{connection.id, connection.remote_id, connection.qp.remote_qpn, {}});
 }
 
 bool Connections::disconnect(TimeNs now, CommId id) {
@@ -272,8 +276,8 @@ bool Connections::answer_service(TimeNs now, CommId id, wire::CmSidrRep rep) {
   rep.request_id = connection->remote_id;
   rep.service_id = connection->service_id;
   connection->state = State::sidr_answered;
-  connection->unanswered = wire::build_cm({connection->transaction_id, rep});
-  mads_.push_back({connection->route, connection->unanswered});
+  connection->retransmission.unanswered = wire::build_cm({connection->transaction_id, rep});
+  mads_.push_back({connection->route, connection->retransmission.unanswered});
   set_deadline(*connection, now + kSidrAnswerKeptNs);
   return true;
 }
@@ -351,14 +355,15 @@ void Connections::on_timeout(TimeNs now) {
     const bool repeats =
         connection.state == State::req_sent || connection.state == State::rep_sent ||
         connection.state == State::dreq_sent || connection.state == State::sidr_req_sent;
-    if (!repeats || connection.sends_left == 0) {
+    if (!repeats || connection.retransmission.sends_left == 0) {
       give_up(now, connection);
       continue;
     }
-    --connection.sends_left;
-    mads_.push_back({connection.route, connection.unanswered});
-    connection.wait_ns = std::min(2 * connection.wait_ns, connection.longest_wait_ns);
-    set_deadline(connection, now + connection.wait_ns);
+    --connection.retransmission.sends_left;
+    mads_.push_back({connection.route, connection.retransmission.unanswered});
+    connection.retransmission.wait_ns =
+        std::min(2 * connection.retransmission.wait_ns, connection.retransmission.longest_wait_ns);
+    set_deadline(connection, now + connection.retransmission.wait_ns);
   }
 }
 

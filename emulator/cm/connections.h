@@ -34,7 +34,7 @@ struct ConnectionLimits {
   TimeNs first_wait_ns = 50'000'000;
   TimeNs wait_per_request_ns = 250'000;  // more, for each REQ that is not answered yet
   uint8_t max_retries = 15;
-  // What is told the peer, and what is assumed of it.
+  // These are told the peer, and assumed of it.
   uint8_t response_timeout = 20;  // 4.3 s
   uint8_t packet_lifetime = 16;   // 268 ms, as Linux assumes for RoCE
   uint8_t local_ack_delay = 15;
@@ -63,7 +63,8 @@ struct ConnectionEvent {
 
 class Connections {
  public:
-  Connections(uint64_t seed, const ConnectionLimits& limits);
+  // `random` outlives this.
+  Connections(const RandomSource& random, const ConnectionLimits& limits);
 
   // Sends a REQ. The connection's own fields of `req` (ids, timeouts, retries, starting PSN) are
   // filled in here. Empty when there is no room.
@@ -93,7 +94,7 @@ class Connections {
   bool next_event(ConnectionEvent& event);
 
   const Connection* find(CommId id) const;
-  // All that are there, in any state.
+  // All connections, in any state.
   const std::unordered_map<CommId, Connection>& all() const { return connections_; }
   const ConnectionLimits& limits() const { return limits_; }
 
@@ -129,8 +130,8 @@ class Connections {
   // Sends, and again until answered().
   template <class Body>
   void send_until_answered(TimeNs now, Connection& connection, const Body& body) {
-    connection.unanswered = wire::build_cm({connection.transaction_id, body});
-    mads_.push_back({connection.route, connection.unanswered});
+    connection.retransmission.unanswered = wire::build_cm({connection.transaction_id, body});
+    mads_.push_back({connection.route, connection.retransmission.unanswered});
     start_waiting(now, connection);
   }
   void start_waiting(TimeNs now, Connection& connection);
@@ -151,7 +152,7 @@ class Connections {
   void close(Connection& connection);
 
   ConnectionLimits limits_;
-  Random random_;
+  const RandomSource& random_;
   uint32_t next_id_;
   std::unordered_map<CommId, Connection> connections_;
   std::map<RemoteKey, CommId> by_remote_id_;   // those the peer asked for

@@ -1,6 +1,5 @@
-// What each message of a peer does (IBTA vol 1, 12.9.5 to 12.9.8). Everything here is hostile
-// input: a message changes a connection only when it bears both its numbers and comes from its
-// peer.
+// Handles the messages of peers (IBTA vol 1, 12.9.5 to 12.9.8). All of them are hostile input: a
+// message changes a connection only when it bears both its numbers and comes from its peer.
 #include <algorithm>
 
 #include "base/time.h"
@@ -81,19 +80,18 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t tid, const wir
   connection.remote_id = req.local_comm_id;
   connection.remote_guid = req.local_ca_guid;
   connection.service_id = req.service_id;
-  connection.transport = req.transport;
-  connection.remote_qpn = req.local_qpn;
-  connection.send_psn = req.starting_psn;
-  connection.receive_psn = wire::Psn(static_cast<uint32_t>(random_.next()));
-  connection.path_mtu = req.path_mtu;
-  connection.ack_timeout = req.primary.local_ack_timeout;
-  connection.retry_count = req.retry_count;
-  connection.rnr_retry_count = req.rnr_retry_count;
-  connection.responder_resources = req.initiator_depth;
-  connection.initiator_depth = req.responder_resources;
-  connection.traffic_class = req.primary.traffic_class;
-  connection.hop_limit = req.primary.hop_limit;
-  connection.flow_label = req.primary.flow_label;
+  connection.qp.transport = req.transport;
+  connection.qp.remote_qpn = req.local_qpn;
+  connection.qp.send_psn = req.starting_psn;
+  connection.qp.receive_psn = wire::Psn(static_cast<uint32_t>(random_()));
+  connection.qp.path_mtu = req.path_mtu;
+  connection.qp.ack_timeout = req.primary.local_ack_timeout;
+  connection.qp.retry_count = req.retry_count;
+  connection.qp.rnr_retry_count = req.rnr_retry_count;
+  connection.qp.responder_resources = req.initiator_depth;
+  connection.qp.initiator_depth = req.responder_resources;
+  connection.qp.traffic_class = req.primary.traffic_class;
+  connection.qp.flow_label = req.primary.flow_label;
   by_remote_id_.emplace(by_id, *id);
   by_remote_qpn_.emplace(by_qpn, *id);
   emit(connection, {.kind = Kind::request, .id = *id, .message = req});
@@ -109,11 +107,11 @@ void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::C
     connection->state = State::rep_received;
     connection->remote_id = rep.local_comm_id;
     connection->remote_guid = rep.local_ca_guid;
-    connection->remote_qpn = rep.local_qpn;
-    connection->send_psn = rep.starting_psn;
-    connection->responder_resources = rep.initiator_depth;
-    connection->initiator_depth = rep.responder_resources;
-    connection->rnr_retry_count = rep.rnr_retry_count;
+    connection->qp.remote_qpn = rep.local_qpn;
+    connection->qp.send_psn = rep.starting_psn;
+    connection->qp.responder_resources = rep.initiator_depth;
+    connection->qp.initiator_depth = rep.responder_resources;
+    connection->qp.rnr_retry_count = rep.rnr_retry_count;
     by_remote_qpn_.emplace(RemoteKey{rep.local_ca_guid, rep.local_qpn.value}, connection->id);
     return emit(*connection, {.kind = Kind::reply, .id = connection->id, .message = rep});
   }
@@ -211,7 +209,7 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t, const wire::C
   const bool of_rep = connection->state == State::rep_sent && mra.subject == wire::CmSubject::rep;
   if (!of_req && !of_rep) return;
   // It is alive: what is repeated from now on is counted anew.
-  connection->sends_left = limits_.max_retries;
+  connection->retransmission.sends_left = limits_.max_retries;
   set_deadline(*connection,
                now + coded_time_ns(std::min(mra.service_timeout, limits_.service_timeout)) +
                    coded_time_ns(limits_.packet_lifetime));
@@ -222,7 +220,7 @@ void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::C
   if (const auto known = by_sidr_request_.find(key); known != by_sidr_request_.end()) {
     const Connection& connection = connections_.at(known->second);
     if (connection.state == State::sidr_answered)
-      mads_.push_back({connection.route, connection.unanswered});
+      mads_.push_back({connection.route, connection.retransmission.unanswered});
     return;
   }
   const auto id = new_id();
@@ -244,14 +242,14 @@ void Connections::handle(TimeNs, const Route& route, uint64_t, const wire::CmSid
   close(*connection);
 }
 
-// Alternate paths are not served (12.8): the asking side is told so.
+// Alternate paths are not served (12.8), and the asking side is told so.
 void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::CmLap& lap) {
   const Connection* connection = find_for(route, lap.remote_comm_id, lap.local_comm_id);
   if (connection == nullptr || connection->state != State::established) return;
   send(route, tid, wire::CmApr{lap.remote_comm_id, lap.local_comm_id, wire::kAprUnsupported});
 }
 
-// No LAP is ever sent.
+// An APR answers a LAP, and none is ever sent from here.
 void Connections::handle(TimeNs, const Route&, uint64_t, const wire::CmApr&) {}
 
 }  // namespace rocemu::cm

@@ -31,7 +31,7 @@ bool may_have_gateway_to(const Address& own, const wire::Gid& ip) {
   return same_family(own.gid, ip) && !is_link_local(own.gid) && !is_link_local(ip);
 }
 
-// How good it is to speak to `ip` from there; 0: not at all.
+// Ranks how good it is to speak to `ip` from the address `own`; 0 means not at all.
 unsigned rank_of(const Interface& device, const Address& own, const wire::Gid& ip) {
   constexpr unsigned kGateway = 1;
   constexpr unsigned kNetwork = 2;  // and the bits of its prefix
@@ -60,8 +60,8 @@ void Interfaces::update(uint32_t device, Interface interface) {
 }
 
 template <class Rank>
-std::optional<Place> Interfaces::best(Rank rank) const {
-  std::optional<Place> place;
+std::optional<LocalGid> Interfaces::best(Rank rank) const {
+  std::optional<LocalGid> chosen;
   unsigned highest = 0;
   for (uint32_t device = 0; device < devices_.size(); ++device) {
     const auto& addresses = devices_[device].addresses;
@@ -70,13 +70,13 @@ std::optional<Place> Interfaces::best(Rank rank) const {
       const unsigned its = rank(device, addresses[i]);
       if (its <= highest) continue;
       highest = its;
-      place = Place{device, static_cast<uint8_t>(i)};
+      chosen = LocalGid{device, static_cast<uint8_t>(i)};
     }
   }
-  return place;
+  return chosen;
 }
 
-std::optional<Place> Interfaces::find(const wire::Gid& ip) const {
+std::optional<LocalGid> Interfaces::find(const wire::Gid& ip) const {
   return best([&](uint32_t, const Address& own) { return own.gid == ip ? 1u : 0u; });
 }
 
@@ -96,8 +96,8 @@ std::optional<uint32_t> Interfaces::device_with_scope(uint32_t scope_id) const {
   return std::nullopt;
 }
 
-std::optional<Place> Interfaces::source_for(const SocketAddress& destination,
-                                            std::optional<uint32_t> wanted) const {
+std::optional<LocalGid> Interfaces::source_for(const SocketAddress& destination,
+                                               std::optional<uint32_t> wanted) const {
   if (!wanted && is_link_local(destination.ip)) wanted = device_with_scope(destination.scope_id);
   return best([&](uint32_t device, const Address& own) {
     if (wanted && *wanted != device) return 0u;
@@ -105,7 +105,7 @@ std::optional<Place> Interfaces::source_for(const SocketAddress& destination,
   });
 }
 
-std::optional<Place> Interfaces::first(bool ipv6) const {
+std::optional<LocalGid> Interfaces::first(bool ipv6) const {
   return best([&](uint32_t, const Address& own) {
     return own.gid.is_ipv4_mapped() != ipv6 && !is_link_local(own.gid) ? 1u : 0u;
   });

@@ -10,10 +10,10 @@
 
 namespace rocemu::cm {
 
-// An empty place in a device's table has GID zero.
+// An entry of a device's GID table; an empty one has GID zero.
 struct Address {
   wire::Gid gid{};
-  uint8_t network_bits = 128;  // at most; as device::GidEntry has it
+  uint8_t network_bits = 128;  // at most 128, as in device::GidEntry
 };
 
 struct Interface {
@@ -36,8 +36,8 @@ struct SocketAddress {
   bool is_multicast() const;
 };
 
-// One address of one device.
-struct Place {
+// An address of this NIC: a device and an index of its GID table.
+struct LocalGid {
   uint32_t device = 0;
   uint8_t gid_index = 0;
 };
@@ -53,30 +53,30 @@ class Interfaces {
 
   const Interface& device(uint32_t index) const { return devices_[index]; }
   size_t count() const { return devices_.size(); }
-  const wire::Gid& gid(Place place) const {
-    return devices_[place.device].addresses[place.gid_index].gid;
+  const wire::Gid& gid(LocalGid local_gid) const {
+    return devices_[local_gid.device].addresses[local_gid.gid_index].gid;
   }
 
-  // Who has `ip`; an empty GID is nobody's.
-  std::optional<Place> find(const wire::Gid& ip) const;
-  // Whether anybody whom `device` reaches has `ip`: one of ours, a neighbour, or perhaps somebody
-  // on an open network.
+  // The address of this NIC that is `ip`; nobody has the empty GID.
+  std::optional<LocalGid> find(const wire::Gid& ip) const;
+  // True when somebody whom `device` reaches has `ip`: one of our devices, a neighbour, or perhaps
+  // a host on an open network.
   bool known(const wire::Gid& ip, uint32_t device) const;
   // The address from which `destination` is reached, of all devices' or, given one, of that one's:
   // the destination itself on an open network, else the first of those in the smallest network that
   // has it, else the first of an open device, where a gateway may know the way. The scope of a
   // link-local destination says the device, if it is that of one.
-  std::optional<Place> source_for(const SocketAddress& destination,
-                                  std::optional<uint32_t> device) const;
+  std::optional<LocalGid> source_for(const SocketAddress& destination,
+                                     std::optional<uint32_t> device) const;
   // The first address of that family that is not link-local: what "any" means as a destination.
-  std::optional<Place> first(bool ipv6) const;
+  std::optional<LocalGid> first(bool ipv6) const;
 
  private:
   std::optional<uint32_t> device_with_scope(uint32_t scope_id) const;
-  // The first of the places to which rank(device, address) gives the most; 0 is none. Empty places
-  // are not asked about.
+  // The first of the addresses to which rank(device, address) gives the highest rank; 0 means that
+  // it will not do. Empty entries are not asked about.
   template <class Rank>
-  std::optional<Place> best(Rank rank) const;
+  std::optional<LocalGid> best(Rank rank) const;
 
   std::vector<Interface> devices_;
   std::vector<wire::Gid> neighbours_;

@@ -40,7 +40,7 @@ bool PortSpace::taken(uint16_t port) const {
 Result<uint16_t> PortSpace::bind(Binding binding) {
   uint16_t& port = binding.address.port;
   if (port == 0) {
-    const auto start = static_cast<uint16_t>(random_.next() % kEphemerals);
+    const auto start = static_cast<uint16_t>(random_() % kEphemerals);
     uint16_t tried = 0;
     for (; tried < kEphemerals; ++tried) {
       port = static_cast<uint16_t>(kFirstEphemeral + (start + tried) % kEphemerals);

@@ -1,5 +1,5 @@
-// The ports of one port space: who has bound which, by the rules that sockets have (ip(7),
-// SO_REUSEADDR in socket(7), IPV6_V6ONLY in ipv6(7)).
+// PortSpace keeps who has bound which port of one port space, by the rules that sockets have
+// (ip(7), SO_REUSEADDR in socket(7), IPV6_V6ONLY in ipv6(7)).
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,15 @@ struct Binding {
 
 class PortSpace {
  public:
-  explicit PortSpace(uint64_t seed) : random_(seed) {}
+  // `random` outlives this.
+  explicit PortSpace(const RandomSource& random) : random_(random) {}
 
   // Binds; port 0 is replaced by a free one. The port, or EADDRINUSE, or EADDRNOTAVAIL when no port
   // is free.
   Result<uint16_t> bind(Binding binding);
   // EADDRINUSE when another one listens there.
   int listen(uint32_t owner, uint16_t port);
-  // Of what is bound.
+  // Changes the flags of a binding that exists.
   void set_flags(uint32_t owner, uint16_t port, bool reuse, bool only_ipv6);
   void release(uint32_t owner, uint16_t port);
 
@@ -39,7 +40,7 @@ class PortSpace {
   bool taken(uint16_t port) const;
 
   Bindings bindings_;
-  Random random_;
+  const RandomSource& random_;
 };
 
 }  // namespace rocemu::cm

@@ -25,11 +25,14 @@ bool known_qp_type(uint8_t type) {
 
 }  // namespace
 
-RdmaCm::RdmaCm(Interfaces interfaces, uint64_t seed, const RdmaLimits& limits)
-    : interfaces_(std::move(interfaces)), limits_(limits), connections_(seed, limits.connections) {
+RdmaCm::RdmaCm(Interfaces interfaces, RandomSource random, const RdmaLimits& limits)
+    : interfaces_(std::move(interfaces)),
+      limits_(limits),
+      random_(std::move(random)),
+      connections_(random_, limits.connections) {
   for (const uint16_t space :
        {port_space::kIpoib, port_space::kTcp, port_space::kUdp, port_space::kIb})
-    ports_.emplace(space, PortSpace(seed + space));
+    ports_.emplace(space, PortSpace(random_));
 }
 
 RdmaCm::~RdmaCm() = default;
@@ -53,11 +56,11 @@ RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
 
 // ---- channels ----
 
-Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<Bell> bell) {
+Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier) {
   if (channels_.size() >= limits_.max_channels) return tl::unexpected(EMFILE);
   do ++last_channel_;
   while (channels_.contains(last_channel_));
-  channels_.emplace(last_channel_, Channel{owner, std::move(bell)});
+  channels_.emplace(last_channel_, Channel{owner, std::move(notifier)});
   return last_channel_;
 }
 
@@ -91,7 +94,7 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
   RdmaId& id = ids_.at(event.counted);
   ++id.events_reported;
   if (event.type == EventType::connect_request) {
-    --id.requests_waiting;
+    --id.requests.waiting;
     ids_.at(event.id).seen = true;
   }
   if (event.group)
@@ -108,7 +111,7 @@ bool RdmaCm::queue(RdmaEvent event) {
   }
   channel.events.push_back(std::move(event));
   ++events_waiting_;
-  channel.bell->ring();
+  channel.notifier->notify();
   return true;
 }
 
@@ -181,7 +184,7 @@ void RdmaCm::stop_listening(const RdmaId& id) {
 
 // An id goes with its port, its connection, its groups and its events, and a listener with the
 // requests that nobody has seen.
-Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
+EventTally RdmaCm::remove(TimeNs now, RdmaId& id) {
   const IdHandle handle = id.handle;
   Channel& channel = channels_.at(id.channel);
   drop_connection(now, id);
@@ -190,30 +193,31 @@ Departure RdmaCm::remove(TimeNs now, RdmaId& id) {
   for (const GroupHandle group : id.groups) groups_.erase(group);
   const auto events =
       withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
-  const Departure departure{id.events_reported, static_cast<uint32_t>(events.size())};
+  const EventTally tally{id.events_reported, static_cast<uint32_t>(events.size())};
   channel.ids.erase(handle);
   ids_.erase(handle);
   free_handles_.push_back(handle);
   for (const RdmaEvent& event : events)
     if (event.type == EventType::connect_request) remove(now, ids_.at(event.id));
-  return departure;
+  return tally;
 }
 
-Result<Departure> RdmaCm::destroy_id(TimeNs now, OwnerId owner, IdHandle handle) {
+Result<EventTally> RdmaCm::destroy_id(TimeNs now, OwnerId owner, IdHandle handle) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return tl::unexpected(ENOENT);
-  const Departure departure = remove(now, *id);
+  const EventTally tally = remove(now, *id);
   deliver(now);
-  return departure;
+  return tally;
 }
 
-Result<Departure> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId from, ChannelId to) {
+Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId from,
+                                      ChannelId to) {
   RdmaId* id = find(owner, handle);
   Channel* source = find_channel(owner, from);
   Channel* target = find_channel(owner, to);
   if (id == nullptr || id->channel != from) return tl::unexpected(ENOENT);
   if (source == nullptr || target == nullptr) return tl::unexpected(EBADF);
-  if (from == to) return Departure{id->events_reported, 0};
+  if (from == to) return EventTally{id->events_reported, 0};
   auto events = withdraw(*source, [&](const RdmaEvent& event) { return event.counted == handle; });
   const auto move = [&](RdmaId& moved) {
     source->ids.erase(moved.handle);
@@ -226,9 +230,9 @@ Result<Departure> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId f
     if (event.type == EventType::connect_request) move(ids_.at(event.id));
     target->events.push_back(std::move(event));
     ++events_waiting_;
-    target->bell->ring();
+    target->notifier->notify();
   }
-  return Departure{id->events_reported, static_cast<uint32_t>(events.size())};
+  return EventTally{id->events_reported, static_cast<uint32_t>(events.size())};
 }
 
 Result<const RdmaId*> RdmaCm::query(OwnerId owner, IdHandle handle) const {
@@ -240,8 +244,8 @@ Result<const RdmaId*> RdmaCm::query(OwnerId owner, IdHandle handle) const {
 // ---- addresses ----
 
 int RdmaCm::take_port(RdmaId& id, const SocketAddress& address) {
-  const auto port =
-      ports_of(id).bind({id.handle, address, id.reuse, id.only_ipv6, /*listening=*/false});
+  const auto port = ports_of(id).bind(
+      {id.handle, address, id.options.reuse, id.options.only_ipv6, /*listening=*/false});
   if (!port) return port.error();
   id.source = address;
   id.source->port = *port;
@@ -253,13 +257,13 @@ int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return ENOENT;
   if (id->state != IdState::idle) return EINVAL;
-  std::optional<Place> place;
+  std::optional<LocalGid> local_gid;
   if (!address.is_any()) {
-    place = interfaces_.find(address.ip);
-    if (!place) return EADDRNOTAVAIL;
+    local_gid = interfaces_.find(address.ip);
+    if (!local_gid) return EADDRNOTAVAIL;
   }
   if (const int error = take_port(*id, address)) return error;
-  id->place = place;
+  id->local_gid = local_gid;
   id->state = IdState::bound;
   return 0;
 }
@@ -283,9 +287,9 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
     if (first) to.ip = interfaces_.gid(*first);
   }
   std::optional<uint32_t> device;
-  if (id->place) device = id->place->device;
+  if (id->local_gid) device = id->local_gid->device;
   // A device of ours without a way to the destination's network is none to it.
-  auto from = id->place;
+  auto from = id->local_gid;
   // A group is on every network.
   auto by_network = to.is_multicast() ? from : interfaces_.source_for(to, device);
   if (!by_network && to.is_multicast()) by_network = interfaces_.first(to.ipv6);
@@ -310,7 +314,7 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
   } else {
     id->source = address;
   }
-  id->place = from;
+  id->local_gid = from;
   id->destination = to;
   id->state = IdState::address_resolved;
   queue_about(*id, EventType::address_resolved, 0);
@@ -337,7 +341,8 @@ int RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
   if (id->state != IdState::bound) return EINVAL;
   if (const int error = ports_of(*id).listen(handle, id->source->port)) return error;
   id->state = IdState::listening;
-  id->backlog = backlog == 0 || backlog > limits_.max_backlog ? limits_.max_backlog : backlog;
+  id->requests.limit =
+      backlog == 0 || backlog > limits_.max_backlog ? limits_.max_backlog : backlog;
   listeners_.emplace(wire::ip_cm_service_id(id->port_space, id->source->port), handle);
   return 0;
 }
@@ -352,12 +357,13 @@ int RdmaCm::set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value
   const bool idle = id.state == IdState::idle;
   if (name == kReuseAddress) {
     if (!idle && (!on || id.state == IdState::listening)) return EINVAL;
-    id.reuse = on;
+    id.options.reuse = on;
   } else {
     if (!idle && id.state != IdState::bound) return EINVAL;
-    id.only_ipv6 = on;
+    id.options.only_ipv6 = on;
   }
-  if (id.port_bound) ports_of(id).set_flags(id.handle, id.source->port, id.reuse, id.only_ipv6);
+  if (id.port_bound)
+    ports_of(id).set_flags(id.handle, id.source->port, id.options.reuse, id.options.only_ipv6);
   return 0;
 }
 
@@ -369,7 +375,7 @@ int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t 
   switch (name) {
     case kTypeOfService:
       if (value.size() != 1) return EINVAL;
-      id->traffic_class = std::to_integer<uint8_t>(value[0]);
+      id->options.traffic_class = std::to_integer<uint8_t>(value[0]);
       return 0;
     case kReuseAddress:
     case kOnlyOwnFamily:
@@ -377,7 +383,7 @@ int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t 
     case kAckTimeout:
       if (value.size() != 1) return EINVAL;
       if (std::to_integer<uint8_t>(value[0]) > 31) return EINVAL;
-      id->ack_timeout = std::to_integer<uint8_t>(value[0]);
+      id->options.ack_timeout = std::to_integer<uint8_t>(value[0]);
       return 0;
     default:
       return ENOSYS;

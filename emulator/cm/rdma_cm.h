@@ -2,8 +2,8 @@
 // and event channels. All programs of a NIC share one, as they share ports.
 //
 // Sans-IO as Connections is, which it stands on. Events are queued for each channel and taken by
-// next_event(); the channel's bell rings once for each. Errors are positive errno values, those
-// that the kernel's rdma_ucm answers with.
+// next_event(); the channel's notifier is called once for each. Errors are positive errno values,
+// those that the kernel's rdma_ucm answers with.
 //
 // Everything belongs to an owner, which can name nothing of another's.
 #pragma once
@@ -29,35 +29,35 @@
 
 namespace rocemu::cm {
 
-// Told of each event as it is queued.
-class Bell {
+// Is told of each event as it is queued.
+class EventNotifier {
  public:
-  virtual ~Bell() = default;
-  virtual void ring() noexcept = 0;
+  virtual ~EventNotifier() = default;
+  virtual void notify() noexcept = 0;
 };
 
 struct RdmaLimits {
   size_t max_ids = 65536;  // librdmacm's own index ends there
   size_t max_channels = 65536;
-  size_t max_events = 60000;  // that wait in one channel; a pipe has room for 65536 rings
+  size_t max_events = 60000;  // that wait in one channel; a pipe holds 65536 tokens
   size_t max_events_in_all = 131072;
   size_t max_groups = 4096;
   uint32_t max_backlog = 1024;
   ConnectionLimits connections;
 };
 
-// What destroying, leaving and migrating tell.
-struct Departure {
-  uint32_t events_reported = 0;   // events about the object that were ever taken
-  uint32_t events_withdrawn = 0;  // rings of its channel that no event stands behind any more
+// What became of the events of an object that is destroyed, left or migrated.
+struct EventTally {
+  uint32_t reported = 0;   // events that the program has ever taken
+  uint32_t withdrawn = 0;  // events that were announced to the channel and are gone untaken
 };
 
 class RdmaCm {
  public:
-  RdmaCm(Interfaces interfaces, uint64_t seed, const RdmaLimits& limits = {});
+  RdmaCm(Interfaces interfaces, RandomSource random, const RdmaLimits& limits = {});
   ~RdmaCm();
 
-  Result<ChannelId> open_channel(OwnerId owner, std::unique_ptr<Bell> bell);
+  Result<ChannelId> open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier);
   // With it all its ids are destroyed.
   int close_channel(TimeNs now, OwnerId owner, ChannelId channel);
   // All channels of a program.
@@ -65,8 +65,8 @@ class RdmaCm {
 
   Result<IdHandle> create_id(OwnerId owner, ChannelId channel, uint64_t uid, uint16_t port_space,
                              uint8_t qp_type);
-  Result<Departure> destroy_id(TimeNs now, OwnerId owner, IdHandle id);
-  Result<Departure> migrate_id(OwnerId owner, IdHandle id, ChannelId from, ChannelId to);
+  Result<EventTally> destroy_id(TimeNs now, OwnerId owner, IdHandle id);
+  Result<EventTally> migrate_id(OwnerId owner, IdHandle id, ChannelId from, ChannelId to);
 
   int bind(OwnerId owner, IdHandle id, const SocketAddress& address);
   int resolve_address(OwnerId owner, IdHandle id, const std::optional<SocketAddress>& source,
@@ -87,7 +87,7 @@ class RdmaCm {
   Result<const RdmaId*> query(OwnerId owner, IdHandle id) const;
 
   Result<GroupHandle> join(OwnerId owner, IdHandle id, uint64_t uid, const SocketAddress& group);
-  Result<Departure> leave(OwnerId owner, GroupHandle group);
+  Result<EventTally> leave(OwnerId owner, GroupHandle group);
 
   // EAGAIN when there is none.
   Result<RdmaEvent> next_event(OwnerId owner, ChannelId channel);
@@ -112,7 +112,7 @@ class RdmaCm {
  private:
   struct Channel {
     OwnerId owner = 0;
-    std::unique_ptr<Bell> bell;
+    std::unique_ptr<EventNotifier> notifier;
     std::deque<RdmaEvent> events{};
     std::set<IdHandle> ids{};
   };
@@ -127,10 +127,10 @@ class RdmaCm {
   Channel* find_channel(OwnerId owner, ChannelId channel);
   PortSpace& ports_of(const RdmaId& id) { return ports_.at(id.port_space); }
   Result<RdmaId*> new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type);
-  Departure remove(TimeNs now, RdmaId& id);
+  EventTally remove(TimeNs now, RdmaId& id);
   void drop_connection(TimeNs now, RdmaId& id);
   void stop_listening(const RdmaId& id);
-  // Takes out the events that `of` picks.
+  // Removes the events that `of` picks from the channel and returns them.
   std::vector<RdmaEvent> withdraw(Channel& channel,
                                   const std::function<bool(const RdmaEvent&)>& of);
   bool queue(RdmaEvent event);
@@ -147,6 +147,7 @@ class RdmaCm {
   void deliver(TimeNs now);
   void deliver(TimeNs now, const ConnectionEvent& event);
   void on_request(TimeNs now, const ConnectionEvent& event, std::span<const std::byte> data);
+  void refuse_request(TimeNs now, const ConnectionEvent& event);
   RdmaId* listener_for(const Connection& connection, const SocketAddress& local, uint8_t qp_type);
   void on_reply(RdmaId& id, const wire::CmRep& rep);
   void on_rejected(RdmaId& id, const wire::CmRej& rej);
@@ -155,6 +156,7 @@ class RdmaCm {
 
   Interfaces interfaces_;
   RdmaLimits limits_;
+  RandomSource random_;
   Connections connections_;
   std::map<uint16_t, PortSpace> ports_;
   std::map<ChannelId, Channel> channels_;

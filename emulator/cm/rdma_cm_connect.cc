@@ -55,7 +55,7 @@ int RdmaCm::connect(TimeNs now, OwnerId owner, IdHandle handle,
 }
 
 int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters) {
-  const Interface& device = interfaces_.device(id.place->device);
+  const Interface& device = interfaces_.device(id.local_gid->device);
   wire::CmReq req;
   if (!fill_request(id, parameters.data, req.private_data)) return EINVAL;
   req.service_id = wire::ip_cm_service_id(id.port_space, id.destination->port);
@@ -71,10 +71,10 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
   req.srq = parameters.srq;
   req.pkey = wire::kDefaultPkey;
   req.path_mtu = device.active_mtu;
-  req.primary.traffic_class = id.traffic_class;
+  req.primary.traffic_class = id.options.traffic_class;
   req.primary.hop_limit = kHopLimit;
   const auto connection = connections_.connect(
-      now, {id.place->device, interfaces_.gid(*id.place), id.destination->ip}, req);
+      now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
   id.connection = *connection;
   id.state = IdState::connecting;
@@ -88,7 +88,7 @@ int RdmaCm::connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters&
   req.service_id = wire::ip_cm_service_id(id.port_space, id.destination->port);
   req.pkey = wire::kDefaultPkey;
   const auto connection = connections_.ask_service(
-      now, {id.place->device, interfaces_.gid(*id.place), id.destination->ip}, req);
+      now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
   id.connection = *connection;
   id.state = IdState::connecting;
@@ -122,7 +122,7 @@ int RdmaCm::accept_stream(TimeNs now, RdmaId& id, const ConnectionParameters& pa
   rep.end_to_end_flow_control = parameters.flow_control;
   rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxCount);
   rep.srq = parameters.srq;
-  rep.local_ca_guid = interfaces_.device(id.place->device).node_guid;
+  rep.local_ca_guid = interfaces_.device(id.local_gid->device).node_guid;
   return connections_.reply(now, id.connection, rep) ? 0 : EINVAL;
 }
 

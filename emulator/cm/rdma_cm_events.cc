@@ -1,4 +1,4 @@
-// From what happens to connections to the events of librdmacm.
+// Turns what happens to connections into the events of librdmacm.
 #include <algorithm>
 #include <cerrno>
 
@@ -31,13 +31,27 @@ uint8_t qp_type_of(const wire::CmReq& req) {
   }
 }
 
+// A REQ and a REP say what their sender has; the program that hears of it is told what it may use.
+template <class Message>
+ConnectionParameters parameters_of(const Message& message, size_t data_from = 0) {
+  ConnectionParameters parameters;
+  parameters.data = data_of(message.private_data, data_from);
+  parameters.qpn = message.local_qpn.value;
+  parameters.srq = message.srq;
+  parameters.responder_resources = message.initiator_depth;
+  parameters.initiator_depth = message.responder_resources;
+  parameters.flow_control = message.end_to_end_flow_control;
+  parameters.rnr_retry_count = message.rnr_retry_count;
+  return parameters;
+}
+
 uint16_t port_of(uint64_t service_id) { return static_cast<uint16_t>(service_id); }
 
 }  // namespace
 
 void RdmaCm::on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad) {
-  const auto place = interfaces_.find(route.local);
-  if (!place || place->device != route.device) return;
+  const auto local_gid = interfaces_.find(route.local);
+  if (!local_gid || local_gid->device != route.device) return;
   connections_.on_mad(now, route, mad);
   deliver(now);
 }
@@ -105,39 +119,39 @@ RdmaId* RdmaCm::listener_for(const Connection& connection, const SocketAddress& 
     if (id.qp_type != qp_type) continue;
     if (!id.source->is_any()) {
       if (id.source->ip == local.ip) return &id;
-    } else if (id.source->ipv6 == local.ipv6 || (id.source->ipv6 && !id.only_ipv6)) {
+    } else if (id.source->ipv6 == local.ipv6 || (id.source->ipv6 && !id.options.only_ipv6)) {
       at_any = &id;
     }
   }
   return at_any;
 }
 
-void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<const std::byte> data) {
-  const Connection connection = *connections_.find(event.id);
-  const auto* const req = std::get_if<wire::CmReq>(&event.message);
-  const auto refuse = [&] {
-    if (req != nullptr) {
-      connections_.reject(now, event.id, wire::cm_reject::kInvalidServiceId, {});
-      return connections_.abandon(now, event.id);
-    }
-    // Nothing is kept of it: who asks again is told the same again.
-    wire::CmSidrRep rep;
-    rep.status = wire::cm_sidr::kUnsupported;
-    connections_.answer_service(now, event.id, rep);
-    connections_.ignore(event.id);
-  };
+void RdmaCm::refuse_request(TimeNs now, const ConnectionEvent& event) {
+  if (event.kind == Kind::request) {
+    connections_.reject(now, event.id, wire::cm_reject::kInvalidServiceId, {});
+    return connections_.abandon(now, event.id);
+  }
+  // Nothing is kept of a SIDR request: who asks again is told the same again.
+  wire::CmSidrRep rep;
+  rep.status = wire::cm_sidr::kUnsupported;
+  connections_.answer_service(now, event.id, rep);
+  connections_.ignore(event.id);
+}
 
+void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<const std::byte> data) {
+  const Connection& connection = *connections_.find(event.id);
+  const auto* const req = std::get_if<wire::CmReq>(&event.message);
   wire::CmaHeader header;
-  const auto place = interfaces_.find(connection.route.local);
-  if (!wire::parse_cma_header(data, header) || !place ||
+  const auto local_gid = interfaces_.find(connection.route.local);
+  if (!wire::parse_cma_header(data, header) || !local_gid ||
       header.destination != connection.route.local)
-    return refuse();
+    return refuse_request(now, event);
   const uint8_t type = req != nullptr ? qp_type_of(*req) : qp_type::kUd;
   const SocketAddress local{header.ipv6, header.destination, port_of(connection.service_id), 0};
   RdmaId* listener = listener_for(connection, local, type);
-  if (listener == nullptr) return refuse();
-  // As if it had not come: the peer asks again, and by then there may be room.
-  if (listener->requests_waiting >= listener->backlog) return connections_.ignore(event.id);
+  if (listener == nullptr) return refuse_request(now, event);
+  // Without room it is as if it had not come: the peer asks again, and by then there may be some.
+  if (listener->requests.waiting >= listener->requests.limit) return connections_.ignore(event.id);
   const auto made = new_id(listener->channel, listener->port_space, listener->qp_type);
   if (!made) return connections_.ignore(event.id);
   RdmaId& id = **made;
@@ -145,9 +159,9 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   id.seen = false;
   id.source = local;
   id.destination = SocketAddress{header.ipv6, header.source, header.source_port, 0};
-  id.place = place;
-  id.traffic_class = listener->traffic_class;
-  id.ack_timeout = listener->ack_timeout;
+  id.local_gid = local_gid;
+  id.options.traffic_class = listener->options.traffic_class;
+  id.options.ack_timeout = listener->options.ack_timeout;
   id.connection = event.id;
   by_connection_.emplace(event.id, id.handle);
 
@@ -157,15 +171,8 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   request.id = id.handle;
   request.uid = listener->uid;
   if (req != nullptr) {
-    ConnectionParameters parameters;
-    parameters.data = data_of(req->private_data, wire::kCmaHeaderBytes);
-    parameters.qpn = req->local_qpn.value;
-    parameters.srq = req->srq;
-    parameters.responder_resources = req->initiator_depth;
-    parameters.initiator_depth = req->responder_resources;
-    parameters.flow_control = req->end_to_end_flow_control;
+    ConnectionParameters parameters = parameters_of(*req, wire::kCmaHeaderBytes);
     parameters.retry_count = req->retry_count;
-    parameters.rnr_retry_count = req->rnr_retry_count;
     request.parameters = parameters;
   } else {
     DatagramParameters parameters;
@@ -180,19 +187,11 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
     remove(now, id);
     return;
   }
-  ++listener->requests_waiting;
+  ++listener->requests.waiting;
 }
 
 void RdmaCm::on_reply(RdmaId& id, const wire::CmRep& rep) {
-  ConnectionParameters parameters;
-  parameters.data = data_of(rep.private_data);
-  parameters.qpn = rep.local_qpn.value;
-  parameters.srq = rep.srq;
-  parameters.responder_resources = rep.initiator_depth;
-  parameters.initiator_depth = rep.responder_resources;
-  parameters.flow_control = rep.end_to_end_flow_control;
-  parameters.rnr_retry_count = rep.rnr_retry_count;
-  queue_about(id, EventType::connect_response, 0, parameters);
+  queue_about(id, EventType::connect_response, 0, parameters_of(rep));
 }
 
 void RdmaCm::on_rejected(RdmaId& id, const wire::CmRej& rej) {

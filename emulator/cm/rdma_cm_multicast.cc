@@ -17,7 +17,7 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
                                  const SocketAddress& group) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return tl::unexpected(ENOENT);
-  if (!id->datagram() || !id->place || id->state == IdState::listening || !group.is_multicast())
+  if (!id->datagram() || !id->local_gid || id->state == IdState::listening || !group.is_multicast())
     return tl::unexpected(EINVAL);
   if (groups_.size() >= limits_.max_groups) return tl::unexpected(ENOMEM);
   do ++last_group_;
@@ -28,9 +28,9 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
   parameters.qpn = kMulticastQpn;
   parameters.qkey = kDatagramQkey;
   parameters.address.dgid = group.ip;
-  parameters.address.sgid_index = id->place->gid_index;
+  parameters.address.sgid_index = id->local_gid->gid_index;
   parameters.address.hop_limit = kHopLimit;
-  parameters.address.traffic_class = id->traffic_class;
+  parameters.address.traffic_class = id->options.traffic_class;
   parameters.address.dlid = kMulticastLid;
   RdmaEvent event;
   event.type = EventType::multicast_join;
@@ -46,17 +46,17 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
   return last_group_;
 }
 
-Result<Departure> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
+Result<EventTally> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
   const auto group = groups_.find(handle);
   if (group == groups_.end()) return tl::unexpected(ENOENT);
   RdmaId* id = find(owner, group->second.id);
   if (id == nullptr) return tl::unexpected(ENOENT);
   const auto events = withdraw(channels_.at(id->channel),
                                [&](const RdmaEvent& event) { return event.group == handle; });
-  const Departure departure{group->second.events_reported, static_cast<uint32_t>(events.size())};
+  const EventTally tally{group->second.events_reported, static_cast<uint32_t>(events.size())};
   id->groups.erase(handle);
   groups_.erase(group);
-  return departure;
+  return tally;
 }
 
 }  // namespace rocemu::cm

@@ -46,12 +46,12 @@ bool responds(const RdmaId& id) {
 AddressVector RdmaCm::address_to(const RdmaId& id) const {
   AddressVector address;
   address.dgid = id.destination->ip;
-  address.sgid_index = id.place->gid_index;
+  address.sgid_index = id.local_gid->gid_index;
   address.hop_limit = kHopLimit;
-  address.traffic_class = id.traffic_class;
+  address.traffic_class = id.options.traffic_class;
   if (const Connection* connection = connections_.find(id.connection)) {
-    address.flow_label = connection->flow_label;
-    if (!id.datagram()) address.traffic_class = connection->traffic_class;
+    address.flow_label = connection->qp.flow_label;
+    if (!id.datagram()) address.traffic_class = connection->qp.traffic_class;
   }
   return address;
 }
@@ -59,7 +59,7 @@ AddressVector RdmaCm::address_to(const RdmaId& id) const {
 Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_state) const {
   const RdmaId* id = find(owner, handle);
   if (id == nullptr) return tl::unexpected(ENOENT);
-  if (!id->place) return tl::unexpected(EINVAL);
+  if (!id->local_gid) return tl::unexpected(EINVAL);
   const Connection* connection = connections_.find(id->connection);
   QpSetup setup;
   setup.state = static_cast<uint8_t>(qp_state);
@@ -74,7 +74,8 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
     setup.mask |= kAccessFlags;
     if (connection != nullptr) {
       setup.access_flags = kRemoteWrite;
-      if (connection->responder_resources != 0) setup.access_flags |= kRemoteRead | kRemoteAtomic;
+      if (connection->qp.responder_resources != 0)
+        setup.access_flags |= kRemoteRead | kRemoteAtomic;
     }
     return setup;
   }
@@ -84,26 +85,26 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
     case kReadyToReceive:
       setup.mask |= kAv | kPathMtu | kDestQpn | kRqPsn;
       setup.address = address_to(*id);
-      setup.path_mtu = connection->path_mtu;
-      setup.destination_qpn = connection->remote_qpn.value;
-      setup.receive_psn = connection->receive_psn.value();
+      setup.path_mtu = connection->qp.path_mtu;
+      setup.destination_qpn = connection->qp.remote_qpn.value;
+      setup.receive_psn = connection->qp.receive_psn.value();
       if (responds(*id)) {
         setup.mask |= kMaxDestRdAtomic | kMinRnrTimer;
-        setup.max_dest_rd_atomic = connection->responder_resources;
+        setup.max_dest_rd_atomic = connection->qp.responder_resources;
       }
       return setup;
     case kReadyToSend:
       setup.mask |= kSqPsn;
-      setup.send_psn = connection->send_psn.value();
+      setup.send_psn = connection->qp.send_psn.value();
       if (initiates(*id)) {
         setup.mask |= kRetryCount | kRnrRetry | kMaxQpRdAtomic;
-        setup.retry_count = connection->retry_count;
-        setup.rnr_retry = connection->rnr_retry_count;
-        setup.max_rd_atomic = connection->initiator_depth;
+        setup.retry_count = connection->qp.retry_count;
+        setup.rnr_retry = connection->qp.rnr_retry_count;
+        setup.max_rd_atomic = connection->qp.initiator_depth;
       }
       if (initiates(*id) || responds(*id)) {
         setup.mask |= kTimeout;
-        setup.timeout = id->ack_timeout.value_or(connection->ack_timeout);
+        setup.timeout = id->options.ack_timeout.value_or(connection->qp.ack_timeout);
       }
       return setup;
     default:

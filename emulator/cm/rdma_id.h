@@ -1,4 +1,4 @@
-// What librdmacm's calls are about: ids, their parameters and their events. Numbers as in
+// The objects of librdmacm's calls: ids, their parameters and their events. Numbers as in
 // rdma/rdma_user_cm.h and rdma/rdma_cma.h.
 #pragma once
 
@@ -112,6 +112,20 @@ enum class IdState : uint8_t {
   disconnected,
 };
 
+// Set by rdma_set_option(3).
+struct IdOptions {
+  bool reuse = false;
+  bool only_ipv6 = false;
+  uint8_t traffic_class = 0;
+  std::optional<uint8_t> ack_timeout;  // coded
+};
+
+// The connect_request events of a listener that the program has not taken, and how many may wait.
+struct ConnectRequests {
+  uint32_t limit = 0;
+  uint32_t waiting = 0;
+};
+
 struct RdmaId {
   IdHandle handle = 0;
   ChannelId channel = 0;
@@ -124,14 +138,10 @@ struct RdmaId {
   std::optional<SocketAddress> source;
   std::optional<SocketAddress> destination;
   bool port_bound = false;
-  std::optional<Place> place;  // the device and GID it is tied to
-  bool reuse = false;
-  bool only_ipv6 = false;
-  uint8_t traffic_class = 0;
-  std::optional<uint8_t> ack_timeout;
+  std::optional<LocalGid> local_gid;  // the device and GID it is tied to
+  IdOptions options;
   CommId connection = 0;  // 0: none
-  uint32_t backlog = 0;
-  uint32_t requests_waiting = 0;  // connect_request events that the program has not taken
+  ConnectRequests requests;
   uint32_t events_reported = 0;
   std::set<GroupHandle> groups{};  // that it has joined
 

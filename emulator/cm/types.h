@@ -1,7 +1,8 @@
-// What the parts of the connection manager share.
+// Types that all parts of the connection manager share.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <tl/expected.hpp>
 
 #include "base/time.h"
@@ -11,7 +12,7 @@
 namespace rocemu::cm {
 
 template <class T>
-using Result = tl::expected<T, int>;  // int: a positive errno
+using Result = tl::expected<T, int>;  // the error is a positive errno
 
 // The way of a MAD: out of (or into) one of the NIC's devices, between two addresses.
 struct Route {
@@ -28,19 +29,9 @@ struct OutgoingMad {
 // The time that a coded timeout of the CM stands for: 4.096 us * 2^code.
 constexpr TimeNs coded_time_ns(uint8_t code) { return TimeNs{4096} << (code & 31); }
 
-// Numbers nobody can guess from outside, and that a seed repeats (SplitMix64).
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-
- private:
-  uint64_t state_;
-};
+// Where communication ids, starting PSNs, flow labels and ephemeral ports come from. A peer that
+// can guess them can forge messages of other connections (IBTA vol 1, 12.9.8.1), so the NIC takes
+// them from the kernel's generator; tests bring a seeded one, so that a run repeats.
+using RandomSource = std::function<uint64_t()>;
 
 }  // namespace rocemu::cm

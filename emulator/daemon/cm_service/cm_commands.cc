@@ -43,10 +43,10 @@ struct Call {
     return 0;
   }
 
-  int depart(const cm::Result<cm::Departure>& departure) const {
-    if (!departure) return departure.error();
-    reply.withdrawn = departure->events_withdrawn;
-    return write(rdma_ucm_destroy_id_resp{departure->events_reported});
+  int write_tally(const cm::Result<cm::EventTally>& tally) const {
+    if (!tally) return tally.error();
+    reply.withdrawn = tally->withdrawn;
+    return write(rdma_ucm_destroy_id_resp{tally->reported});
   }
 };
 
@@ -63,7 +63,7 @@ int destroy_id(const Call& call) {
   rdma_ucm_destroy_id in;
   if (!call.read(in)) return EINVAL;
   if (call.command.out_bytes < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
-  return call.depart(call.cm.destroy_id(call.now, call.owner, in.id));
+  return call.write_tally(call.cm.destroy_id(call.now, call.owner, in.id));
 }
 
 int bind_ip(const Call& call) {
@@ -170,14 +170,14 @@ int leave(const Call& call) {
   rdma_ucm_destroy_id in;
   if (!call.read(in)) return EINVAL;
   if (call.command.out_bytes < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
-  return call.depart(call.cm.leave(call.owner, in.id));
+  return call.write_tally(call.cm.leave(call.owner, in.id));
 }
 
 int migrate_id(const Call& call) {
   rdma_ucm_migrate_id in;
   if (!call.read(in)) return EINVAL;
   if (call.command.out_bytes < sizeof(rdma_ucm_migrate_resp)) return ENOSPC;
-  return call.depart(
+  return call.write_tally(
       call.cm.migrate_id(call.owner, in.id, call.command.other_channel, call.command.channel));
 }
 

@@ -12,10 +12,10 @@
 namespace rocemu::daemon {
 namespace {
 
-class PipeBell final : public cm::Bell {
+class PipeNotifier final : public cm::EventNotifier {
  public:
-  explicit PipeBell(std::unique_ptr<EventPipe> pipe) : pipe_(std::move(pipe)) {}
-  void ring() noexcept override { pipe_->token(); }
+  explicit PipeNotifier(std::unique_ptr<EventPipe> pipe) : pipe_(std::move(pipe)) {}
+  void notify() noexcept override { pipe_->token(); }
 
  private:
   std::unique_ptr<EventPipe> pipe_;
@@ -51,7 +51,7 @@ void refuse(const CmConversation::Reply& reply, const rocemu_header& request, in
 
 CmConversation::~CmConversation() {
   service_.cm().close_owner(CmService::now_ns(), owner_);
-  service_.settle();
+  service_.flush();
 }
 
 bool CmConversation::on_request(ReceivedMessage& message, const Reply& reply) {
@@ -87,7 +87,7 @@ bool CmConversation::open_channel(ReceivedMessage& message, const Reply& reply) 
     return true;
   }
   const auto channel =
-      service_.cm().open_channel(owner_, std::make_unique<PipeBell>(std::move(*pipe)));
+      service_.cm().open_channel(owner_, std::make_unique<PipeNotifier>(std::move(*pipe)));
   if (!channel) {
     refuse(reply, request->header, channel.error());
     return true;
@@ -103,7 +103,7 @@ bool CmConversation::close_channel(ReceivedMessage& message, const Reply& reply)
   if (!request) return false;
   refuse(reply, request->header,
          service_.cm().close_channel(CmService::now_ns(), owner_, request->channel));
-  service_.settle();
+  service_.flush();
   return true;
 }
 
@@ -119,7 +119,7 @@ bool CmConversation::command(ReceivedMessage& message, const Reply& reply) {
   } else {
     answer(reply, request->header, body, 0);
   }
-  service_.settle();
+  service_.flush();
   return true;
 }
 

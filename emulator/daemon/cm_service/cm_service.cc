@@ -1,8 +1,11 @@
 #include "emulator/daemon/cm_service/cm_service.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <random>
+#include <system_error>
 #include <utility>
 
 #include "emulator/daemon/engine/engine_clock.h"
@@ -33,10 +36,13 @@ std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& d
   return interfaces;
 }
 
-// So that a NIC does not take messages of the one before it for its own.
-uint64_t fresh_seed() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
+// From the kernel's generator, which nobody can predict; also, a NIC does not take the messages of
+// the one before it for its own.
+uint64_t kernel_random() {
+  uint64_t number;
+  if (::getrandom(&number, sizeof(number), 0) != sizeof(number))
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  return number;
 }
 
 }  // namespace
@@ -44,11 +50,11 @@ uint64_t fresh_seed() {
 CmService::CmService(boost::asio::io_context& io, Engine& engine,
                      const std::vector<device::HcaConfig>& devices,
                      device::AddressResolver& resolver, std::vector<PathFinder*> path_finders)
-    : cm_(cm::Interfaces(interfaces_of(devices, path_finders)), fresh_seed()),
+    : cm_(cm::Interfaces(interfaces_of(devices, path_finders)), kernel_random),
       gsi_(io, engine, devices, resolver, std::move(path_finders),
            [this](const cm::Route& route, std::span<const std::byte> mad) {
              cm_.on_mad(now_ns(), route, mad);
-             settle();
+             flush();
            }),
       timer_(io) {}
 
@@ -58,14 +64,14 @@ void CmService::follow(const device::HcaConfig& device) {
 
 TimeNs CmService::now_ns() { return monotonic_now_ns(); }
 
-void CmService::settle() {
+void CmService::flush() {
   cm::OutgoingMad mad;
   while (cm_.next_mad(mad)) outgoing_.push_back(mad);
   if (!outgoing_.empty()) gsi_.send(outgoing_);
   wait_until(cm_.next_deadline());
 }
 
-// A deadline that has moved away is left standing: it costs one look when it comes.
+// A timer whose deadline has moved away is left running: it costs one look when it expires.
 void CmService::wait_until(TimeNs deadline) {
   if (deadline >= waiting_until_) return;
   waiting_until_ = deadline;
@@ -76,7 +82,7 @@ void CmService::wait_until(TimeNs deadline) {
     if (error) return;
     waiting_until_ = kNever;
     cm_.on_timeout(now_ns());
-    settle();
+    flush();
   });
 }
 

@@ -1,5 +1,5 @@
 // Connection management for all programs of this NIC: joins the sans-IO cm::RdmaCm to the clock and
-// to QP1 of the devices. The control thread's.
+// to QP1 of the devices. Only the control thread uses it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,7 +14,7 @@ namespace rocemu::daemon {
 
 class CmService {
  public:
-  // As Gsi.
+  // The arguments are those of Gsi, and all that is given outlives this.
   CmService(boost::asio::io_context& io, Engine& engine,
             const std::vector<device::HcaConfig>& devices, device::AddressResolver& resolver,
             std::vector<PathFinder*> path_finders);
@@ -26,8 +26,8 @@ class CmService {
 
   // The device's addresses or MTU have changed.
   void follow(const device::HcaConfig& device);
-  // To be called after calls of cm(): sends what they have to say and waits for the next deadline.
-  void settle();
+  // Has to be called after calls of cm(): sends the MADs they made and waits for the next deadline.
+  void flush();
 
  private:
   void wait_until(TimeNs deadline);

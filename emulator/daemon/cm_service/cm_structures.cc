@@ -43,7 +43,7 @@ void store_address(const std::optional<cm::SocketAddress>& from, sockaddr_in6& t
 }
 
 void describe_path(const cm::RdmaCm& cm, const cm::RdmaId& id, ib_user_path_rec& path) {
-  const wire::Gid& local = cm.interfaces().gid(*id.place);
+  const wire::Gid& local = cm.interfaces().gid(*id.local_gid);
   std::copy(local.bytes.begin(), local.bytes.end(), path.sgid);
   if (id.destination)
     std::copy(id.destination->ip.bytes.begin(), id.destination->ip.bytes.end(), path.dgid);
@@ -51,11 +51,11 @@ void describe_path(const cm::RdmaCm& cm, const cm::RdmaId& id, ib_user_path_rec&
   path.reversible = 1;
   path.numb_path = 1;
   path.mtu_selector = path.rate_selector = path.packet_life_time_selector = kExactly;
-  path.mtu = cm.interfaces().device(id.place->device).active_mtu;
+  path.mtu = cm.interfaces().device(id.local_gid->device).active_mtu;
   path.rate = kRate100Gbps;
   path.packet_life_time = kPacketLifetime;
   path.hop_limit = kHopLimit;
-  path.traffic_class = id.traffic_class;
+  path.traffic_class = id.options.traffic_class;
 }
 
 ib_uverbs_ah_attr describe_address(const cm::AddressVector& address) {
@@ -142,8 +142,8 @@ rdma_ucm_query_route_resp describe_route(const cm::RdmaCm& cm, const cm::RdmaId&
   route.ibdev_index = kNoIndex;
   store_address(id.source, route.src_addr);
   store_address(id.destination, route.dst_addr);
-  if (!id.place) return route;
-  route.node_guid = htobe64(cm.interfaces().device(id.place->device).node_guid);
+  if (!id.local_gid) return route;
+  route.node_guid = htobe64(cm.interfaces().device(id.local_gid->device).node_guid);
   route.port_num = kPort;
   describe_path(cm, id, route.ib_route[0]);
   const bool resolved = id.state == cm::IdState::route_resolved ||

@@ -53,12 +53,9 @@ const char* port_space_text(uint16_t port_space) {
 }
 
 ordered_json describe_listener(const cm::RdmaId& id) {
-  return {{"address", to_text(id.source->ip)},
-          {"any_address", id.source->is_any()},
-          {"port", id.source->port},
-          {"port_space", port_space_text(id.port_space)},
-          {"backlog", id.backlog},
-          {"requests_waiting", id.requests_waiting}};
+  return {{"address", to_text(id.source->ip)}, {"any_address", id.source->is_any()},
+          {"port", id.source->port},           {"port_space", port_space_text(id.port_space)},
+          {"backlog", id.requests.limit},      {"requests_waiting", id.requests.waiting}};
 }
 
 ordered_json describe_connection(const cm::Connection& connection) {
@@ -69,8 +66,8 @@ ordered_json describe_connection(const cm::Connection& connection) {
           {"local_address", to_text(connection.route.local)},
           {"remote_address", to_text(connection.route.remote)},
           {"service_port", connection.service_id & 0xffff},
-          {"local_qpn", connection.local_qpn.value},
-          {"remote_qpn", connection.remote_qpn.value}};
+          {"local_qpn", connection.qp.local_qpn.value},
+          {"remote_qpn", connection.qp.remote_qpn.value}};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/cm/command.h"
 #include "tests/fuzz/expect.h"
+#include "tests/unit/cm/seeded.h"
 
 namespace {
 
@@ -53,10 +54,10 @@ cm::Interfaces interfaces_of(uint8_t host) {
 }
 
 // Rings less what was taken or withdrawn: what a program would find in its pipe.
-class Pipe final : public cm::Bell {
+class Pipe final : public cm::EventNotifier {
  public:
   explicit Pipe(int& waiting) : waiting_(waiting) {}
-  void ring() noexcept override { ++waiting_; }
+  void notify() noexcept override { ++waiting_; }
 
  private:
   int& waiting_;
@@ -64,7 +65,8 @@ class Pipe final : public cm::Bell {
 
 class Host {
  public:
-  explicit Host(uint8_t number) : cm_(interfaces_of(number), number, small_limits()) {}
+  explicit Host(uint8_t number)
+      : cm_(interfaces_of(number), cm::test::seeded(number), small_limits()) {}
 
   cm::RdmaCm& cm() { return cm_; }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/unit/cm/hosts.h"
+#include "tests/unit/cm/seeded.h"
 
 namespace rocemu::cm::test {
 namespace {
@@ -42,12 +43,12 @@ struct OneHost : Hosts {
 TEST_CASE_METHOD(OneHost, "An id is bound to an address of ours, to any, or not at all") {
   const IdHandle own = id();
   CHECK(bind(own, a.ipv4(7000)) == 0);
-  CHECK((*a.cm.query(kProgram, own))->place->device == 0);
+  CHECK((*a.cm.query(kProgram, own))->local_gid->device == 0);
   CHECK(bind(own, a.ipv4(7001)) == EINVAL);
   CHECK(bind(id(), b.ipv4(7000)) == EADDRNOTAVAIL);
   const IdHandle anywhere = id();
   CHECK(bind(anywhere, any(true, 7001)) == 0);
-  CHECK_FALSE((*a.cm.query(kProgram, anywhere))->place);
+  CHECK_FALSE((*a.cm.query(kProgram, anywhere))->local_gid);
 }
 
 TEST_CASE_METHOD(OneHost, "Port 0 is one that is free, and a port is free again with its id") {
@@ -162,7 +163,7 @@ TEST_CASE_METHOD(OneHost, "The given source is taken, and only from our own") {
   CHECK(a.cm.resolve_address(kProgram, client, second, a.ipv4(1)) == 0);
   a.expect(EventType::address_resolved);
   const RdmaId& resolved = **a.cm.query(kProgram, client);
-  CHECK(resolved.place->device == 1);
+  CHECK(resolved.local_gid->device == 1);
   CHECK(resolved.source->ip == second.ip);
   CHECK(resolved.source->port != 0);
   CHECK(a.cm.resolve_address(kProgram, client, std::nullopt, a.ipv4(1)) == EINVAL);
@@ -215,7 +216,7 @@ struct Resolved {
 
 class OneNic {
  public:
-  explicit OneNic(std::vector<Interface> devices) : cm(Interfaces(std::move(devices)), 1) {
+  explicit OneNic(std::vector<Interface> devices) : cm(Interfaces(std::move(devices)), seeded(1)) {
     channel_ = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
   }
 
@@ -227,15 +228,15 @@ class OneNic {
     REQUIRE(cm.resolve_address(kProgram, id, source, {!to.is_ipv4_mapped(), to, 1, scope_id}) == 0);
     const RdmaEvent event = *cm.next_event(kProgram, channel_);
     if (event.type != EventType::address_resolved) return {event.status};
-    const Place place = *(*cm.query(kProgram, id))->place;
+    const LocalGid place = *(*cm.query(kProgram, id))->local_gid;
     return {0, static_cast<int>(place.device), place.gid_index};
   }
 
   RdmaCm cm;
 
  private:
-  class SilentBell final : public Bell {
-    void ring() noexcept override {}
+  class SilentBell final : public EventNotifier {
+    void notify() noexcept override {}
   };
   ChannelId channel_ = 0;
 };
@@ -318,7 +319,7 @@ TEST_CASE("A listener at any address hears every device, and one at an address i
   const RdmaId& child = **hosts.b.cm.query(kProgram, request.id);
   CHECK(child.source->ipv6 == ipv6);
   CHECK(child.source->ip == to.ip);
-  CHECK(hosts.b.cm.interfaces().gid(*child.place) == to.ip);
+  CHECK(hosts.b.cm.interfaces().gid(*child.local_gid) == to.ip);
 }
 
 }  // namespace

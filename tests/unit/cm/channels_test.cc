@@ -10,9 +10,9 @@
 namespace rocemu::cm::test {
 namespace {
 
-class SilentBell final : public Bell {
+class SilentBell final : public EventNotifier {
  public:
-  void ring() noexcept override {}
+  void notify() noexcept override {}
 };
 
 TEST_CASE("Every event rings once, and destroying tells how many were taken and how many not") {
@@ -22,9 +22,9 @@ TEST_CASE("Every event rings once, and destroying tells how many were taken and 
   REQUIRE(hosts.a.connect(id) == 0);
   hosts.run();  // nobody listens: a rejection waits
   CHECK(hosts.a.rings == 3);
-  const Departure departure = *hosts.a.cm.destroy_id(hosts.now, kProgram, id);
-  CHECK(departure.events_reported == 2);
-  CHECK(departure.events_withdrawn == 1);
+  const EventTally tally = *hosts.a.cm.destroy_id(hosts.now, kProgram, id);
+  CHECK(tally.reported == 2);
+  CHECK(tally.withdrawn == 1);
   CHECK_FALSE(hosts.a.take());
   CHECK(hosts.a.cm.destroy_id(hosts.now, kProgram, id).error() == ENOENT);
 }
@@ -36,7 +36,7 @@ TEST_CASE("A listener goes with the requests nobody has seen, which are refused"
   REQUIRE(hosts.a.connect(client) == 0);
   hosts.run();
   CHECK(hosts.b.cm.ids().size() == 2);
-  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, listener)->events_withdrawn == 1);
+  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, listener)->withdrawn == 1);
   CHECK(hosts.b.cm.ids().empty());
   hosts.run();
   hosts.a.expect(EventType::rejected);
@@ -56,7 +56,7 @@ TEST_CASE("A connection cannot be named before the program has heard of it") {
   CHECK(cm.destroy_id(hosts.now, kProgram, unseen).error() == ENOENT);
   const ChannelId second = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
   CHECK(cm.migrate_id(kProgram, unseen, hosts.b.channel, second).error() == ENOENT);
-  CHECK(cm.migrate_id(kProgram, listener, hosts.b.channel, second)->events_withdrawn == 1);
+  CHECK(cm.migrate_id(kProgram, listener, hosts.b.channel, second)->withdrawn == 1);
   CHECK(cm.next_event(kProgram, second)->id == unseen);
   CHECK(cm.destroy_id(hosts.now, kProgram, unseen).has_value());
 }
@@ -69,12 +69,12 @@ TEST_CASE("An id moves to another channel with its events") {
   REQUIRE(cm.resolve_address(kProgram, id, std::nullopt, hosts.a.ipv4(1)) == 0);
   CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel).error() == ENOENT);
   CHECK(cm.migrate_id(kProgram, id, hosts.a.channel, 99).error() == EBADF);
-  const Departure departure = *cm.migrate_id(kProgram, id, hosts.a.channel, second);
-  CHECK(departure.events_reported == 0);
-  CHECK(departure.events_withdrawn == 1);
+  const EventTally tally = *cm.migrate_id(kProgram, id, hosts.a.channel, second);
+  CHECK(tally.reported == 0);
+  CHECK(tally.withdrawn == 1);
   CHECK_FALSE(hosts.a.take());
   CHECK(cm.next_event(kProgram, second)->type == EventType::address_resolved);
-  CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel)->events_reported == 1);
+  CHECK(cm.migrate_id(kProgram, id, second, hosts.a.channel)->reported == 1);
   CHECK(cm.close_channel(0, kProgram, second) == 0);
   CHECK(cm.ids().size() == 1);
 }
@@ -212,10 +212,10 @@ TEST_CASE(
   fail();
   CHECK(cm.events_lost() == 3);
   const ChannelId second = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
-  CHECK(cm.migrate_id(kProgram, id, hosts.a.channel, second)->events_withdrawn == 2);
+  CHECK(cm.migrate_id(kProgram, id, hosts.a.channel, second)->withdrawn == 2);
   fail();
   CHECK(cm.events_lost() == 4);
-  CHECK(cm.destroy_id(0, kProgram, id)->events_withdrawn == 2);
+  CHECK(cm.destroy_id(0, kProgram, id)->withdrawn == 2);
   const IdHandle other = hosts.a.new_id(2);
   CHECK(cm.resolve_address(kProgram, other, std::nullopt, nobody) == 0);
   CHECK(cm.events_lost() == 4);
@@ -231,7 +231,7 @@ TEST_CASE("A new connection's events are kept from the program until it has acce
   hosts.a.destroy(client);
   hosts.run();
   CHECK_FALSE(hosts.b.take());
-  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, server)->events_reported == 0);
+  CHECK(hosts.b.cm.destroy_id(hosts.now, kProgram, server)->reported == 0);
 }
 
 TEST_CASE("What nobody knows as a port space or a type of QP is refused") {

@@ -126,5 +126,24 @@ TEST_CASE("A flood of REQs meets a bound") {
   CHECK(next<wire::CmRej>(hosts.b.cm).reason == wire::cm_reject::kNoResources);
 }
 
+TEST_CASE("What a peer must not guess comes from the source of random numbers") {
+  uint64_t drawn = 0;
+  const RandomSource source = [&drawn] { return 0x1234500 + drawn++; };
+  Connections ours(source, {});
+  REQUIRE(drawn == 1);  // the communication ids begin there
+  wire::CmReq request;
+  request.path_mtu = 5;
+  REQUIRE(ours.connect(0, {}, request));
+  OutgoingMad mad;
+  REQUIRE(ours.next_mad(mad));
+  wire::CmMessage message;
+  REQUIRE(wire::parse_cm(mad.mad, message) == wire::CmParseError::none);
+  const auto& req = std::get<wire::CmReq>(message.body);
+  CHECK(req.local_comm_id == 0x1234501);
+  CHECK(req.starting_psn == wire::Psn(0x234501));
+  CHECK(req.primary.flow_label == 0x34502);
+  CHECK(drawn == 3);
+}
+
 }  // namespace
 }  // namespace rocemu::cm::test

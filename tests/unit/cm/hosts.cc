@@ -4,15 +4,17 @@
 #include <cerrno>
 #include <stdexcept>
 
+#include "tests/unit/cm/seeded.h"
+
 namespace rocemu::cm::test {
 namespace {
 
 constexpr TimeNs kDelay = 10'000;
 
-class CountingBell final : public Bell {
+class CountingNotifier final : public EventNotifier {
  public:
-  explicit CountingBell(unsigned& rings) : rings_(rings) {}
-  void ring() noexcept override { ++rings_; }
+  explicit CountingNotifier(unsigned& rings) : rings_(rings) {}
+  void notify() noexcept override { ++rings_; }
 
  private:
   unsigned& rings_;
@@ -54,10 +56,10 @@ void must(bool done, const char* what) {
 }  // namespace
 
 Host::Host(Hosts& hosts, uint8_t number, const RdmaLimits& limits)
-    : cm(Interfaces(devices_of(number), neighbours_of(number)), number, limits),
+    : cm(Interfaces(devices_of(number), neighbours_of(number)), seeded(number), limits),
       hosts_(hosts),
       number_(number) {
-  channel = *cm.open_channel(kProgram, std::make_unique<CountingBell>(rings));
+  channel = *cm.open_channel(kProgram, std::make_unique<CountingNotifier>(rings));
 }
 
 SocketAddress Host::ipv4(uint16_t port) const { return {false, ipv4_gid(number_), port, 0}; }

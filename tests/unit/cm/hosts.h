@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
 

@@ -86,10 +86,10 @@ TEST_CASE("A group is joined by its address, for as long as its id") {
   CHECK(datagram(event).qpn == 0xffffff);
   CHECK(datagram(event).qkey == kDatagramQkey);
   CHECK(datagram(event).address.dgid == group.ip);
-  CHECK(cm.leave(kProgram, joined)->events_reported == 1);
+  CHECK(cm.leave(kProgram, joined)->reported == 1);
   CHECK(cm.leave(kProgram, joined).error() == ENOENT);
   const GroupHandle unseen = *cm.join(kProgram, id, 8, group);
-  CHECK(cm.leave(kProgram, unseen)->events_withdrawn == 1);
+  CHECK(cm.leave(kProgram, unseen)->withdrawn == 1);
   CHECK(cm.join(kProgram, id, 9, group).has_value());
   hosts.a.destroy(id);
   CHECK(cm.group_count() == 0);

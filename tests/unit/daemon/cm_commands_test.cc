@@ -12,13 +12,14 @@
 
 #include "base/time.h"
 #include "emulator/daemon/cm_service/cm_events.h"
+#include "tests/unit/cm/seeded.h"
 
 namespace rocemu::daemon {
 namespace {
 
-class SilentBell final : public cm::Bell {
+class SilentBell final : public cm::EventNotifier {
  public:
-  void ring() noexcept override {}
+  void notify() noexcept override {}
 };
 
 struct Program {
@@ -27,7 +28,7 @@ struct Program {
     device.node_guid = 0x1234;
     device.addresses.resize(1);
     device.addresses[0].gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, 1};
-    cm = std::make_unique<cm::RdmaCm>(cm::Interfaces({device}), 1);
+    cm = std::make_unique<cm::RdmaCm>(cm::Interfaces({device}), cm::test::seeded(1));
     channel = *cm->open_channel(1, std::make_unique<SilentBell>());
   }
 
