@@ -83,7 +83,7 @@ class Connections {
   // Nobody wants its events any more: it ends in the way its state asks for, and its number is
   // not to be used again. What must reach the peer is still repeated.
   void abandon(TimeNs now, CommId id);
-  // The same for a request that is to look as if it had been lost: the peer asks again.
+  // Forgets a request as if it had been lost on the way: the peer asks again.
   void ignore(CommId id);
 
   void on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad);

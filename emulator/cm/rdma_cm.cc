@@ -347,8 +347,8 @@ int RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
   return 0;
 }
 
-// When they may be set is as in Linux's rdma_set_reuseaddr() and rdma_set_afonly(). Whether ids get
-// along with each other is not asked again before one listens.
+// The states in which they may be set are those of Linux's rdma_set_reuseaddr() and
+// rdma_set_afonly(). Conflicts with other ids are not looked for again before one listens.
 int RdmaCm::set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value) {
   int number = 0;
   if (value.size() != sizeof(number)) return EINVAL;

@@ -46,7 +46,7 @@ struct RdmaLimits {
   ConnectionLimits connections;
 };
 
-// What became of the events of an object that is destroyed, left or migrated.
+// Counts the events of an object that is destroyed, left or migrated.
 struct EventTally {
   uint32_t reported = 0;   // events that the program has ever taken
   uint32_t withdrawn = 0;  // events that were announced to the channel and are gone untaken
@@ -58,7 +58,7 @@ class RdmaCm {
   ~RdmaCm();
 
   Result<ChannelId> open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier);
-  // With it all its ids are destroyed.
+  // Destroys all ids of the channel as well.
   int close_channel(TimeNs now, OwnerId owner, ChannelId channel);
   // All channels of a program.
   void close_owner(TimeNs now, OwnerId owner);

@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kHopLimit = 64;
 constexpr uint8_t kMaxCount = 7;  // of the three bits that retry counts have
 
-// What stands before a program's own bytes: who asks for what.
+// The private data of a request: the header of RDMA IP CM (annex A11) and the program's own bytes.
 template <size_t n>
 bool fill_request(const RdmaId& id, const PrivateData& data, std::array<std::byte, n>& out) {
   if (data.length > n - wire::kCmaHeaderBytes) return false;
@@ -158,7 +158,7 @@ int RdmaCm::reject(TimeNs now, OwnerId owner, IdHandle handle, uint8_t reason,
   return done ? 0 : EINVAL;
 }
 
-// Whether this side begins it or has heard of it already: the program may ask for it either way.
+// A program may disconnect as well after it has heard that the peer did: that is no error.
 int RdmaCm::disconnect(TimeNs now, OwnerId owner, IdHandle handle) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return ENOENT;

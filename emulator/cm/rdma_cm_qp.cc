@@ -1,4 +1,4 @@
-// What a connection's QP has to be set to (ibv_modify_qp(3)), for rdma_init_qp_attr.
+// The attributes that a connection's QP has to be set to (ibv_modify_qp(3)), for rdma_init_qp_attr.
 #include <cerrno>
 
 #include "emulator/cm/qp_attribute_mask.h"

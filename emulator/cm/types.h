@@ -29,9 +29,9 @@ struct OutgoingMad {
 // The time that a coded timeout of the CM stands for: 4.096 us * 2^code.
 constexpr TimeNs coded_time_ns(uint8_t code) { return TimeNs{4096} << (code & 31); }
 
-// Where communication ids, starting PSNs, flow labels and ephemeral ports come from. A peer that
-// can guess them can forge messages of other connections (IBTA vol 1, 12.9.8.1), so the NIC takes
-// them from the kernel's generator; tests bring a seeded one, so that a run repeats.
+// The source of communication ids, starting PSNs, flow labels and ephemeral ports. A peer that can
+// guess them can forge messages of other connections (IBTA vol 1, 12.9.8.1), so the NIC takes them
+// from the kernel's generator; tests bring a seeded one, so that a run repeats.
 using RandomSource = std::function<uint64_t()>;
 
 }  // namespace rocemu::cm

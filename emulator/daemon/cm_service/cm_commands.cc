@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kConnectMinBytes = offsetof(rdma_ucm_connect, ece);
 constexpr size_t kAcceptMinBytes = offsetof(rdma_ucm_accept, ece);
 
-// The same for all commands of one call.
+// One command of a program, with what serving it needs.
 struct Call {
   cm::RdmaCm& cm;
   TimeNs now;

@@ -1,5 +1,5 @@
 // One program's connection management: messages of verbs_shim/abi/cm.h in, their answers out, all
-// at once. Whatever a message holds is hostile input. The control thread's.
+// at once. Every message is hostile input. Only the control thread uses it.
 #pragma once
 
 #include <functional>

@@ -36,8 +36,8 @@ std::vector<cm::Interface> interfaces_of(const std::vector<device::HcaConfig>& d
   return interfaces;
 }
 
-// From the kernel's generator, which nobody can predict; also, a NIC does not take the messages of
-// the one before it for its own.
+// Nobody can predict the kernel's generator. It also keeps a NIC from taking messages of the one
+// before it for its own.
 uint64_t kernel_random() {
   uint64_t number;
   if (::getrandom(&number, sizeof(number), 0) != sizeof(number))

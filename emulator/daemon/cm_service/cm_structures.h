@@ -1,4 +1,4 @@
-// Between the structures of rdma/rdma_user_cm.h and the values of emulator/cm.
+// Translates between the structures of rdma/rdma_user_cm.h and the values of emulator/cm.
 #pragma once
 
 #include <rdma/rdma_user_cm.h>
@@ -12,7 +12,7 @@ namespace rocemu::daemon {
 // A sockaddr_in or sockaddr_in6 in the room of the latter; empty for another family.
 std::optional<cm::SocketAddress> address_from(const sockaddr_in6& address);
 
-// Of `bytes`, which holds kMaxPrivateDataBytes, the first `length`.
+// Takes the first `length` of `bytes`, which holds kMaxPrivateDataBytes.
 cm::PrivateData data_from(const uint8_t* bytes, uint8_t length);
 cm::ConnectionParameters parameters_from(const rdma_ucm_conn_param& parameters);
 

@@ -14,10 +14,10 @@ constexpr uint8_t kHopLimit = 64;
 
 }  // namespace
 
-// One device's. The engine thread's.
-class Gsi::Port final : public transport::ManagementSink {
+// Takes the MADs that come for one device's QP1, on the engine thread.
+class Gsi::MadReceiver final : public transport::ManagementSink {
  public:
-  Port(Gsi& gsi, uint32_t device) : gsi_(gsi), device_(device) {}
+  MadReceiver(Gsi& gsi, uint32_t device) : gsi_(gsi), device_(device) {}
 
   void on_mad(const wire::Packet& packet) noexcept override {
     if (packet.ext.deth.source_qp != wire::kGsiQpn) return;
@@ -43,8 +43,8 @@ Gsi::Gsi(boost::asio::io_context& io, Engine& engine, const std::vector<device::
   inbox_.reserve(kMaxInbox);
   being_read_.reserve(kMaxInbox);
   for (uint32_t i = 0; i < devices.size(); ++i) {
-    ports_.push_back(std::make_unique<Port>(*this, i));
-    engine.hca(i).endpoint().set_management(ports_.back().get());
+    receivers_.push_back(std::make_unique<MadReceiver>(*this, i));
+    engine.hca(i).endpoint().set_management(receivers_.back().get());
   }
 }
 
@@ -109,7 +109,7 @@ void Gsi::send(std::vector<cm::OutgoingMad>& mads) {
   send_frames(std::move(frames));
 }
 
-// What cannot be sent is lost, and sent again when its sender's patience ends.
+// A MAD that cannot be sent is lost. The connection manager sends it again when nobody answers.
 void Gsi::find_and_send(PathFinder& finder, const cm::OutgoingMad& mad) {
   switch (pending_->add(mad)) {
     case PendingMads::Next::search:

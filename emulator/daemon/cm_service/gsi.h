@@ -1,8 +1,8 @@
 // The general service interface: QP1 of every device. MADs of the communication manager travel as
 // UD frames of the devices' own ports, with all headers and an ICRC.
 //
-// The engine thread hands what comes to the control thread, and sends what that has built. Both
-// ways are bounded; what finds no room is lost, as it could be on any network.
+// The engine thread hands arriving MADs to the control thread, and sends those that it has built.
+// Both ways are bounded; a MAD that finds no room is lost, as it could be on any network.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -36,7 +36,7 @@ class Gsi {
   void send(std::vector<cm::OutgoingMad>& mads);
 
  private:
-  class Port;
+  class MadReceiver;
   struct Arrived {
     cm::Route route;
     wire::MadBytes mad;
@@ -61,7 +61,7 @@ class Gsi {
   device::AddressResolver& resolver_;
   std::vector<PathFinder*> path_finders_;  // by device; nullptr: the resolver knows
   Receive receive_;
-  std::vector<std::unique_ptr<Port>> ports_;
+  std::vector<std::unique_ptr<MadReceiver>> receivers_;
   std::vector<wire::Psn> psns_;  // of the next datagram, by device
   // Searches may outlast this; they see by it that there is nothing left to send.
   std::shared_ptr<PendingMads> pending_ = std::make_shared<PendingMads>();

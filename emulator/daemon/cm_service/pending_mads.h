@@ -15,9 +15,9 @@ namespace rocemu::daemon {
 
 struct PendingMadsLimits {
   size_t max_searches = 256;
-  // Of each destination these always find room, so that no other one's burst shuts it out.
+  // So many of each destination always find room: the burst of another one does not shut it out.
   size_t sure_mads_per_destination = 8;
-  // Further ones as long as less than this wait in all: many connections begin at once.
+  // More are kept while fewer than this wait in all, since many connections may begin at once.
   size_t max_further_mads = 4096;
 };
 
