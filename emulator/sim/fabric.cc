@@ -1,8 +1,9 @@
 #include "emulator/sim/fabric.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "emulator/wire/packet.h"
+#include "emulator/wire/headers.h"
 
 namespace rocemu::sim {
 
@@ -11,12 +12,6 @@ namespace {
 constexpr impairment::Impairments kDefaultLink{.delay_ns = 1000};
 
 }  // namespace
-
-Node& Fabric::add_node(const NodeOptions& options) {
-  const auto index = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back(std::make_unique<Node>(*this, index, options, random_.fork()));
-  return *nodes_.back();
-}
 
 void Fabric::set_link(const Node& from, const Node& to,
                       const impairment::Impairments& impairments) {
@@ -48,11 +43,11 @@ void Fabric::at(uint64_t at_ns, std::function<void()> action) {
 void Fabric::schedule_poll(Node& node, uint64_t at_ns) { schedule(at_ns).node = &node; }
 
 Node* Fabric::find(std::span<const std::byte> frame) {
-  wire::Packet packet;
-  if (wire::parse_frame(frame, packet) != wire::ParseError::none) return nullptr;
-  for (const auto& node : nodes_)
-    if (node->gid() == packet.ip.destination) return node.get();
-  return nullptr;
+  wire::MacAddress mac{};
+  if (frame.size() < wire::kEthernetBytes) return nullptr;
+  std::memcpy(mac.data(), frame.data(), mac.size());
+  const uint32_t index = Node::index_of(mac);
+  return index < nodes_.size() ? nodes_[index].get() : nullptr;
 }
 
 void Fabric::carry(Node& from, std::span<const std::byte> frame) {
@@ -98,8 +93,7 @@ void Fabric::handle(Event event) {
   if (event.node == nullptr) {
     event.action();
   } else if (event.frame.empty()) {
-    // A poll that was moved forward leaves its old event behind.
-    if (event.node->poll_at_ns() == event.at_ns) event.node->poll(now_ns_);
+    event.node->poll(now_ns_);
   } else {
     if (observer)
       observer({FrameRecord::Kind::arrived, now_ns_, event.from, event.node->index(), event.frame,

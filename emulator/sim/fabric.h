@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "base/time.h"
 #include "emulator/sim/node.h"
 #include "impairment/link.h"
 
@@ -35,9 +37,15 @@ class Fabric {
  public:
   explicit Fabric(uint64_t seed) : random_(seed) {}
 
-  Node& add_node(const NodeOptions& options);
-  Node& node(size_t index) { return *nodes_[index]; }
-  size_t node_count() const { return nodes_.size(); }
+  // Makes a node, Kind(fabric, index, options, seed, more...), that lives as long as the fabric.
+  template <class Kind, class Options, class... More>
+  Kind& add_node(const Options& options, More&&... more) {
+    auto node = std::make_unique<Kind>(*this, static_cast<uint32_t>(nodes_.size()), options,
+                                       random_.fork(), std::forward<More>(more)...);
+    Kind& added = *node;
+    nodes_.push_back(std::move(node));
+    return added;
+  }
   // From now on; frames under way are not touched.
   void set_link(const Node& from, const Node& to, const impairment::Impairments& impairments);
 
@@ -53,7 +61,8 @@ class Fabric {
   // Called for every frame, when set. May drop it: a sent frame for which it returns false is lost.
   std::function<bool(const FrameRecord&)> observer;
 
-  // For nodes.
+  // For nodes: Node::poll() is called at `at_ns`, and a frame goes to the node that has its
+  // destination MAC, or nowhere when there is none.
   void schedule_poll(Node& node, uint64_t at_ns);
   void carry(Node& from, std::span<const std::byte> frame);
 

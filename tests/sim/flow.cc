@@ -97,7 +97,7 @@ void Flow::fail(const std::string& what, size_t op) const {
   verdict_.fail(name_ + ", request " + std::to_string(op) + ": " + what);
 }
 
-std::vector<Flow::Piece> Flow::place(sim::Node& node, const std::vector<uint32_t>& lengths,
+std::vector<Flow::Piece> Flow::place(sim::EndpointNode& node, const std::vector<uint32_t>& lengths,
                                      uint32_t access) {
   std::vector<Piece> pieces;
   for (uint32_t length : lengths) {
@@ -115,7 +115,8 @@ std::vector<Sge> Flow::sges_of(const std::vector<Piece>& pieces) const {
   return sges;
 }
 
-std::vector<std::byte> Flow::gather(sim::Node& node, const std::vector<Piece>& pieces) const {
+std::vector<std::byte> Flow::gather(sim::EndpointNode& node,
+                                    const std::vector<Piece>& pieces) const {
   std::vector<std::byte> bytes;
   for (const Piece& piece : pieces) {
     const auto part = node.memory().at(piece.address, piece.length_bytes);
@@ -124,7 +125,7 @@ std::vector<std::byte> Flow::gather(sim::Node& node, const std::vector<Piece>& p
   return bytes;
 }
 
-void Flow::fill(sim::Node& node, const std::vector<Piece>& pieces, std::byte with) {
+void Flow::fill(sim::EndpointNode& node, const std::vector<Piece>& pieces, std::byte with) {
   for (const Piece& piece : pieces)
     std::ranges::fill(node.memory().at(piece.address, piece.length_bytes), with);
 }

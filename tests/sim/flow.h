@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
 #include "tests/sim/arena_model.h"
@@ -17,9 +18,9 @@ namespace rocemu::sim_scenarios {
 
 // One side of a connection: a QP with its queues.
 struct Party {
-  Party(sim::Node& on, uint32_t send_depth) : node(on), send_queue(send_depth) {}
+  Party(sim::EndpointNode& on, uint32_t send_depth) : node(on), send_queue(send_depth) {}
 
-  sim::Node& node;
+  sim::EndpointNode& node;
   wire::Qpn qpn{};
   sim::SimSendQueue send_queue;
   sim::SimReceiveQueue receive_queue;
@@ -70,10 +71,11 @@ class Flow {
     uint32_t key = 0;
   };
 
-  std::vector<Piece> place(sim::Node& node, const std::vector<uint32_t>& lengths, uint32_t access);
+  std::vector<Piece> place(sim::EndpointNode& node, const std::vector<uint32_t>& lengths,
+                           uint32_t access);
   std::vector<transport::Sge> sges_of(const std::vector<Piece>& pieces) const;
-  std::vector<std::byte> gather(sim::Node& node, const std::vector<Piece>& pieces) const;
-  void fill(sim::Node& node, const std::vector<Piece>& pieces, std::byte with);
+  std::vector<std::byte> gather(sim::EndpointNode& node, const std::vector<Piece>& pieces) const;
+  void fill(sim::EndpointNode& node, const std::vector<Piece>& pieces, std::byte with);
   void prepare(size_t op);
   Target target_of(size_t op);
   void post(size_t op);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
 
@@ -33,7 +34,7 @@ struct Outcome {
 };
 
 struct Side {
-  explicit Side(Node& its_node) : node(its_node), send_queue(kMessages) {
+  explicit Side(EndpointNode& its_node) : node(its_node), send_queue(kMessages) {
     qpn = node.endpoint().create_rc({1, &send_queue, &receive_queue, &cq, &cq}).value();
   }
   void connect(const Side& peer, uint32_t mtu_bytes) {
@@ -49,7 +50,7 @@ struct Side {
       node.endpoint().modify(qpn, state, attributes);
   }
 
-  Node& node;
+  EndpointNode& node;
   SimSendQueue send_queue;
   SimReceiveQueue receive_queue;
   SimCompletionQueue cq;
@@ -63,8 +64,8 @@ Outcome measure(uint32_t loss_ppm, uint32_t window_packets, uint32_t mtu_bytes) 
   // An ACK at least for each half of the window, so that the window can move on.
   options.limits.ack_interval_packets =
       std::min(options.limits.ack_interval_packets, window_packets / 2);
-  Side from(fabric.add_node(options));
-  Side to(fabric.add_node(options));
+  Side from(fabric.add_node<EndpointNode>(options));
+  Side to(fabric.add_node<EndpointNode>(options));
   const impairment::Impairments link{
       .delay_ns = kDelayNs, .rate_bits_per_s = kRateBitsPerS, .loss_ppm = loss_ppm};
   fabric.set_link(from.node, to.node, link);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "emulator/sim/node.h"
+#include "emulator/sim/polling_node.h"
 #include "emulator/transport/interface/work.h"
 #include "impairment/link.h"
 

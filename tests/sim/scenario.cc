@@ -22,19 +22,19 @@ constexpr uint64_t kEventLimit = 10'000'000;
 class Scenario {
  public:
   Scenario(uint64_t seed, bool trace) : plan_(draw_plan(seed)), fabric_(plan_.fabric_seed) {
-    for (const sim::NodeOptions& options : plan_.nodes) fabric_.add_node(options);
+    for (const sim::NodeOptions& options : plan_.nodes)
+      nodes_.push_back(&fabric_.add_node<sim::EndpointNode>(options));
     counters_.resize(plan_.nodes.size());
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
-      sim::Node& node = fabric_.node(i);
+      sim::EndpointNode& node = *nodes_[i];
       counters_[i].address = node.memory().allocate(8);
       counters_[i].key =
           node.memory().register_region(kPd, counters_[i].address, 8, transport::kRemoteAtomic);
       for (size_t j = 0; j < plan_.nodes.size(); ++j)
-        fabric_.set_link(node, fabric_.node(j), plan_.links[i * plan_.nodes.size() + j]);
+        fabric_.set_link(node, *nodes_[j], plan_.links[i * plan_.nodes.size() + j]);
     }
     for (size_t i = 0; i < plan_.connections.size(); ++i) connect(i);
-    for (size_t i = 0; i < plan_.nodes.size(); ++i)
-      fabric_.node(i).after_poll = [this] { after_poll(); };
+    for (sim::EndpointNode* node : nodes_) node->after_poll = [this] { after_poll(); };
     fabric_.observer = [this, trace](const sim::FrameRecord& record) {
       if (record.kind == sim::FrameRecord::Kind::sent) ++frames_;
       if (trace) std::printf("%s\n", describe(record).c_str());
@@ -59,9 +59,9 @@ class Scenario {
     for (const auto& flow : flows_)
       if (verdict_.ok()) flow->check_flushed();
     for (const auto& party : parties_) party->node.endpoint().destroy(party->qpn);
-    for (size_t i = 0; i < fabric_.node_count(); ++i) {
-      verdict_.check(fabric_.node(i).memory().guards_intact(), "written behind a buffer");
-      verdict_.check(fabric_.node(i).endpoint().qp_count() == 0, "a QP is left");
+    for (sim::EndpointNode* node : nodes_) {
+      verdict_.check(node->memory().guards_intact(), "written behind a buffer");
+      verdict_.check(node->endpoint().qp_count() == 0, "a QP is left");
     }
 
     Outcome outcome;
@@ -78,7 +78,7 @@ class Scenario {
     const Connection& connection = plan_.connections[index];
     Party* pair[2];
     for (size_t i = 0; i < 2; ++i) {
-      parties_.push_back(std::make_unique<Party>(fabric_.node(connection.side[i].node),
+      parties_.push_back(std::make_unique<Party>(*nodes_[connection.side[i].node],
                                                  connection.direction[i].send_depth));
       pair[i] = parties_.back().get();
       pair[i]->qpn =
@@ -180,14 +180,13 @@ class Scenario {
     uint64_t rnr = 0;
     bool failed = false;
     for (const auto& party : parties_) failed |= party->in_error() || party->gone;
-    for (size_t i = 0; i < fabric_.node_count(); ++i)
-      rnr += fabric_.node(i).endpoint().counters().rnr_naks_sent;
+    for (sim::EndpointNode* node : nodes_) rnr += node->endpoint().counters().rnr_naks_sent;
     if (rnr > 0 || failed) return;
     uint64_t early = 0;
-    for (size_t i = 0; i < fabric_.node_count(); ++i)
-      early += fabric_.node(i).endpoint().counters().early_retransmissions;
-    for (size_t i = 0; i < fabric_.node_count(); ++i) {
-      const transport::Counters& counters = fabric_.node(i).endpoint().counters();
+    for (sim::EndpointNode* node : nodes_)
+      early += node->endpoint().counters().early_retransmissions;
+    for (sim::EndpointNode* node : nodes_) {
+      const transport::Counters& counters = node->endpoint().counters();
       verdict_.check(counters.ack_timeouts == 0, "an ACK timeout on a perfect network");
       verdict_.check(counters.implied_naks + counters.sequence_naks_sent == 0,
                      "a NAK on a perfect network");
@@ -202,7 +201,7 @@ class Scenario {
     for (size_t i = 0; i < counters_.size(); ++i) {
       SharedCounter& counter = counters_[i];
       uint64_t value;
-      std::memcpy(&value, fabric_.node(i).memory().at(counter.address, 8).data(), sizeof value);
+      std::memcpy(&value, nodes_[i]->memory().at(counter.address, 8).data(), sizeof value);
       std::ranges::sort(counter.seen);
       verdict_.check(std::ranges::adjacent_find(counter.seen) == counter.seen.end(),
                      "two fetch_adds saw the same value");
@@ -232,6 +231,7 @@ class Scenario {
 
   Plan plan_;
   sim::Fabric fabric_;
+  std::vector<sim::EndpointNode*> nodes_;
   Verdict verdict_;
   std::vector<SharedCounter> counters_;  // by node
   std::vector<std::unique_ptr<Party>> parties_;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
 #include "tests/sim/verdict.h"
@@ -54,7 +55,7 @@ struct Receives {
 };
 
 struct Host final : transport::Addresses, transport::XrcDomain {
-  explicit Host(sim::Node& on) : node(on) {}
+  explicit Host(sim::EndpointNode& on) : node(on) {}
   const transport::Path* find(transport::PdHandle, uint32_t handle) const noexcept override {
     return handle < paths.size() ? &paths[handle] : nullptr;
   }
@@ -65,7 +66,7 @@ struct Host final : transport::Addresses, transport::XrcDomain {
     return srq.value == kSrqNumber;
   }
 
-  sim::Node& node;
+  sim::EndpointNode& node;
   std::vector<transport::Path> paths;  // address handle i: to host i
   Receives shared;                     // the host's SRQ
   sim::SimCompletionQueue receive_cq;  // of all its QPs
@@ -138,7 +139,7 @@ class Scenario {
     options.rx_burst = static_cast<unsigned>(random_.between(1, 64));
     options.tx_burst = static_cast<unsigned>(random_.between(1, 64));
     options.no_buffer_ppm = percent(20) ? 100'000 : 0;
-    hosts_.push_back(std::make_unique<Host>(fabric_.add_node(options)));
+    hosts_.push_back(std::make_unique<Host>(fabric_.add_node<sim::EndpointNode>(options)));
     Host& host = *hosts_.back();
     host.receive_cq.on_push = [this, &host](const Completion& completion) {
       on_received(host, completion);

@@ -84,7 +84,8 @@ bool Host::had_event(QpEvent event) const {
 }
 
 Pair::Pair(const PairOptions& options)
-    : a(fabric.add_node(options.node), kSendDepth), b(fabric.add_node(options.node), kSendDepth) {
+    : a(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth),
+      b(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth) {
   create(a, options.a_service, options.a_shares_receives);
   create(b, options.b_service, false);
   connect(a, options, options.a_psn, options.b_psn);

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
 #include "emulator/wire/packet.h"
@@ -79,7 +80,7 @@ class HostDomain : public XrcDomain {
 // One side: a node, its QP and queues.
 class Host {
  public:
-  Host(sim::Node& node, size_t send_depth) : node_(node), send_queue(send_depth) {}
+  Host(sim::EndpointNode& node, size_t send_depth) : node_(node), send_queue(send_depth) {}
 
   // Registered memory, filled with bytes that depend on `seed`; 0: zero.
   Buffer buffer(uint32_t length_bytes, uint8_t seed = 0, uint32_t access = kAllAccess);
@@ -94,13 +95,13 @@ class Host {
   QpState state() { return node_.endpoint().state(qpn); }
   const Counters& counters() { return node_.endpoint().counters(); }
   Endpoint& endpoint() { return node_.endpoint(); }
-  sim::Node& node() { return node_; }
+  sim::EndpointNode& node() { return node_; }
   // In the order in which they came.
   std::vector<QpEvent> events() const;
   bool had_event(QpEvent event) const;
 
  private:
-  sim::Node& node_;
+  sim::EndpointNode& node_;
 
  public:
   wire::Qpn qpn{};

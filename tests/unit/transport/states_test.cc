@@ -116,7 +116,7 @@ TEST_CASE("The QP table is bounded, and numbers differ from those before them") 
   sim::Fabric fabric{1};
   sim::NodeOptions options;
   options.max_qps = 3;
-  Endpoint& endpoint = fabric.add_node(options).endpoint();
+  Endpoint& endpoint = fabric.add_node<sim::EndpointNode>(options).endpoint();
   std::vector<wire::Qpn> seen;
   std::vector<wire::Qpn> alive;
   for (int i = 0; i < 50; ++i) {

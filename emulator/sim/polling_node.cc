@@ -1,0 +1,97 @@
+#include "emulator/sim/polling_node.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "emulator/sim/fabric.h"
+#include "emulator/wire/build.h"
+
+namespace rocemu::sim {
+
+namespace {
+
+// fe80::N, or 10.N as an IPv4-mapped address, N being the last three bytes of the MAC.
+wire::Gid gid_of(const Node& node, bool ipv6) {
+  wire::Gid gid;
+  if (ipv6) {
+    gid.bytes = {0xfe, 0x80};
+  } else {
+    gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10};
+  }
+  const wire::MacAddress mac = node.mac();
+  std::copy(mac.begin() + 3, mac.end(), gid.bytes.begin() + 13);
+  return gid;
+}
+
+}  // namespace
+
+PollingNode::PollingNode(Fabric& fabric, uint32_t index, const NodeOptions& options, uint64_t seed)
+    : Node(index),
+      fabric_(fabric),
+      options_(options),
+      gid_(gid_of(*this, options.ipv6)),
+      random_(seed) {}
+
+transport::Path PollingNode::path_to(const PollingNode& peer) const {
+  transport::Path path;
+  path.headers = wire::HeaderTemplate(
+      {peer.mac(), mac(), {}}, {.source = gid_, .destination = peer.gid_}, {.source_port = 0xc000});
+  path.local_gid = gid_;
+  path.remote_gid = peer.gid_;
+  return path;
+}
+
+void PollingNode::wake() { poll_by(fabric_.now_ns()); }
+
+void PollingNode::receive(std::vector<std::byte> frame) {
+  received_.push_back(std::move(frame));
+  poll_by(fabric_.now_ns());
+}
+
+// Turns of the loop are at least poll_interval_ns apart.
+void PollingNode::poll_by(TimeNs at) {
+  const TimeNs earliest =
+      polled_at_ == 0 ? 0 : polled_at_ + std::max<uint64_t>(options_.poll_interval_ns, 1);
+  at = std::max({at, earliest, fabric_.now_ns()});
+  if (at >= poll_at_) return;
+  poll_at_ = at;
+  fabric_.schedule_poll(*this, at);
+}
+
+void PollingNode::poll(TimeNs now) {
+  // A turn that was moved forward leaves its old event behind.
+  if (poll_at_ != now) return;
+  poll_at_ = kNever;
+  polled_at_ = now;
+  const auto end = received_.begin() +
+                   static_cast<ptrdiff_t>(std::min<size_t>(received_.size(), options_.rx_burst));
+  const std::vector<std::vector<std::byte>> burst(std::make_move_iterator(received_.begin()),
+                                                  std::make_move_iterator(end));
+  received_.erase(received_.begin(), end);
+  turn(now, std::vector<std::span<const std::byte>>(burst.begin(), burst.end()));
+  if (after_poll) after_poll();
+
+  const TimeNs next = received_.empty() ? next_turn(now) : now;
+  if (next != kNever) poll_by(next);
+}
+
+bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
+  if (random_.chance(options_.no_buffer_ppm)) return false;
+  if (free_buffers_.empty())
+    free_buffers_.push_back(std::make_unique<std::byte[]>(transport::kMaxFrameBytes));
+  buffer.data = free_buffers_.back().release();
+  buffer.handle = buffer.data;
+  free_buffers_.pop_back();
+  return true;
+}
+
+void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
+  fabric_.carry(*this, {buffer.data, length_bytes});
+  discard(buffer);
+}
+
+void PollingNode::discard(const transport::FrameBuffer& buffer) noexcept {
+  free_buffers_.emplace_back(static_cast<std::byte*>(buffer.handle));
+}
+
+}  // namespace rocemu::sim

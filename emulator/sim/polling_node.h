@@ -1,0 +1,83 @@
+// The loop that a NIC's engine runs, in virtual time: a burst of received frames, timers, a burst
+// of sent ones. What takes its turn in the loop is the derived class's: a bare endpoint of the
+// transport (endpoint_node.h) or a whole device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "emulator/sim/node.h"
+#include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/host_interface.h"
+#include "emulator/wire/types.h"
+
+namespace rocemu::sim {
+
+class Fabric;
+
+struct NodeOptions {
+  transport::TransportLimits limits;
+  uint32_t max_qps = 64;
+  bool ipv6 = false;
+  uint64_t poll_interval_ns = 500;  // between two turns of the loop, at least 1
+  unsigned rx_burst = 32;
+  unsigned tx_burst = 32;
+  uint32_t no_buffer_ppm = 0;  // how often the sink has no buffer
+};
+
+// Its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
+class PollingNode : public Node, public transport::FrameSink {
+ public:
+  // `seed` decides when the sink has no buffer. The fabric outlives the node.
+  PollingNode(Fabric& fabric, uint32_t index, const NodeOptions& options, uint64_t seed);
+
+  const wire::Gid& gid() const { return gid_; }
+
+  // Headers and addresses of the way to `peer`.
+  transport::Path path_to(const PollingNode& peer) const;
+
+  // Something was changed from outside (a post, a modify): the loop turns soon.
+  void wake();
+
+  // Called after every turn of the loop, when set.
+  std::function<void()> after_poll;
+
+  void receive(std::vector<std::byte> frame) override;
+  void poll(TimeNs now) override;
+
+  bool allocate(transport::FrameBuffer& buffer) noexcept override;
+  void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
+  void discard(const transport::FrameBuffer& buffer) noexcept override;
+
+ protected:
+  // One turn: takes `frames`, which may be none, handles timers that are due, and sends at most
+  // options().tx_burst frames through this sink.
+  virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) = 0;
+  // When the next turn has to be at the latest; `now` when there is work already, kNever when only
+  // a frame or wake() can bring some.
+  virtual TimeNs next_turn(TimeNs now) const = 0;
+
+  const NodeOptions& options() const { return options_; }
+
+ private:
+  void poll_by(TimeNs at);
+
+  Fabric& fabric_;
+  NodeOptions options_;
+  wire::Gid gid_;
+  Random random_;
+
+  std::deque<std::vector<std::byte>> received_;
+  std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
+  TimeNs polled_at_ = 0;
+  TimeNs poll_at_ = kNever;  // of the turn that is scheduled
+};
+
+}  // namespace rocemu::sim
