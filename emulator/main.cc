@@ -1,12 +1,10 @@
-// rocemu: the command people type.
+// rocemu: the command people type. What it does is in cli/, and of `rocemu lab` in lab/.
 #include <exception>
 #include <iostream>
 
 #include "emulator/cli/commands.h"
-#include "emulator/cli/environment.h"
 #include "emulator/cli/exit_codes.h"
-#include "emulator/cli/installation.h"
-#include "emulator/cli/program.h"
+#include "emulator/lab/lab.h"
 
 namespace rocemu::cli {
 
@@ -36,14 +34,7 @@ int dispatch(const Options& options) {
   return kFailure;
 }
 
-// A command of its own beside this one, which has its own help.
-int lab(const std::vector<std::string>& arguments) {
-  std::vector<std::string> program = {own_executable().parent_path() / "rocemu-lab"};
-  program.insert(program.end(), arguments.begin() + 1, arguments.end());
-  exec_program(program, current_environment());
-}
-
-// Of a failure that is rocemu's own.
+// The exit code for a failure that is rocemu's own.
 int exit_code_for(const Options& options, int code) {
   const bool about_program = code == kNotExecutable || code == kNotFound;
   return hands_on_status(options.command) && !about_program ? kOwnFailure : code;
@@ -52,7 +43,8 @@ int exit_code_for(const Options& options, int code) {
 int main_with(const std::vector<std::string>& arguments) {
   Options options;
   try {
-    if (!arguments.empty() && arguments.front() == "lab") return lab(arguments);
+    if (!arguments.empty() && arguments.front() == "lab")
+      return lab::run({arguments.begin() + 1, arguments.end()});
     options = parse_options(arguments);
     return dispatch(options);
   } catch (const PrintAndExit& request) {
