@@ -1,10 +1,9 @@
-// The requester's other half: what answers do to the requests in flight (IBTA vol 1, 9.7.6
-// and 9.9.2).
+// The requester's other half: what answers, and their absence, do to the requests under way (IBTA
+// vol 1, 9.7.6 and 9.9.2).
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "base/time.h"
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/requester/rc_requester.h"
@@ -28,12 +27,12 @@ void RcRequester::on_response(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const uint8_t syndrome = packet.ext.aeth.syndrome;
-  if (!in_flight(psn)) {
+  if (!recovery_.is_in_flight(psn)) {
     ++context_.counters.stale_acks;
     return;
   }
   if (wire::syndrome::is_ack(syndrome)) {
-    if (!acknowledge_before(now, psn + 1)) implied_nak();
+    if (!acknowledge_before(now, psn + 1)) on_implied_nak(now);
   } else if (wire::syndrome::is_rnr(syndrome)) {
     on_rnr_nak(now, psn, syndrome & 0x1f);
   } else if (syndrome == wire::syndrome::kNakSequence) {
@@ -46,41 +45,31 @@ void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
   ++context_.counters.sequence_naks_received;
   if (!acknowledge_before(now, psn)) {
-    implied_nak();
+    on_implied_nak(now);
     return;
   }
-  // Linux sends one for the packet behind an RNR NAK; the wait goes on.
-  if (rnr_until_ == kNever) {
-    window_.on_loss(context_.limits.window_packets);
-    retry();
-  }
+  if (recovery_.waits_for_receiver()) return;
+  congestion_.on_nak(now);
+  send_again();
 }
 
 void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
   ++context_.counters.rnr_naks_received;
   if (!acknowledge_before(now, psn)) {
-    implied_nak();
+    on_implied_nak(now);
     return;
   }
-  if (rnr_until_ != kNever) return;
-  if (context_.attributes.rnr_retry != 7) {
-    if (rnr_retries_left_ == 0) {
-      fail_oldest(WcStatus::rnr_retry_exceeded_error);
-      return;
-    }
-    --rnr_retries_left_;
+  if (recovery_.waits_for_receiver()) return;
+  if (recovery_.wait_for_receiver(now, timer_code)) {
+    probe_.stop();
+  } else {
+    fail_oldest(WcStatus::rnr_retry_exceeded_error);
   }
-  // An answer, though no progress: the way is there, and how often to be put off is rnr_retry's.
-  retries_left_ = context_.attributes.retry_count;
-  rnr_until_ = now + rnr_timer_ns(timer_code);
-  ack_deadline_ = probe_deadline_ = kNever;
-  stop_probing();
-  seek(una_);
 }
 
 void RcRequester::on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome) {
   if (!acknowledge_before(now, psn)) {
-    implied_nak();
+    on_implied_nak(now);
     return;
   }
   fail_oldest(status_of_nak(syndrome));
@@ -89,23 +78,23 @@ void RcRequester::on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome) {
 // Every packet before `end` has arrived. False when that cannot be taken at its word, because a
 // READ or atomic among them has not been answered.
 bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
-  const wire::Psn before = una_;
+  const wire::Psn before = recovery_.una();
   bool plausible = true;
-  while (!requests_.empty()) {
-    Request& oldest = requests_.front();
-    if (oldest.work.fault != WcStatus::success || is_local(oldest.work.opcode)) break;
+  while (!window_.empty()) {
+    const Request& oldest = window_.oldest();
+    if (!oldest.sends_packets()) break;
     if (is_read_or_atomic(oldest.work.opcode)) {
       plausible = !end.after(oldest.first_psn + oldest.responses);
       break;
     }
     if (end.before(oldest.end_psn())) {
-      if (end.after(una_)) una_ = end;
+      if (end.after(recovery_.una())) recovery_.acknowledge(end);
       break;
     }
-    una_ = oldest.end_psn();
-    complete_oldest(WcStatus::success);
+    recovery_.acknowledge(oldest.end_psn());
+    window_.complete_oldest(WcStatus::success);
   }
-  if (una_ != before) progress(now, before);
+  if (recovery_.una() != before) progress(now, before);
   return plausible;
 }
 
@@ -113,16 +102,16 @@ bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
 // it has been acknowledged. The oldest request is then the one that is answered.
 bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic) {
   const wire::Psn psn = packet.bth.psn;
-  if (!in_flight(psn)) {
+  if (!recovery_.is_in_flight(psn)) {
     ++context_.counters.stale_acks;
     return false;
   }
   if (!acknowledge_before(now, psn)) {
-    implied_nak();
+    on_implied_nak(now);
     return false;
   }
-  if (requests_.empty()) return false;
-  const Request& oldest = requests_.front();
+  if (window_.empty()) return false;
+  const Request& oldest = window_.oldest();
   const bool expected = oldest.work.fault == WcStatus::success && oldest.started &&
                         psn == oldest.first_psn + oldest.responses &&
                         is_read_or_atomic(oldest.work.opcode) &&
@@ -133,7 +122,7 @@ bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bo
 
 void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
   if (!accept_response_psn(now, packet, false)) return;
-  Request& request = requests_.front();
+  Request& request = window_.oldest();
   const uint32_t offset = request.responses * context_.attributes.path_mtu_bytes;
   const uint32_t length = brings_data(request.work.opcode) ? request.work.length_bytes : 0;
   const uint32_t expected = std::min(context_.attributes.path_mtu_bytes, length - offset);
@@ -155,7 +144,7 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
 
 void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) {
   if (!accept_response_psn(now, packet, true)) return;
-  Request& request = requests_.front();
+  Request& request = window_.oldest();
   // The value goes to memory in the host's order (IBTA 9.4.5); it must outlive the collected
   // scatter, so it is settled before this returns.
   std::array<std::byte, sizeof(uint64_t)> value;
@@ -194,110 +183,69 @@ bool RcRequester::scatter_response(Request& request, std::span<const std::byte> 
 // One response packet has been taken.
 void RcRequester::response_done(TimeNs now, Request& request) {
   ++request.responses;
-  const wire::Psn before = una_;
-  una_ = request.first_psn + request.responses;
-  if (request.responses == request.packets) complete_oldest(WcStatus::success);
+  const wire::Psn before = recovery_.una();
+  recovery_.acknowledge(request.first_psn + request.responses);
+  if (request.responses == request.packets) window_.complete_oldest(WcStatus::success);
   progress(now, before);
 }
 
-// una_ has moved on from `before`.
+// The oldest unacknowledged PSN has moved on from `before`.
 void RcRequester::progress(TimeNs now, wire::Psn before) {
-  retries_left_ = context_.attributes.retry_count;
-  rnr_retries_left_ = context_.attributes.rnr_retry;
-  implied_nak_taken_ = false;
-  const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
-  // During an RNR wait nothing is sent that could be answered.
-  const bool waiting = una_ == sent_end_ || rnr_until_ != kNever;
-  ack_deadline_ = waiting || timeout == kNever ? kNever : now + timeout;
-  note_progress(now, before);
-  // The answer may be to packets that the cursor was about to send again.
-  if (send_index_ == 0 && !requests_.empty()) {
-    const int32_t done = una_.distance_from(requests_.front().first_psn);
-    if (done > static_cast<int32_t>(send_packet_)) send_packet_ = static_cast<uint32_t>(done);
-    if (send_packet_ >= requests_.front().packets && requests_.front().packets > 0) {
-      send_packet_ = 0;
-      send_index_ = 1;
-    }
+  const wire::Psn una = recovery_.una();
+  recovery_.on_progress(now);
+  const std::optional<TimeNs> rtt = round_trip_.on_progress(now, una);
+  congestion_.on_acknowledged(now, static_cast<uint32_t>(una.distance_from(before)), rtt);
+  switch (probe_.on_progress(una, recovery_.sent_end(), rtt, congestion_.packets())) {
+    case ProbeTimer::Next::go_on:
+      break;
+    case ProbeTimer::Next::probe:
+      send_probe();
+      break;
+    case ProbeTimer::Next::resume:
+      recovery_.seek_end();
+      break;
   }
+  probe_.restart(now, recovery_.answer_is_owed());
+  // The answer may be to packets that the cursor was about to send again.
+  window_.skip_to(una);
 }
 
-void RcRequester::implied_nak() {
-  if (implied_nak_taken_ || rnr_until_ != kNever) return;
+void RcRequester::on_implied_nak(TimeNs now) {
+  if (!recovery_.take_implied_nak()) return;
   ++context_.counters.implied_naks;
-  window_.on_loss(context_.limits.window_packets);
-  retry();
-  implied_nak_taken_ = true;
+  congestion_.on_nak(now);
+  send_again();
 }
 
 void RcRequester::on_timeout(TimeNs now) {
-  if (rnr_until_ <= now) rnr_until_ = kNever;
-  if (ack_deadline_ <= now) {
+  if (recovery_.on_timeout(now)) {
     ++context_.counters.ack_timeouts;
-    implied_nak_taken_ = false;
-    retry();
-  } else if (probe_deadline_ <= now) {
-    probe(now);
+    congestion_.on_timeout(now);
+    send_again();
+  } else if (probe_.deadline() <= now && probe_.expire(now, context_.attributes.timeout != 0)) {
+    ++context_.counters.early_retransmissions;
+    send_probe();
   }
 }
 
-TimeNs RcRequester::deadline() const {
-  return std::min({ack_deadline_, probe_deadline_, rnr_until_});
-}
-
-// Goes back to the oldest unacknowledged packet, or gives up.
-void RcRequester::retry() {
-  if (retries_left_ == 0) {
-    fail_oldest(WcStatus::retry_exceeded_error);
-    return;
-  }
-  --retries_left_;
-  ack_deadline_ = probe_deadline_ = kNever;  // sending starts them anew
-  stop_probing();
-  seek(una_);
-}
-
-void RcRequester::seek(wire::Psn psn) {
-  ack_asked_ = psn;
-  for (uint32_t i = 0; i < requests_.size(); ++i) {
-    const Request& request = requests_[i];
-    if (psn.before(request.end_psn()) || request.work.fault != WcStatus::success ||
-        is_local(request.work.opcode)) {
-      send_index_ = i;
-      send_packet_ = psn.after(request.first_psn)
-                         ? static_cast<uint32_t>(psn.distance_from(request.first_psn))
-                         : 0;
-      return;
-    }
-  }
-  send_index_ = static_cast<uint32_t>(requests_.size());
-  send_packet_ = 0;
-}
-
-void RcRequester::complete_oldest(WcStatus status) {
-  const Request& oldest = requests_.front();
-  const SendWork& work = oldest.work;
-  if (oldest.started && is_read_or_atomic(work.opcode)) --rd_atomics_;
-  Completion& completion = context_.deferred.complete(context_.qp, Side::requester,
-                                                      *context_.resources.send_cq, work.signaled);
-  completion.wr_id = work.wr_id;
-  completion.qpn = context_.qpn;
-  completion.status = status;
-  completion.opcode = completion_opcode(work.opcode);
-  completion.solicited = status != WcStatus::success;
-  completion.byte_length = is_atomic(work.opcode) ? 8 : work.length_bytes;
-  if (status != WcStatus::success) ++context_.counters.completions_with_error;
-  context_.resources.send_queue->release(1);
-  requests_.pop_front();
-  if (send_index_ > 0) {
-    --send_index_;
+// A packet was lost: sends again what is in flight, or gives up.
+void RcRequester::send_again() {
+  if (recovery_.retry()) {
+    probe_.stop();
   } else {
-    send_packet_ = 0;
+    fail_oldest(WcStatus::retry_exceeded_error);
   }
+}
+
+void RcRequester::send_probe() {
+  recovery_.seek_oldest();
+  probe_.begin(recovery_.una(),
+               !window_.empty() && is_read_or_atomic(window_.oldest().work.opcode));
 }
 
 void RcRequester::fail_oldest(WcStatus status) {
-  if (requests_.empty()) return;
-  complete_oldest(status);
+  if (window_.empty()) return;
+  window_.complete_oldest(status);
   context_.qp.enter_error();
   context_.events.on_qp_error(context_.qpn);
 }

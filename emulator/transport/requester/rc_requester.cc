@@ -1,11 +1,7 @@
 #include "emulator/transport/requester/rc_requester.h"
 
-#include <algorithm>
-
-#include "emulator/transport/qp/local_request.h"
 #include "emulator/transport/qp/payload.h"
-#include "emulator/transport/qp/qp.h"
-#include "emulator/transport/qp/rc_tables.h"
+#include "emulator/transport/requester/local_request.h"
 
 namespace rocemu::transport {
 
@@ -16,43 +12,90 @@ namespace {
 // A program that posts them without end is not to keep the engine from its other work.
 constexpr uint32_t kLocalRequestsInATurn = 64;
 
+// One packet of a request, before it has its BTH.
+struct RequestPacket {
+  Operation operation{};
+  wire::ExtendedHeaders ext;
+  uint32_t payload_bytes = 0;
+  uint32_t psns = 1;
+  bool last = true;  // of its message
+};
+
+// Packet number `index` of a SEND or WRITE.
+RequestPacket message_packet(const SendWindow::Request& request, uint32_t index, uint32_t mtu) {
+  const SendWork& work = request.work;
+  const bool first = index == 0;
+  RequestPacket packet;
+  packet.last = index + 1 == request.packets;
+  packet.operation = message_operation(work.opcode, first, packet.last);
+  packet.payload_bytes = std::min(mtu, work.length_bytes - index * mtu);
+  if (first) packet.ext.reth = {work.remote_address, work.rkey, work.length_bytes};
+  packet.ext.immediate = work.immediate;
+  packet.ext.invalidate = work.rkey;
+  return packet;
+}
+
+// Packet number `index` of a request; of a READ: what asks for its response from there on.
+RequestPacket request_packet(const SendWindow::Request& request, uint32_t index, uint32_t mtu) {
+  const SendWork& work = request.work;
+  RequestPacket packet;
+  switch (work.opcode) {
+    case WorkOpcode::read: {
+      const uint32_t offset = index * mtu;
+      packet.operation = Operation::read_request;
+      packet.ext.reth = {work.remote_address + offset, work.rkey, work.length_bytes - offset};
+      packet.psns = request.packets - index;
+      break;
+    }
+    case WorkOpcode::compare_swap:
+      packet.operation = Operation::compare_swap;
+      packet.ext.atomic = {work.remote_address, work.rkey, work.swap, work.compare_add};
+      break;
+    case WorkOpcode::fetch_add:
+      packet.operation = Operation::fetch_add;
+      packet.ext.atomic = {work.remote_address, work.rkey, work.compare_add, 0};
+      break;
+    case WorkOpcode::atomic_write:
+      packet.operation = Operation::atomic_write;
+      packet.payload_bytes = kAtomicBytes;
+      packet.ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
+      break;
+    default:
+      packet = message_packet(request, index, mtu);
+      break;
+  }
+  packet.ext.xrc_srq = work.remote_srq;
+  return packet;
+}
+
 }  // namespace
 
 void RcRequester::reset() {
-  requests_.release();
-  send_index_ = send_packet_ = 0;
-  una_ = sent_end_;
-  rd_atomics_ = 0;
-  implied_nak_taken_ = false;
-  ack_deadline_ = rnr_until_ = probe_deadline_ = timed_since_ = kNever;
-  rtt_ = {};
-  window_ = {};
-  stop_probing();
+  window_.reset();
+  recovery_.reset();
+  congestion_ = congestion::AdaptiveWindow(context_.limits.window_packets);
+  round_trip_ = {};
+  probe_ = {};
 }
 
 void RcRequester::start() {
-  next_psn_ = una_ = sent_end_ = ack_asked_ = context_.attributes.send_psn;
-  retries_left_ = context_.attributes.retry_count;
-  rnr_retries_left_ = context_.attributes.rnr_retry;
+  window_.start();
+  recovery_.start();
 }
 
 void RcRequester::on_attributes_changed() {
   // What is to wait for a turn that never comes fails as if it were posted now (find_fault).
-  for (uint32_t i = 0; i < requests_.size() && context_.attributes.max_rd_atomic == 0; ++i) {
-    Request& request = requests_[i];
+  for (uint32_t i = 0; i < window_.size() && context_.attributes.max_rd_atomic == 0; ++i) {
+    Request& request = window_[i];
     if (!request.started && is_read_or_atomic(request.work.opcode) &&
         request.work.fault == WcStatus::success)
       request.work.fault = WcStatus::local_qp_operation_error;
   }
-  // Packets that were sent without a timeout get one by being sent again.
-  const bool has_timeout = ack_timeout_ns(context_.attributes.timeout) != kNever;
-  if (has_timeout && ack_deadline_ == kNever && rnr_until_ == kNever && una_ != sent_end_)
-    seek(una_);
+  recovery_.on_attributes_changed();
 }
 
-// What is wrong with a request before any packet is sent, in the order in which hardware looks.
+// In the order in which hardware looks.
 WcStatus RcRequester::find_fault(const SendWork& work) const {
-  if (work.fault != WcStatus::success) return work.fault;
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;
   if (work.opcode == WorkOpcode::atomic_write && context_.transport != wire::Transport::rc)
@@ -61,36 +104,17 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
   return may_use(context_, work, access) ? WcStatus::success : WcStatus::local_protection_error;
 }
 
-bool RcRequester::take_next() {
-  if (context_.state != QpState::ready_to_send) return false;
-  Request& request = requests_.push_back();
-  if (!context_.resources.send_queue->pop(request.work)) {
-    requests_.pop_back();
-    return false;
-  }
-  request.work.fault = find_fault(request.work);
-  request.first_psn = next_psn_;
-  request.responses = 0;
-  request.started = false;
-  // A faulty or local request is never sent and owns no PSN.
-  request.packets = request.work.fault != WcStatus::success || is_local(request.work.opcode) ? 0
-                    : is_atomic(request.work.opcode)
-                        ? 1
-                        : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
-  next_psn_ = request.end_psn();
-  return true;
-}
-
 bool RcRequester::may_start(const Request& request) const {
   if (request.started) return true;
-  if (request.work.fence && rd_atomics_ > 0) return false;
-  return !is_read_or_atomic(request.work.opcode) || rd_atomics_ < context_.attributes.max_rd_atomic;
+  if (request.work.fence && window_.rd_atomics() > 0) return false;
+  return !is_read_or_atomic(request.work.opcode) ||
+         window_.rd_atomics() < context_.attributes.max_rd_atomic;
 }
 
 Turn RcRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
-  if (rnr_until_ != kNever) return Turn::idle;
+  if (recovery_.waits_for_receiver()) return Turn::idle;
   for (uint32_t i = 0; i < kLocalRequestsInATurn; ++i) {
     const Turn turn = transmit_next(now, burst);
     if (turn != Turn::later) return turn;
@@ -101,18 +125,19 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
 // `later`: a local request was executed, and the next one may be looked at.
 Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   // The window also bounds how many requests are taken off the queue.
-  if (send_index_ == requests_.size() && !take_next()) {
-    note_drained();
+  if (window_.at_end() &&
+      !window_.take_next([this](const SendWork& work) { return find_fault(work); })) {
+    window_.note_drained();
     return Turn::idle;
   }
-  Request& request = requests_[send_index_];
+  Request& request = window_.current();
   if (request.work.fault != WcStatus::success) {
-    if (send_index_ == 0) fail_oldest(request.work.fault);
+    if (window_.at_oldest()) fail_oldest(request.work.fault);
     return Turn::idle;
   }
   if (is_local(request.work.opcode)) return take_local_turn(request.work);
-  const wire::Psn psn = request.first_psn + send_packet_;
-  if (static_cast<uint32_t>(psn.distance_from(una_)) >= window()) return Turn::idle;
+  const wire::Psn psn = request.first_psn + window_.current_packet();
+  if (recovery_.in_flight_before(psn) >= packets_allowed()) return Turn::idle;
   if (!may_start(request)) return Turn::idle;
   return send_packet(now, burst, request);
 }
@@ -120,141 +145,68 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
 // Local requests wait until all before them are over, which is more than binding asks for and what
 // a local invalidate needs (IBTA vol 1, 10.8.3.3).
 Turn RcRequester::take_local_turn(const SendWork& work) {
-  if (send_index_ > 0) return Turn::idle;
+  if (!window_.at_oldest()) return Turn::idle;
   const WcStatus status = execute_local(context_, work);
   if (status != WcStatus::success) {
     fail_oldest(status);
     return Turn::idle;
   }
-  complete_oldest(WcStatus::success);
+  window_.complete_oldest(WcStatus::success);
   return Turn::later;
 }
 
-wire::Bth RcRequester::make_bth(Operation operation, wire::Psn psn, bool ack_request,
-                                bool solicited) const {
-  wire::Bth bth;
-  bth.opcode = wire::bth_opcode(context_.transport, operation);
-  bth.pkey = context_.attributes.pkey;
-  bth.destination_qp = context_.attributes.remote_qpn;
-  bth.ack_request = ack_request;
-  bth.solicited = solicited;
-  bth.psn = psn;
-  return bth;
-}
-
-Turn RcRequester::send_packet(TimeNs now, Burst& burst, Request& request) {
+Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) {
   const SendWork& work = request.work;
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
-  const uint32_t offset = send_packet_ * mtu;
-  const wire::Psn psn = request.first_psn + send_packet_;
-  wire::ExtendedHeaders ext;
-  Operation operation;
-  bool ack_request = false;
-  bool solicited = false;
-  uint32_t payload_bytes = 0;
-  uint32_t packets_covered = 1;
-  ext.xrc_srq = work.remote_srq;
+  const uint32_t index = window_.current_packet();
+  const RequestPacket packet = request_packet(request, index, mtu);
+  const bool answered_by_itself = is_read_or_atomic(work.opcode);
 
-  if (work.opcode == WorkOpcode::read) {
-    operation = Operation::read_request;
-    ext.reth = {work.remote_address + offset, work.rkey, work.length_bytes - offset};
-    packets_covered = request.packets - send_packet_;
-  } else if (is_atomic(work.opcode)) {
-    const bool swap = work.opcode == WorkOpcode::compare_swap;
-    operation = swap ? Operation::compare_swap : Operation::fetch_add;
-    ext.atomic = {work.remote_address, work.rkey, swap ? work.swap : work.compare_add,
-                  swap ? work.compare_add : 0};
-  } else if (work.opcode == WorkOpcode::atomic_write) {
-    payload_bytes = kAtomicBytes;
-    operation = Operation::atomic_write;
-    ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
-  } else {
-    const bool first = send_packet_ == 0;
-    const bool last = send_packet_ + 1 == request.packets;
-    payload_bytes = std::min(mtu, work.length_bytes - offset);
-    operation = message_operation(work.opcode, first, last);
-    if (first) ext.reth = {work.remote_address, work.rkey, work.length_bytes};
-    ext.immediate = work.immediate;
-    ext.invalidate = work.rkey;
-    // Solicited events belong to messages that consume a receive (IBTA 9.2.3).
-    solicited = last && work.solicited && work.opcode != WorkOpcode::write;
-    const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));
-    const auto window_used = static_cast<uint32_t>((psn + 1).distance_from(una_));
-    // At least twice in a window, so that it can move on.
-    const uint32_t interval = std::min(context_.limits.ack_interval_packets, (window() + 1) / 2);
-    ack_request = last || since_asked >= interval || window_used >= window();
-  }
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(context_.transport, packet.operation);
+  bth.pkey = context_.attributes.pkey;
+  bth.destination_qp = context_.attributes.remote_qpn;
+  bth.psn = request.first_psn + index;
+  bth.ack_request =
+      !answered_by_itself && (packet.last || recovery_.wants_ack(bth.psn, packets_allowed()));
+  // Solicited events belong to messages that consume a receive (IBTA vol 1, 9.2.3).
+  bth.solicited =
+      !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
 
-  std::byte* payload =
-      burst.add(context_.qp, Side::requester, context_.attributes.path,
-                make_bth(operation, psn, ack_request, solicited), ext, payload_bytes);
+  std::byte* const payload = burst.add(context_.qp, Side::requester, context_.attributes.path, bth,
+                                       packet.ext, packet.payload_bytes);
   if (payload == nullptr) return Turn::no_buffer;
-  if (payload_bytes > 0 && !gather(context_, burst, work, offset, payload_bytes, payload)) {
+  if (packet.payload_bytes > 0 &&
+      !gather(context_, burst, work, index * mtu, packet.payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.
     burst.discard_added();
     return Turn::idle;
   }
-
-  if (!request.started) {
-    request.started = true;
-    if (is_read_or_atomic(work.opcode)) ++rd_atomics_;
-  }
-  const wire::Psn end = psn + packets_covered;
-  if (psn.before(sent_end_)) ++context_.counters.retransmitted_frames;
-  note_sent(now, psn, end, ack_request || is_read_or_atomic(work.opcode));
-  if (end.after(sent_end_)) sent_end_ = end;
-  if (ack_deadline_ == kNever) {
-    const TimeNs timeout = ack_timeout_ns(context_.attributes.timeout);
-    if (timeout != kNever) ack_deadline_ = now + timeout;
-  }
-  send_packet_ += packets_covered;
-  if (send_packet_ >= request.packets) {
-    send_packet_ = 0;
-    ++send_index_;
-  }
+  window_.start_current();
+  note_sent(now, bth.psn, packet.psns, bth.ack_request || answered_by_itself);
   return Turn::sent;
 }
 
-void RcRequester::note_drained() {
-  if (context_.state != QpState::send_queue_drain || drain_noted_ || !requests_.empty()) return;
-  drain_noted_ = true;
-  if (context_.attributes.notify_drained)
-    context_.events.on_qp_event(context_.qpn, QpEvent::send_queue_drained);
+// The packet at the cursor has been added to the burst.
+void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered) {
+  const wire::Psn end = psn + packets;
+  const bool again = recovery_.on_sent(now, psn, end, answered);
+  if (again) ++context_.counters.retransmitted_frames;
+  round_trip_.on_sent(now, psn, end, again, answered);
+  probe_.on_sent(now, end, answered);
+  congestion_.on_sent(now, packets);
+  window_.advance(packets);
 }
 
 void RcRequester::on_fetch_failed(wire::Psn psn) {
   if (context_.state == QpState::error) return;
-  for (uint32_t i = 0; i < requests_.size(); ++i) {
-    Request& request = requests_[i];
-    if (psn.before(request.first_psn) || !psn.before(request.end_psn())) continue;
-    request.work.fault = WcStatus::local_protection_error;
-    if (send_index_ > i) {
-      send_index_ = i;
-      send_packet_ = 0;
-    }
-    if (i == 0) fail_oldest(WcStatus::local_protection_error);
-    return;
-  }
+  if (window_.note_unreadable(psn)) fail_oldest(WcStatus::local_protection_error);
 }
 
 void RcRequester::flush() {
-  while (!requests_.empty()) complete_oldest(WcStatus::flush_error);
-  ack_deadline_ = rnr_until_ = probe_deadline_ = kNever;
-}
-
-void RcRequester::flush_posted() {
-  // The queue is bounded, but a program may go on posting: what it posts later rings again.
-  constexpr uint32_t kMax = 65536;
-  for (uint32_t i = 0; i < kMax; ++i) {
-    Request& request = requests_.push_back();
-    if (!context_.resources.send_queue->pop(request.work)) {
-      requests_.pop_back();
-      return;
-    }
-    request.started = false;
-    request.packets = 0;
-    complete_oldest(WcStatus::flush_error);
-  }
+  window_.flush();
+  recovery_.stop_timers();
+  probe_.stop();
 }
 
 }  // namespace rocemu::transport

@@ -1,7 +1,7 @@
 // The send queue of the services without acknowledgements, UC and UD: a request is complete when
 // its packets have left (IBTA vol 1, 9.8.2.1 and 9.8.3.1).
 //
-// Requests stay in `requests_` until the burst with their last packet has been sent, since only
+// Requests stay in the send window until the burst with their last packet has been sent, since only
 // then is it known that their memory could be read. A request that fails takes the send queue to
 // SQE: what stands behind it is flushed, receiving goes on (10.3.1). Nothing limits how much is
 // sent but the sink.
@@ -9,51 +9,53 @@
 
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/qp_context.h"
-#include "emulator/transport/qp/ring_buffer.h"
+#include "emulator/transport/requester/send_window.h"
 
 namespace rocemu::transport {
 
-class UnreliableQp;
+// What UC and UD send differently.
+class UnreliableService {
+ public:
+  // What is wrong with a request of this service.
+  virtual WcStatus find_fault(const SendWork& work) const = 0;
+  // Where the packets of a request go: fills in what the service adds to the headers. Null when the
+  // way is gone. The path is valid until the next call into the transport.
+  virtual const Path* address(const SendWork& work, wire::Bth& bth,
+                              wire::ExtendedHeaders& ext) const = 0;
+
+ protected:
+  ~UnreliableService() = default;
+};
 
 class UnreliableRequester {
  public:
-  UnreliableRequester(QpContext& context, UnreliableQp& service)
-      : context_(context), service_(service) {}
+  UnreliableRequester(QpContext& context, const UnreliableService& service)
+      : context_(context), service_(service), window_(context) {}
 
-  void reset();
-  void start() { next_psn_ = context_.attributes.send_psn; }
-  void note_draining() { drain_noted_ = false; }
-  bool drained() const { return requests_.empty(); }
-  void add_load(QpLoad& load) const { load.requests = static_cast<uint32_t>(requests_.size()); }
+  void reset() { window_.reset(); }
+  void start() { window_.start(); }
+  void note_draining() { window_.note_draining(); }
+  bool drained() const { return window_.empty(); }
+  void add_load(QpLoad& load) const { load.requests = window_.size(); }
 
   Turn transmit(Burst& burst);
   void on_burst_sent();
-  void on_fetch_failed(wire::Psn psn);
+  void on_fetch_failed(wire::Psn psn) { window_.note_unreadable(psn); }
 
-  void flush();         // what has been taken off the queue
-  void flush_posted();  // what still stands in it
+  void flush() { window_.flush(); }                // what has been taken off the queue
+  void flush_posted() { window_.flush_posted(); }  // what still stands in it
 
  private:
-  struct Request {
-    SendWork work;
-    wire::Psn first_psn;
-    uint32_t packets = 0;  // 0: faulty or local, never to be sent
-    uint32_t sent = 0;
-  };
+  using Request = SendWindow::Request;
 
-  bool take_next();
+  WcStatus find_fault(const SendWork& work) const;
   Turn send_packet(Burst& burst, Request& request);
   Turn take_local_turn(const SendWork& work);
-  void note_drained();
-  void complete_oldest(WcStatus status);
   void fail_oldest(WcStatus status);
 
   QpContext& context_;
-  UnreliableQp& service_;
-  RingBuffer<Request> requests_;  // oldest first; the last one may be in the middle
-  uint32_t current_ = 0;          // the one to send from
-  wire::Psn next_psn_;
-  bool drain_noted_ = false;
+  const UnreliableService& service_;
+  SendWindow window_;
 };
 
 }  // namespace rocemu::transport

@@ -11,7 +11,7 @@
 
 namespace rocemu::transport {
 
-class UnreliableQp : public Qp {
+class UnreliableQp : public Qp, public UnreliableService {
  public:
   bool draining() const final {
     return context_.state == QpState::send_queue_drain && !requester_.drained();
@@ -25,13 +25,6 @@ class UnreliableQp : public Qp {
   void flush_posted() final;
   void on_fetch_failed(Side side, wire::Psn psn) final;
   void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) final;
-
-  // For the requester: what is wrong with a request of this service …
-  virtual WcStatus find_fault(const SendWork& work) const = 0;
-  // … and where its packets go: fills in what the service adds to the headers. Null when the way
-  // is gone.
-  virtual const Path* address(const SendWork& work, wire::Bth& bth,
-                              wire::ExtendedHeaders& ext) const = 0;
 
  protected:
   UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,

@@ -1,4 +1,4 @@
-#include "emulator/transport/qp/local_request.h"
+#include "emulator/transport/requester/local_request.h"
 
 namespace rocemu::transport {
 

@@ -1,36 +1,9 @@
-// How many packets may be under way after losses, and after a time without one.
-#include "emulator/transport/requester/adaptive_window.h"
-
+// What a requester sends when packets are lost, by its congestion control.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {
-
-TEST_CASE("Losses halve the window, windows without one double it") {
-  AdaptiveWindow window;
-  CHECK(window.packets(256) == 256);
-  window.on_loss(256);
-  CHECK(window.packets(256) == 128);
-  for (int i = 0; i < 10; ++i) window.on_loss(256);
-  CHECK(window.packets(256) == AdaptiveWindow::kMinPackets);
-  const uint32_t enough = AdaptiveWindow::kWindowsToWiden * AdaptiveWindow::kMinPackets;
-  window.on_acknowledged(enough - 1, 256);
-  CHECK(window.packets(256) == AdaptiveWindow::kMinPackets);
-  window.on_acknowledged(1, 256);
-  CHECK(window.packets(256) == 2 * AdaptiveWindow::kMinPackets);
-  for (int i = 0; i < 100; ++i) window.on_acknowledged(1000, 256);
-  CHECK(window.packets(256) == 256);
-}
-
-TEST_CASE("A window that is small by configuration stays as it is") {
-  const uint32_t limit = GENERATE(1u, 2u, 16u, AdaptiveWindow::kMinPackets);
-  AdaptiveWindow window;
-  for (int i = 0; i < 5; ++i) window.on_loss(limit);
-  CHECK(window.packets(limit) == limit);
-  window.on_acknowledged(1'000'000, limit);
-  CHECK(window.packets(limit) == limit);
-}
 
 TEST_CASE("After losses less is sent ahead of the acknowledgements") {
   PairOptions options;

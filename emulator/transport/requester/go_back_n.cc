@@ -1,0 +1,74 @@
+#include "emulator/transport/requester/go_back_n.h"
+
+#include "emulator/transport/qp/rc_tables.h"
+
+namespace rocemu::transport {
+
+void GoBackN::reset() {
+  una_ = sent_end_;
+  implied_nak_taken_ = false;
+  stop_timers();
+}
+
+void GoBackN::start() {
+  una_ = sent_end_ = ack_asked_ = context_.attributes.send_psn;
+  retries_left_ = context_.attributes.retry_count;
+  rnr_retries_left_ = context_.attributes.rnr_retry;
+}
+
+// Packets that were sent without a timeout get one by being sent again.
+void GoBackN::on_attributes_changed() {
+  if (context_.attributes.timeout != 0 && deadline() == kNever && una_ != sent_end_) seek(una_);
+}
+
+bool GoBackN::on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered) {
+  const bool again = psn.before(sent_end_);
+  if (answered) ack_asked_ = end;
+  if (end.after(sent_end_)) sent_end_ = end;
+  if (ack_deadline_ == kNever && context_.attributes.timeout != 0)
+    ack_deadline_ = now + ack_timeout_ns(context_.attributes.timeout);
+  return again;
+}
+
+void GoBackN::on_progress(TimeNs now) {
+  retries_left_ = context_.attributes.retry_count;
+  rnr_retries_left_ = context_.attributes.rnr_retry;
+  implied_nak_taken_ = false;
+  const bool rests = una_ == sent_end_ || waits_for_receiver() || context_.attributes.timeout == 0;
+  ack_deadline_ = rests ? kNever : now + ack_timeout_ns(context_.attributes.timeout);
+}
+
+bool GoBackN::take_implied_nak() {
+  if (implied_nak_taken_ || waits_for_receiver()) return false;
+  implied_nak_taken_ = true;
+  return true;
+}
+
+bool GoBackN::retry() {
+  if (retries_left_ == 0) return false;
+  --retries_left_;
+  ack_deadline_ = kNever;  // sending starts it anew
+  seek(una_);
+  return true;
+}
+
+bool GoBackN::wait_for_receiver(TimeNs now, uint8_t timer_code) {
+  if (context_.attributes.rnr_retry != 7) {
+    if (rnr_retries_left_ == 0) return false;
+    --rnr_retries_left_;
+  }
+  retries_left_ = context_.attributes.retry_count;
+  rnr_until_ = now + rnr_timer_ns(timer_code);
+  ack_deadline_ = kNever;
+  seek(una_);
+  return true;
+}
+
+bool GoBackN::on_timeout(TimeNs now) {
+  if (rnr_until_ <= now) rnr_until_ = kNever;
+  if (ack_deadline_ > now) return false;
+  implied_nak_taken_ = false;
+  return true;
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,39 @@
+// Measures round trips: from a packet that will be answered to the answer that acknowledges it.
+//
+// 1. One packet at a time is timed, as TCP does without timestamps (RFC 6298, 3).
+// 2. A packet that was sent twice is no measure, since nobody knows which copy was answered (Karn's
+//    rule): no copy is timed, and sending a timed packet again ends its measurement.
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+class RoundTripMeter {
+ public:
+  // A packet was sent that covers the PSNs from `psn` to before `end`. `again`: not for the first
+  // time. `answered`: the responder will say something about it.
+  void on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool again, bool answered) {
+    if (again && psn.before(timed_end_) && !end.before(timed_end_)) since_ = kNever;
+    if (!answered || again || since_ != kNever) return;
+    since_ = now;
+    timed_end_ = psn + 1;
+  }
+
+  // Everything before `una` has been answered. Returns the round trip when that ends a measurement.
+  std::optional<TimeNs> on_progress(TimeNs now, wire::Psn una) {
+    if (since_ == kNever || una.before(timed_end_)) return std::nullopt;
+    const TimeNs rtt_ns = now - since_;
+    since_ = kNever;
+    return rtt_ns;
+  }
+
+ private:
+  TimeNs since_ = kNever;  // when the timed packet was sent; kNever: none is timed
+  wire::Psn timed_end_;    // the PSN after it
+};
+
+}  // namespace rocemu::transport
