@@ -38,7 +38,7 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.swap = request.swap;
   work.binding = request.binding;
   work.inline_payload = nullptr;
-  work.carried_payload = request.carried_payload.empty() ? nullptr : request.carried_payload.data();
+  work.inline_wqe_data = request.inline_wqe_data.empty() ? nullptr : request.inline_wqe_data.data();
   if (request.inline_payload) {
     // An empty vector has no address, but the request is inline all the same.
     static const std::byte kNothing{};
@@ -61,10 +61,10 @@ void SimSendQueue::release(uint32_t count) noexcept {
 }
 
 void SimCompletionQueue::push(const transport::Completion& completion) noexcept {
-  const transport::CarriedPayload& carried = completion.carried;
-  if (carried.length_bytes > 0)
-    std::copy_n(carried.bytes.begin(), carried.length_bytes,
-                memory->at(carried.address, carried.length_bytes).begin());
+  const transport::InlineCqeData& data = completion.inline_data;
+  if (data.length_bytes > 0)
+    std::copy_n(data.bytes.begin(), data.length_bytes,
+                memory->at(data.address, data.length_bytes).begin());
   completions.push_back(completion);
   if (on_push) on_push(completion);
 }

@@ -14,7 +14,7 @@
 namespace rocemu::sim {
 
 // A send request as a program posts it; `inline_payload` and
-// `carried_payload` stand for payload in queue memory.
+// `inline_wqe_data` stand for payload in queue memory.
 struct SendRequest {
   uint64_t wr_id = 0;
   transport::WorkOpcode opcode = transport::WorkOpcode::send;
@@ -34,7 +34,7 @@ struct SendRequest {
   transport::WindowBinding binding{};
   std::vector<transport::Sge> sges{};
   std::optional<std::vector<std::byte>> inline_payload{};
-  std::vector<std::byte> carried_payload{};  // empty: none
+  std::vector<std::byte> inline_wqe_data{};  // empty: none
 };
 
 struct ReceiveRequest {
@@ -89,7 +89,7 @@ class SimCompletionQueue : public transport::CompletionQueue {
   std::vector<transport::Completion> completions;
   // Called as a program would see the completion: at once.
   std::function<void(const transport::Completion&)> on_push;
-  // Where the program puts what completions carry; null: they carry nothing.
+  // The memory into which the program copies inline data; null: completions bring none.
   SimMemory* memory = nullptr;
 };
 

@@ -59,11 +59,11 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.imm_or_rkey = completion.immediate;
   cqe.src_qp = completion.source_qp.value;
   cqe.sl = completion.service_level;
-  cqe.carried_bytes = static_cast<uint8_t>(completion.carried.length_bytes);
+  cqe.carried_bytes = static_cast<uint8_t>(completion.inline_data.length_bytes);
   if (cqe.carried_bytes > 0) {
-    static_assert(sizeof(cqe.carried) == transport::CarriedPayload::kMaxBytes);
-    cqe.carried_address = completion.carried.address;
-    std::memcpy(cqe.carried, completion.carried.bytes.data(), sizeof(cqe.carried));
+    static_assert(sizeof(cqe.carried) == transport::InlineCqeData::kMaxBytes);
+    cqe.carried_address = completion.inline_data.address;
+    std::memcpy(cqe.carried, completion.inline_data.bytes.data(), sizeof(cqe.carried));
   }
   std::memcpy(entry(producer_), &cqe, sizeof(cqe));
   ++producer_;

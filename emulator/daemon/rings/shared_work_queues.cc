@@ -143,7 +143,7 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   work.compare_add = wqe.compare_add;
   work.swap = wqe.swap;
   work.length_bytes = 0;
-  work.inline_payload = work.carried_payload = nullptr;
+  work.inline_payload = work.inline_wqe_data = nullptr;
   work.sges.assign({});
 
   const bool is_inline = (wqe.flags & ROCEMU_SEND_INLINE) != 0;
@@ -172,9 +172,10 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
     work.inline_payload = is_atomic_write ? slot + offsetof(rocemu_send_wqe, compare_add) : payload;
   } else {
     work.sges.assign(sges_);
-    const bool carried = (wqe.flags & ROCEMU_SEND_CARRIED) != 0 && takes_inline &&
-                         !is_atomic_write && sges_.size() == 1 && total <= ROCEMU_CARRIED_BYTES_MAX;
-    if (carried) work.carried_payload = slot + offsetof(rocemu_send_wqe, compare_add);
+    const bool has_data = (wqe.flags & ROCEMU_SEND_CARRIED) != 0 && takes_inline &&
+                          !is_atomic_write && sges_.size() == 1 &&
+                          total <= ROCEMU_CARRIED_BYTES_MAX;
+    if (has_data) work.inline_wqe_data = slot + offsetof(rocemu_send_wqe, compare_add);
   }
 }
 

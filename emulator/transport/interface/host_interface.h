@@ -42,7 +42,7 @@ class CompletionQueue {
  public:
   virtual ~CompletionQueue() = default;
   virtual void push(const Completion& completion) noexcept = 0;
-  // Whether who takes the completions can write to `range` itself: the payload may then be carried.
+  // Whether who takes the completions can write to `range` itself: the payload may then be inline.
   virtual bool reaches(const MemoryRange& range) const noexcept = 0;
 };
 

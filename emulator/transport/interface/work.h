@@ -143,9 +143,9 @@ struct SendWork {
   // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
   const std::byte* inline_payload = nullptr;
   SgeList sges;
-  // The same bytes as the one element of `sges` names, in queue memory, as a program says that
-  // posted them; else null.
-  const std::byte* carried_payload = nullptr;
+  // A copy, in queue memory, of the bytes that the one element of `sges` names, for which the
+  // program that posted it vouches; null when there is none.
+  const std::byte* inline_wqe_data = nullptr;
   // Of bind_window.
   WindowBinding binding;
 };
@@ -158,13 +158,14 @@ struct ReceiveWork {
   SgeList sges;
 };
 
-// Payload that travels in a completion, and where in the program it belongs. The program has it
-// when it has taken the completion, and not before; small messages then need no move of their own.
-struct CarriedPayload {
+// A received payload that travels in its completion ("inline in CQE", "scatter to CQE" in mlx5),
+// and where in the program it belongs. The program has it when it has taken the completion, and not
+// before; small messages then need no move of their own.
+struct InlineCqeData {
   static constexpr uint32_t kMaxBytes = 16;
 
   uint64_t address = 0;
-  uint32_t length_bytes = 0;  // 0: nothing is carried
+  uint32_t length_bytes = 0;  // 0: the completion has none
   std::array<std::byte, kMaxBytes> bytes{};
 };
 
@@ -178,10 +179,10 @@ struct Completion {
   bool solicited = false;        // wakes a CQ that was armed for solicited completions only
   uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
-  bool has_grh = false;       // UD: 40 bytes of it stand before the data
-  wire::Qpn source_qp{};      // UD
-  uint8_t service_level = 0;  // UD: which kind of IP header the GRH is (ud_qp.cc)
-  CarriedPayload carried{};   // of a receive
+  bool has_grh = false;         // UD: 40 bytes of it stand before the data
+  wire::Qpn source_qp{};        // UD
+  uint8_t service_level = 0;    // UD: which kind of IP header the GRH is (ud_qp.cc)
+  InlineCqeData inline_data{};  // of a receive
 };
 
 }  // namespace rocemu::transport

@@ -33,7 +33,7 @@ void DeferredCompletions::fail(uint32_t tag) {
     } else if (pending.completion.status == WcStatus::success) {
       pending.completion.status = WcStatus::local_protection_error;
     }
-    pending.completion.carried.length_bytes = 0;
+    pending.completion.inline_data.length_bytes = 0;
     announced = true;
   }
   scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);

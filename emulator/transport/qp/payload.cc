@@ -68,8 +68,8 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
     if (!context.memory.check_local(context.resources.pd, sge.lkey, sge.address + offset_bytes,
                                     part, kLocalRead, range))
       return false;
-    if (work.carried_payload != nullptr && is_own_memory(context, sge, range)) {
-      std::memcpy(to, work.carried_payload, part);
+    if (work.inline_wqe_data != nullptr && is_own_memory(context, sge, range)) {
+      std::memcpy(to, work.inline_wqe_data, part);
     } else {
       context.memory.fetch(range, to, part, burst.fetch_tag());
     }

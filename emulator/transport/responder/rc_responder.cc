@@ -210,7 +210,7 @@ bool RcResponder::take_receive() {
   }
   receive_taken_ = true;
   received_bytes_ = 0;
-  carried_.length_bytes = 0;
+  inline_data_.length_bytes = 0;
   return true;
 }
 
@@ -221,8 +221,8 @@ void RcResponder::execute_send(const wire::Packet& packet) {
     return;
   }
   const bool ends = !is_first_or_middle(packet.operation());
-  const bool carried = starts_message(packet.operation()) && ends && carry(packet.payload);
-  if (!carried) {
+  const bool in_cqe = starts_message(packet.operation()) && ends && put_in_cqe(packet.payload);
+  if (!in_cqe) {
     if (const auto fault = scatter_receive(packet.payload, packet.bth.psn)) {
       fail(*fault, packet.bth.psn);
       return;
@@ -240,9 +240,9 @@ void RcResponder::execute_send(const wire::Packet& packet) {
 
 // A message of a few bytes that all go to one place travels in its completion. False: it has to be
 // scattered, which also finds what is wrong with the receive.
-bool RcResponder::carry(std::span<const std::byte> payload) {
+bool RcResponder::put_in_cqe(std::span<const std::byte> payload) {
   const std::span<const Sge> sges = receive_.sges.view();
-  if (payload.empty() || payload.size() > CarriedPayload::kMaxBytes || sges.empty() ||
+  if (payload.empty() || payload.size() > InlineCqeData::kMaxBytes || sges.empty() ||
       payload.size() > sges.front().length_bytes)
     return false;
   const CompletionQueue* const cq = receive_cq();
@@ -253,9 +253,9 @@ bool RcResponder::carry(std::span<const std::byte> payload) {
                                    sges.front().address, bytes, kLocalWrite, range) ||
       range.on_demand || !cq->reaches(range))
     return false;
-  carried_.address = range.address;
-  carried_.length_bytes = bytes;
-  std::copy(payload.begin(), payload.end(), carried_.bytes.begin());
+  inline_data_.address = range.address;
+  inline_data_.length_bytes = bytes;
+  std::copy(payload.begin(), payload.end(), inline_data_.bytes.begin());
   received_bytes_ = bytes;
   return true;
 }
@@ -438,7 +438,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
         completion.has_invalidated ? packet->ext.invalidate.value : packet->ext.immediate;
     completion.solicited = packet->bth.solicited;
     completion.byte_length = byte_length;
-    completion.carried = carried_;
+    completion.inline_data = inline_data_;
   }
   if (status != WcStatus::success) ++context_.counters.completions_with_error;
 }

@@ -86,7 +86,7 @@ class RcResponder {
   CompletionQueue* receive_cq() const;
   bool take_receive();
   std::optional<ResponderFault> scatter_receive(std::span<const std::byte> payload, wire::Psn psn);
-  bool carry(std::span<const std::byte> payload);
+  bool put_in_cqe(std::span<const std::byte> payload);
   void complete_receive(WcStatus status, const wire::Packet* packet, uint32_t byte_length);
   void accept(const wire::Packet& packet, uint32_t psns, bool message_ends);
   void fail(const ResponderFault& fault, wire::Psn psn);
@@ -121,9 +121,9 @@ class RcResponder {
   bool receive_taken_ = false;
   ReceiveWork receive_;
   uint32_t received_bytes_ = 0;
-  CarriedPayload carried_;  // by the completion of the receive under way
-  wire::Qpn srq_{};         // XRC: the SRQ that the message under way is for
-  wire::Reth write_;        // where the WRITE under way goes on, and how much is left
+  InlineCqeData inline_data_;  // by the completion of the receive under way
+  wire::Qpn srq_{};            // XRC: the SRQ that the message under way is for
+  wire::Reth write_;           // where the WRITE under way goes on, and how much is left
   uint32_t written_bytes_ = 0;
 
   RingBuffer<Response> responses_;

@@ -47,7 +47,7 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
   } else {
     expect(work.sges.view().size() <= layout_.send.max_sge, "no more SGEs than granted");
     expect(sum_of(work.sges) == work.length_bytes, "a message is as long as its SGEs");
-    if (work.carried_payload != nullptr) check_carried(work);
+    if (work.inline_wqe_data != nullptr) check_inline_wqe_data(work);
   }
   return true;
 }
@@ -65,14 +65,14 @@ void CheckedQueues::check_inline(const transport::SendWork& work) const {
          "inline payload lies in its slot");
 }
 
-void CheckedQueues::check_carried(const transport::SendWork& work) const {
+void CheckedQueues::check_inline_wqe_data(const transport::SendWork& work) const {
   expect(work.sges.view().size() == 1 && work.length_bytes <= ROCEMU_CARRIED_BYTES_MAX,
-         "carried payload is short and of one element");
+         "inline WQE data is short and of one element");
   const std::byte* const ring = memory_ + layout_.send.offset_bytes;
-  const auto offset = static_cast<size_t>(work.carried_payload - ring);
+  const auto offset = static_cast<size_t>(work.inline_wqe_data - ring);
   expect(offset < layout_.send.size_bytes() &&
              offset % layout_.send.stride_bytes == offsetof(rocemu_send_wqe, compare_add),
-         "carried payload lies in its slot");
+         "inline WQE data lies in its slot");
 }
 
 void CheckedQueues::release(uint32_t count) noexcept {

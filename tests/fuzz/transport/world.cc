@@ -294,13 +294,13 @@ void World::check_load(const QueuePair& qp) {
 void World::push(const transport::Completion& completion) noexcept {
   QueuePair* const qp = find(completion.qpn);
   expect(qp != nullptr, "only QPs that exist complete");
-  if (const transport::CarriedPayload& carried = completion.carried; carried.length_bytes > 0) {
+  if (const transport::InlineCqeData& data = completion.inline_data; data.length_bytes > 0) {
     expect(completion.status == transport::WcStatus::success &&
                completion.opcode == transport::WcOpcode::receive &&
-               carried.length_bytes == completion.byte_length,
-           "a receive alone carries payload, and all of it");
-    std::copy_n(carried.bytes.begin(), carried.length_bytes,
-                arena_.memory().at(carried.address, carried.length_bytes).begin());
+               data.length_bytes == completion.byte_length,
+           "a receive alone has inline data, and all of its message");
+    std::copy_n(data.bytes.begin(), data.length_bytes,
+                arena_.memory().at(data.address, data.length_bytes).begin());
   }
   if (qp->uses_srq && completion.opcode >= transport::WcOpcode::receive) {
     shared_.on_completion(completion);

@@ -141,7 +141,7 @@ TEST_CASE("inline payload is handed on in place") {
   CHECK(work.length_bytes == 64);
 }
 
-TEST_CASE("carried payload is handed on beside its element") {
+TEST_CASE("inline WQE data is handed on beside its element") {
   Program program;
   rocemu_send_wqe wqe = wqe_of(GENERATE(kWrSend, kWrWrite), 1);
   wqe.flags = ROCEMU_SEND_CARRIED;
@@ -151,7 +151,7 @@ TEST_CASE("carried payload is handed on beside its element") {
   REQUIRE(program.queues->send().pop(work));
   CHECK(work.fault == WcStatus::success);
   CHECK(work.inline_payload == nullptr);
-  CHECK(work.carried_payload == program.send_slot(0) + offsetof(rocemu_send_wqe, compare_add));
+  CHECK(work.inline_wqe_data == program.send_slot(0) + offsetof(rocemu_send_wqe, compare_add));
   CHECK(work.length_bytes == bytes);
   CHECK(work.sges.view().size() == 1);
 }
@@ -165,7 +165,7 @@ TEST_CASE("payload that cannot be what its elements name is not taken") {
     SendWork work;
     REQUIRE(program.queues->send().pop(work));
     REQUIRE(work.fault == WcStatus::success);
-    return work.carried_payload != nullptr;
+    return work.inline_wqe_data != nullptr;
   };
   CHECK(taken(kWrSend, {{0x1000, 8, 7}}));
   CHECK_FALSE(taken(kWrSend, {{0x1000, ROCEMU_CARRIED_BYTES_MAX + 1, 7}}));
