@@ -8,7 +8,7 @@
 namespace rocemu::wire {
 namespace {
 
-constexpr bool carried_by(Transport transport, Operation operation) {
+constexpr bool exists(Transport transport, Operation operation) {
   switch (transport) {
     case Transport::rc:
       return true;
@@ -25,7 +25,51 @@ constexpr bool carried_by(Transport transport, Operation operation) {
   return false;
 }
 
-// What the operation itself brings, the same over every transport.
+constexpr MessageKind kind_of(Operation operation) {
+  using enum Operation;
+  if (operation <= send_only_imm || operation == send_last_invalidate ||
+      operation == send_only_invalidate)
+    return MessageKind::send;
+  if (operation <= write_only_imm) return MessageKind::write;
+  if (operation == read_request) return MessageKind::read;
+  if (operation <= atomic_acknowledge) return MessageKind::response;
+  return operation == atomic_write ? MessageKind::atomic_write : MessageKind::atomic;
+}
+
+constexpr bool starts_message(Operation operation) {
+  using enum Operation;
+  switch (operation) {
+    case send_middle:
+    case send_last:
+    case send_last_imm:
+    case send_last_invalidate:
+    case write_middle:
+    case write_last:
+    case write_last_imm:
+    case read_response_middle:
+    case read_response_last:
+      return false;
+    default:
+      return true;
+  }
+}
+
+constexpr bool ends_message(Operation operation) {
+  using enum Operation;
+  switch (operation) {
+    case send_first:
+    case send_middle:
+    case write_first:
+    case write_middle:
+    case read_response_first:
+    case read_response_middle:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// The headers that the operation itself brings, the same over every transport.
 constexpr OpcodeTraits traits_of_operation(Operation operation) {
   switch (operation) {
     case Operation::send_first:
@@ -66,10 +110,6 @@ constexpr OpcodeTraits traits_of_operation(Operation operation) {
   return {};
 }
 
-constexpr bool is_response(Operation operation) {
-  return operation >= Operation::read_response_first && operation <= Operation::atomic_acknowledge;
-}
-
 constexpr size_t header_bytes(const OpcodeTraits& traits) {
   size_t bytes = kBthBytes;
   if (traits.xrceth) bytes += kXrcEthBytes;
@@ -87,17 +127,20 @@ constexpr OpcodeTraits compute_traits(uint8_t opcode) {
   if (opcode == kCnpOpcode) return {.known = true, .payload = true, .header_bytes = kBthBytes};
   const auto transport = static_cast<Transport>(opcode & 0xe0);
   const auto operation = static_cast<Operation>(opcode & 0x1f);
-  if (!carried_by(transport, operation)) return {};
+  if (!exists(transport, operation)) return {};
 
   OpcodeTraits traits = traits_of_operation(operation);
   if (!traits.known) return {};
   traits.deth = transport == Transport::ud;
-  traits.xrceth = transport == Transport::xrc && !is_response(operation);
+  traits.starts = starts_message(operation);
+  traits.ends = ends_message(operation);
+  traits.kind = kind_of(operation);
+  traits.xrceth = transport == Transport::xrc && traits.kind != MessageKind::response;
   traits.header_bytes = static_cast<uint8_t>(header_bytes(traits));
   return traits;
 }
 
-constexpr auto kTraits = [] {
+constexpr auto kTable = [] {
   std::array<OpcodeTraits, 256> table{};
   for (size_t opcode = 0; opcode < table.size(); ++opcode)
     table[opcode] = compute_traits(static_cast<uint8_t>(opcode));
@@ -106,6 +149,6 @@ constexpr auto kTraits = [] {
 
 }  // namespace
 
-const OpcodeTraits& traits_of(uint8_t opcode) { return kTraits[opcode]; }
+constexpr std::array<OpcodeTraits, 256> kOpcodeTraits = kTable;
 
 }  // namespace rocemu::wire

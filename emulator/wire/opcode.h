@@ -1,10 +1,10 @@
-// BTH opcodes and what each of them carries (IBTA vol 1, table 35 and 9.2.1; XRC: annex A14; CNP:
-// annex A17.9; ATOMIC WRITE: annex
-// A19). The headers follow the BTH in this order: XRCETH, DETH, RETH, AtomicETH, AETH,
-// AtomicAckETH, ImmDt, IETH. Reliable datagrams (RD) do not exist in RoCE: their opcodes are
-// unknown.
+// BTH opcodes, what each of them carries and where it stands in its message (IBTA vol 1, table 35
+// and 9.2.1; XRC: annex A14; CNP: annex A17.9; ATOMIC WRITE: annex A19). The headers follow the BTH
+// in this order: XRCETH, DETH, RETH, AtomicETH, AETH, AtomicAckETH, ImmDt, IETH. Reliable datagrams
+// (RD) do not exist in RoCE: their opcodes are unknown.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace rocemu::wire {
@@ -53,7 +53,11 @@ constexpr uint8_t bth_opcode(Transport transport, Operation operation) {
   return static_cast<uint8_t>(transport) | static_cast<uint8_t>(operation);
 }
 
-// Which headers follow the BTH, and what the payload may be.
+// The kind of message that a packet is part of. ACKs, NAKs and all other answers are responses.
+enum class MessageKind : uint8_t { none, send, write, read, atomic, atomic_write, response };
+
+// One row of the table of opcodes: which headers follow the BTH, what the payload may be, and where
+// in its message the packet stands. A SEND that has an IETH invalidates a key.
 struct OpcodeTraits {
   bool known = false;
   bool reth = false;
@@ -64,11 +68,16 @@ struct OpcodeTraits {
   bool xrceth = false;
   bool imm = false;
   bool ieth = false;
-  bool payload = false;      // false: the payload has to be empty; true for CNP's reserved bytes
+  bool payload = false;  // false: the payload has to be empty; true for CNP's reserved bytes
+  bool starts = false;   // the message: FIRST and ONLY
+  bool ends = false;     // the message: LAST and ONLY
+  MessageKind kind = MessageKind::none;
   uint8_t header_bytes = 0;  // the BTH and all of these
 };
 
+extern const std::array<OpcodeTraits, 256> kOpcodeTraits;
+
 // Traits of a whole BTH opcode byte; `known` is false for reserved ones.
-const OpcodeTraits& traits_of(uint8_t opcode);
+inline const OpcodeTraits& traits_of(uint8_t opcode) { return kOpcodeTraits[opcode]; }
 
 }  // namespace rocemu::wire

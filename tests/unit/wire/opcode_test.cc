@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "emulator/wire/build.h"
 
@@ -120,6 +121,44 @@ TEST_CASE("Every opcode byte has the traits that the specification gives it") {
     known += traits.known;
   }
   CHECK(known == kSpecification.size());
+}
+
+// "F" FIRST, "M" MIDDLE, "L" LAST, "O" ONLY.
+TEST_CASE("Every operation has its place in a message") {
+  const std::map<Operation, std::pair<MessageKind, char>> specification = {
+      {Operation::send_first, {MessageKind::send, 'F'}},
+      {Operation::send_middle, {MessageKind::send, 'M'}},
+      {Operation::send_last, {MessageKind::send, 'L'}},
+      {Operation::send_last_imm, {MessageKind::send, 'L'}},
+      {Operation::send_only, {MessageKind::send, 'O'}},
+      {Operation::send_only_imm, {MessageKind::send, 'O'}},
+      {Operation::write_first, {MessageKind::write, 'F'}},
+      {Operation::write_middle, {MessageKind::write, 'M'}},
+      {Operation::write_last, {MessageKind::write, 'L'}},
+      {Operation::write_last_imm, {MessageKind::write, 'L'}},
+      {Operation::write_only, {MessageKind::write, 'O'}},
+      {Operation::write_only_imm, {MessageKind::write, 'O'}},
+      {Operation::read_request, {MessageKind::read, 'O'}},
+      {Operation::read_response_first, {MessageKind::response, 'F'}},
+      {Operation::read_response_middle, {MessageKind::response, 'M'}},
+      {Operation::read_response_last, {MessageKind::response, 'L'}},
+      {Operation::read_response_only, {MessageKind::response, 'O'}},
+      {Operation::acknowledge, {MessageKind::response, 'O'}},
+      {Operation::atomic_acknowledge, {MessageKind::response, 'O'}},
+      {Operation::compare_swap, {MessageKind::atomic, 'O'}},
+      {Operation::fetch_add, {MessageKind::atomic, 'O'}},
+      {Operation::send_last_invalidate, {MessageKind::send, 'L'}},
+      {Operation::send_only_invalidate, {MessageKind::send, 'O'}},
+      {Operation::atomic_write, {MessageKind::atomic_write, 'O'}},
+  };
+  for (const auto& [operation, place] : specification) {
+    const OpcodeTraits& traits = traits_of(bth_opcode(Transport::rc, operation));
+    CAPTURE(static_cast<int>(operation));
+    CHECK(traits.kind == place.first);
+    CHECK(traits.starts == (place.second == 'F' || place.second == 'O'));
+    CHECK(traits.ends == (place.second == 'L' || place.second == 'O'));
+  }
+  CHECK(traits_of(kCnpOpcode).kind == MessageKind::none);
 }
 
 TEST_CASE("An opcode is its transport and its operation") {
