@@ -29,7 +29,7 @@ Operation write_operation(WorkOpcode op, bool first, bool last) {
   return imm ? Operation::write_last_imm : Operation::write_last;
 }
 
-// Whether the program that posted the element sees the range where the element says.
+// True when the program that posted the element sees the range where the element says.
 bool is_own_memory(const QpContext& context, const Sge& sge, const MemoryRange& range) {
   return range.address == sge.address && !range.on_demand &&
          context.resources.send_cq->reaches(range);
@@ -81,8 +81,8 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
   return length_bytes == 0;
 }
 
-bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offset_bytes,
-             std::span<const std::byte> payload, wire::Psn psn) {
+bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
+             uint32_t offset_bytes, std::span<const std::byte> payload, wire::Psn psn) {
   for (const Sge& sge : receive.sges.view()) {
     if (payload.empty()) break;
     if (offset_bytes >= sge.length_bytes) {
@@ -92,8 +92,8 @@ bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offs
     const auto part =
         static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
     MemoryRange range;
-    if (!context.memory.check_local(context.resources.receive_pd(), sge.lkey,
-                                    sge.address + offset_bytes, part, kLocalWrite, range))
+    if (!context.memory.check_local(pd, sge.lkey, sge.address + offset_bytes, part, kLocalWrite,
+                                    range))
       return false;
     const uint32_t tag = context.deferred.note_scatter(context.qp, ScatterKind::receive, psn);
     context.memory.scatter(range, payload.data(), part, tag);

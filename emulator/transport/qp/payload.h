@@ -1,5 +1,5 @@
-// Payloads between programs' memory and packets: what requesters and responders of every service
-// share.
+// Payloads between programs' memory and packets, for the requesters and responders of every
+// service.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace rocemu::transport {
 // The operation of one packet of a SEND or WRITE message.
 wire::Operation message_operation(WorkOpcode opcode, bool first, bool last);
 
-// Whether the keys of a request's scatter/gather list grant `access` to all of it.
+// True when the keys of a request's scatter/gather list grant `access` to all of it.
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access);
 
 // Gathers `length_bytes` of the message from `offset_bytes` on into the frame that was added last.
@@ -23,10 +23,10 @@ bool may_use(const QpContext& context, const SendWork& work, uint32_t access);
 bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32_t offset_bytes,
             uint32_t length_bytes, std::byte* to);
 
-// Scatters `payload` of the packet with `psn` into a receive from `offset_bytes` on. The bytes stay
-// valid until the deferred. False: a key does not allow it. Precondition: the receive is long
-// enough.
-bool scatter(const QpContext& context, const ReceiveWork& receive, uint32_t offset_bytes,
-             std::span<const std::byte> payload, wire::Psn psn);
+// Scatters `payload` of the packet with `psn` into a receive of `pd` from `offset_bytes` on. The
+// bytes stay valid until DeferredCompletions::flush. False: a key does not allow it. Precondition:
+// the receive is long enough.
+bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
+             uint32_t offset_bytes, std::span<const std::byte> payload, wire::Psn psn);
 
 }  // namespace rocemu::transport

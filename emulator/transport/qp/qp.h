@@ -1,5 +1,5 @@
-// What all queue pairs have in common, whatever their service: number, state, resources, and the
-// endpoint's way to reach them.
+// Qp is what all queue pairs have in common, whatever their service: number, state, resources, and
+// the calls by which the endpoint reaches them.
 #pragma once
 
 #include "base/time.h"
@@ -32,8 +32,9 @@ class Qp {
   virtual void on_burst_sent() {}
   virtual TimeNs deadline() const = 0;
 
-  // To ERROR: everything outstanding completes with a flush error. A QP with a shared receive queue
-  // leaves it as it is, and says when it has taken its last receive (IBTA vol 1, 10.2.9.3).
+  // Moves the QP to ERROR: everything outstanding completes with a flush error. A QP with a shared
+  // receive queue leaves it as it is, and says when it has taken its last receive (IBTA vol
+  // 1, 10.2.9.3).
   void enter_error();
   // Completes with a flush error what stands in the queues that do not work any more.
   // Precondition: state ERROR, or SQE for the send queue alone.
@@ -52,19 +53,8 @@ class Qp {
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
      const QpResources& resources);
 
-  // What has been taken off the queues completes with a flush error. State ERROR.
+  // Completes with a flush error what has been taken off the queues. Precondition: state ERROR.
   virtual void flush() = 0;
-
-  // States in which packets are received, and the check of the P_Key (IBTA vol 1, 10.9.3): the keys
-  // are the same, and one end at least is a full member.
-  bool receives() const {
-    return context_.state >= QpState::ready_to_receive &&
-           context_.state <= QpState::send_queue_error;
-  }
-  bool pkey_matches(const wire::Packet& packet) const {
-    const uint16_t own = context_.attributes.pkey;
-    return ((packet.bth.pkey ^ own) & 0x7fff) == 0 && ((packet.bth.pkey | own) & 0x8000) != 0;
-  }
 
   QpContext context_;
 };

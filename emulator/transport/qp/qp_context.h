@@ -1,4 +1,4 @@
-// What the requester and the responder of one QP share.
+// QpContext holds what the requester and the responder of one QP share.
 #pragma once
 
 #include "emulator/transport/interface/attributes.h"
@@ -9,7 +9,7 @@
 
 namespace rocemu::transport {
 
-// What an endpoint gives to each of its QPs.
+// The parts of an endpoint that it gives to each of its QPs.
 struct EndpointParts {
   Memory& memory;
   EventSink& events;
@@ -32,7 +32,7 @@ struct QpContext {
   QpState state = QpState::reset;
 };
 
-// What a turn at sending came to.
+// The result of a turn at sending.
 enum class Turn : uint8_t {
   sent,       // a frame was added to the burst
   idle,       // nothing to send now

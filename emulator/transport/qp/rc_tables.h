@@ -1,13 +1,12 @@
-// The tables of reliable connections in one place: which NAK means which status, and how long the
-// coded times are (IBTA vol 1, 9.7.5.2.8 tables 45 to 48 and 9.7.6.1.3; ibv_modify_qp(3)).
+// The requester's tables of reliable connections: which NAK means which status, and how long the
+// coded times are (IBTA vol 1, 9.7.5.2.8 tables 45 to 48 and 9.7.6.1.3; ibv_modify_qp(3)). The
+// responder's table is responder/refusals.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include "base/time.h"
-#include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/work.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/opcode.h"
@@ -27,38 +26,12 @@ constexpr WcStatus status_of_nak(uint8_t syndrome) {
   }
 }
 
-// What ends a connection at the responder: the NAK, and how its program learns of it: by the status
-// of the receive that was under way (if one was), or else by the event (IBTA vol 1, C9-222.1.1).
-struct ResponderFault {
-  uint8_t syndrome;
-  std::optional<QpEvent> event;
-  WcStatus receive_status;
-};
-
-namespace responder_fault {
-inline constexpr ResponderFault kInvalidRequest{wire::syndrome::kNakInvalidRequest,
-                                                QpEvent::request_error, WcStatus::flush_error};
-inline constexpr ResponderFault kRemoteAccess{wire::syndrome::kNakRemoteAccess,
-                                              QpEvent::access_error, WcStatus::flush_error};
-// A SEND longer than the receive: C9-76.
-inline constexpr ResponderFault kReceiveTooShort{
-    wire::syndrome::kNakInvalidRequest, QpEvent::request_error, WcStatus::local_length_error};
-// A SEND with invalidate whose key may not be invalidated.
-inline constexpr ResponderFault kInvalidate{wire::syndrome::kNakRemoteAccess, QpEvent::access_error,
-                                            WcStatus::remote_invalid_request_error};
-// The receive's own memory fails the check or is gone.
-inline constexpr ResponderFault kReceiveProtection{
-    wire::syndrome::kNakRemoteOperation, QpEvent::fatal, WcStatus::local_protection_error};
-inline constexpr ResponderFault kReceiveMalformed{
-    wire::syndrome::kNakRemoteOperation, QpEvent::fatal, WcStatus::local_qp_operation_error};
-}  // namespace responder_fault
-
-// ACK timeout by its code; kNever for 0.
+// The ACK timeout by its code; kNever for 0.
 constexpr TimeNs ack_timeout_ns(uint8_t code) {
   return code == 0 ? kNever : TimeNs{4096} << (code & 31);
 }
 
-// RNR NAK timer by its code.
+// The RNR NAK timer by its code.
 constexpr TimeNs rnr_timer_ns(uint8_t code) {
   constexpr std::array<uint32_t, 32> kHundredthsOfMs = {
       65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
@@ -95,7 +68,7 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
 // The longest message (IBTA vol 1, 9.7.2).
 inline constexpr uint32_t kMaxMessageBytes = 1u << 31;
 
-// Packets of a message: at least one.
+// The number of packets of a message: at least one.
 constexpr uint32_t packets_of(uint32_t length_bytes, uint32_t mtu_bytes) {
   return length_bytes == 0 ? 1 : (length_bytes - 1) / mtu_bytes + 1;
 }

@@ -1,17 +1,8 @@
 #include "emulator/transport/service/rc_qp.h"
 
-#include <algorithm>
+#include "emulator/transport/responder/packet_checks.h"
 
 namespace rocemu::transport {
-
-namespace {
-
-bool is_response(wire::Operation op) {
-  using enum wire::Operation;
-  return op >= read_response_first && op <= atomic_acknowledge;
-}
-
-}  // namespace
 
 RcQp::RcQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
            const QpResources& resources)
@@ -29,8 +20,8 @@ QpLoad RcQp::load() const {
 }
 
 void RcQp::modify(QpState state, const QpAttributes& attributes) {
-  // Brings no attributes (IBTA vol 1, table 91): answers that still leave need those that are
-  // there.
+  // A change to ERROR brings no attributes (IBTA vol 1, table 91), and answers that still leave
+  // need the present ones.
   if (state == QpState::error) {
     enter_error();
     return;
@@ -64,28 +55,24 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
 }
 
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
-  if (!receives()) {
-    ++context_.counters.rx_no_qp;
-    return;
+  Refusal refusal = check_connection(context_, packet);
+  if (refusal == Refusal::none) {
+    context_.counters.rx_payload_bytes += packet.payload.size();
+    refusal = dispatch(now, packet);
   }
-  const Path& path = context_.attributes.path;
-  if (packet.transport() != context_.transport || packet.ip.source != path.remote_gid ||
-      packet.ip.destination != path.local_gid || !pkey_matches(packet)) {
-    ++context_.counters.rx_mismatched;
-    return;
-  }
-  context_.counters.rx_payload_bytes += packet.payload.size();
-  if (is_response(packet.operation())) {
-    if (context_.state == QpState::ready_to_receive) {
-      ++context_.counters.rx_no_qp;
-      return;
-    }
+  if (refusal != Refusal::none) rule_of(refusal).rc.count(context_.counters);
+}
+
+// Hands a packet of the connection to the side that it is for.
+Refusal RcQp::dispatch(TimeNs now, const wire::Packet& packet) {
+  if (packet.traits().kind == wire::MessageKind::response) {
+    if (context_.state == QpState::ready_to_receive) return Refusal::response_before_rts;
     requester_.on_response(now, packet);
-  } else if (context_.resources.send_only) {
-    ++context_.counters.rx_mismatched;
   } else {
+    if (context_.resources.send_only) return Refusal::request_to_requester;
     responder_.on_request(packet);
   }
+  return Refusal::none;
 }
 
 void RcQp::on_timeout(TimeNs now) { requester_.on_timeout(now); }

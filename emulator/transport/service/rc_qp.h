@@ -7,6 +7,7 @@
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/requester/rc_requester.h"
 #include "emulator/transport/responder/rc_responder.h"
+#include "emulator/transport/responder/refusals.h"
 
 namespace rocemu::transport {
 
@@ -31,6 +32,7 @@ class RcQp final : public Qp {
 
  private:
   void flush() override;
+  Refusal dispatch(TimeNs now, const wire::Packet& packet);
 
   RcRequester requester_;
   RcResponder responder_;

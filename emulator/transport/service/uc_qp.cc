@@ -1,32 +1,15 @@
 #include "emulator/transport/service/uc_qp.h"
 
 #include "emulator/transport/qp/payload.h"
+#include "emulator/transport/responder/packet_checks.h"
 
 namespace rocemu::transport {
 
-namespace {
-
-using wire::Operation;
-
-// UC has no operations above these (wire/opcode.cc).
-bool is_send_op(Operation op) { return op <= Operation::send_only_imm; }
-bool is_first_or_middle(Operation op) {
-  return op == Operation::send_first || op == Operation::send_middle ||
-         op == Operation::write_first || op == Operation::write_middle;
-}
-bool is_only(Operation op) {
-  return op == Operation::send_only || op == Operation::send_only_imm ||
-         op == Operation::write_only || op == Operation::write_only_imm;
-}
-bool starts_message(Operation op) {
-  return op == Operation::send_first || op == Operation::write_first || is_only(op);
-}
-
-}  // namespace
+using wire::MessageKind;
 
 void UcQp::start_receiving() {
   expected_psn_ = context_.attributes.receive_psn;
-  message_ = Message::none;
+  message_ = MessageKind::none;
   established_ = false;
 }
 
@@ -42,14 +25,8 @@ const Path* UcQp::address(const SendWork&, wire::Bth& bth, wire::ExtendedHeaders
 }
 
 void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
-  if (!receives()) {
-    ++context_.counters.rx_no_qp;
-    return;
-  }
-  const Path& path = context_.attributes.path;
-  if (packet.transport() != context_.transport || packet.ip.source != path.remote_gid ||
-      packet.ip.destination != path.local_gid || !pkey_matches(packet)) {
-    ++context_.counters.rx_mismatched;
+  if (const Refusal refusal = check_connection(context_, packet); refusal != Refusal::none) {
+    refuse(refusal);
     return;
   }
   if (!established_) {
@@ -57,85 +34,74 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
     if (context_.state == QpState::ready_to_receive)
       context_.events.on_qp_event(context_.qpn, QpEvent::communication_established);
   }
-  const int32_t ahead = packet.bth.psn.distance_from(expected_psn_);
-  if (ahead < 0 && ahead >= -kRepeatedPsns) {
-    ++context_.counters.duplicate_requests;
+  const int32_t distance = packet.bth.psn.distance_from(expected_psn_);
+  if (distance < 0 && distance >= -kRepeatedPsns) {
+    refuse(Refusal::repeated_psn);
     return;
   }
-  const bool starts = starts_message(packet.operation());
-  if (ahead != 0) {
-    ++context_.counters.out_of_sequence;
-    message_ = Message::none;
-  }
-  // A new message ends one whose end was lost.
-  if (starts) message_ = Message::none;
-  if (message_ == Message::none) give_up_receive();
-  if (!starts && message_ == Message::none) {
-    ++context_.counters.rx_dropped;
-    if (ahead == 0) ++expected_psn_;
+  // Behind a gap, and when a new message begins, the end of the one under way is lost.
+  if (distance != 0) refuse(Refusal::out_of_sequence_psn);
+  if (distance != 0 || packet.traits().starts) message_ = MessageKind::none;
+  if (message_ == MessageKind::none) give_up_receive();
+  if (!packet.traits().starts && message_ == MessageKind::none) {
+    if (distance == 0) ++expected_psn_;
+    refuse(Refusal::opcode_sequence);
     return;
   }
   expected_psn_ = packet.bth.psn + 1;
-  Outcome outcome = Outcome::dropped;
-  if (well_formed(packet))
-    outcome = is_send_op(packet.operation()) ? execute_send(packet) : execute_write(packet);
-  if (outcome == Outcome::taken) {
+  const Refusal refusal = execute(packet);
+  if (refusal == Refusal::none) {
     context_.counters.rx_payload_bytes += packet.payload.size();
     return;
   }
-  message_ = Message::none;
-  if (outcome != Outcome::dropped) return;
-  ++context_.counters.rx_dropped;
-  give_up_receive();
+  message_ = MessageKind::none;
+  refuse(refusal);
 }
 
-// Whether the payload length fits the opcode, and the opcode what is under way (IBTA 9.8.2.2.5).
-bool UcQp::well_formed(const wire::Packet& packet) const {
-  const Operation op = packet.operation();
-  const size_t bytes = packet.payload.size();
-  const uint32_t mtu = context_.attributes.path_mtu_bytes;
-  if (is_first_or_middle(op) ? bytes != mtu : bytes > mtu) return false;
-  if (starts_message(op)) return true;
-  if (!is_first_or_middle(op) && bytes == 0) return false;
-  return message_ == (is_send_op(op) ? Message::send : Message::write);
+Refusal UcQp::execute(const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
+  const Refusal refusal =
+      check_message(traits, packet.payload.size(), context_.attributes.path_mtu_bytes, message_);
+  if (refusal != Refusal::none) return refusal;
+  return traits.kind == MessageKind::send ? execute_send(packet) : execute_write(packet);
 }
 
-UcQp::Outcome UcQp::execute_send(const wire::Packet& packet) {
-  const Operation op = packet.operation();
+Refusal UcQp::execute_send(const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
-  if (starts_message(op)) received_bytes_ = 0;
-  if (!take_receive()) return context_.state == QpState::error ? Outcome::failed : Outcome::dropped;
-  if (bytes > receive().length_bytes - received_bytes_) return Outcome::dropped;
-  if (!scatter(context_, receive(), received_bytes_, packet.payload, packet.bth.psn)) {
-    fail_receive(WcStatus::local_protection_error, QpEvent::fatal);
-    return Outcome::failed;
-  }
+  if (traits.starts) received_bytes_ = 0;
+  if (const Refusal refusal = take_receive(); refusal != Refusal::none) return refusal;
+  if (bytes > receive().length_bytes - received_bytes_) return Refusal::receive_too_short;
+  if (!scatter(context_, context_.resources.receive_pd(), receive(), received_bytes_,
+               packet.payload, packet.bth.psn))
+    return Refusal::receive_protection;
   received_bytes_ += bytes;
-  message_ = is_first_or_middle(op) ? Message::send : Message::none;
-  if (message_ == Message::none) announce(packet, received_bytes_);
-  return Outcome::taken;
+  message_ = traits.ends ? MessageKind::none : MessageKind::send;
+  if (traits.ends) announce(packet, received_bytes_);
+  return Refusal::none;
 }
 
-UcQp::Outcome UcQp::execute_write(const wire::Packet& packet) {
-  const Operation op = packet.operation();
+Refusal UcQp::execute_write(const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
-  const bool ends = !is_first_or_middle(op);
-  if ((context_.attributes.access & kRemoteWrite) == 0) return Outcome::dropped;
+  if ((context_.attributes.access & kRemoteWrite) == 0) return Refusal::access_not_enabled;
   MemoryRange range;
   const auto allowed = [&](uint32_t length_bytes) {
     return length_bytes == 0 ||
            context_.memory.check_remote(context_.resources.pd, context_.qpn, write_.rkey,
                                         write_.virtual_address, length_bytes, kRemoteWrite, range);
   };
-  if (starts_message(op)) {
+  if (traits.starts) {
     received_bytes_ = 0;
     write_ = packet.ext.reth;
-    if (!allowed(write_.length_bytes)) return Outcome::dropped;
+    if (!allowed(write_.length_bytes)) return Refusal::bad_rkey;
   }
-  if (ends ? bytes != write_.length_bytes : bytes >= write_.length_bytes) return Outcome::dropped;
-  if (packet.traits().imm && !take_receive())
-    return context_.state == QpState::error ? Outcome::failed : Outcome::dropped;
-  if (!allowed(bytes)) return Outcome::dropped;
+  if (traits.ends ? bytes != write_.length_bytes : bytes >= write_.length_bytes)
+    return Refusal::dma_length;
+  if (traits.imm) {
+    if (const Refusal refusal = take_receive(); refusal != Refusal::none) return refusal;
+  }
+  if (!allowed(bytes)) return Refusal::bad_rkey;
   if (bytes > 0)
     context_.memory.scatter(
         range, packet.payload.data(), bytes,
@@ -143,15 +109,15 @@ UcQp::Outcome UcQp::execute_write(const wire::Packet& packet) {
   write_.virtual_address += bytes;
   write_.length_bytes -= bytes;
   received_bytes_ += bytes;
-  message_ = ends ? Message::none : Message::write;
-  if (packet.traits().imm) announce(packet, received_bytes_);
-  return Outcome::taken;
+  message_ = traits.ends ? MessageKind::none : MessageKind::write;
+  if (traits.imm) announce(packet, received_bytes_);
+  return Refusal::none;
 }
 
 void UcQp::announce(const wire::Packet& packet, uint32_t byte_length) {
   Completion completion;
-  completion.opcode =
-      is_send_op(packet.operation()) ? WcOpcode::receive : WcOpcode::receive_rdma_with_imm;
+  completion.opcode = packet.traits().kind == MessageKind::send ? WcOpcode::receive
+                                                                : WcOpcode::receive_rdma_with_imm;
   completion.has_immediate = packet.traits().imm;
   completion.immediate = packet.ext.immediate;
   completion.solicited = packet.bth.solicited;

@@ -6,7 +6,7 @@
 // cut WRITE has written stays written. A packet of the last kRepeatedPsns is a copy that the
 // network made or held up; it does not begin a message a second time.
 //
-// What may not be executed (no receive, too long, a key that does not allow it) drops its message.
+// A packet that may not be executed drops its message: see responder/refusals.h.
 #pragma once
 
 #include "base/time.h"
@@ -27,19 +27,16 @@ class UcQp final : public UnreliableQp {
                       wire::ExtendedHeaders& ext) const override;
 
  private:
-  enum class Message : uint8_t { none, send, write };
-  enum class Outcome : uint8_t { taken, dropped, failed };
-
   void start_receiving() override;
-  bool well_formed(const wire::Packet& packet) const;
-  Outcome execute_send(const wire::Packet& packet);
-  Outcome execute_write(const wire::Packet& packet);
+  Refusal execute(const wire::Packet& packet);
+  Refusal execute_send(const wire::Packet& packet);
+  Refusal execute_write(const wire::Packet& packet);
   void announce(const wire::Packet& packet, uint32_t byte_length);
 
   wire::Psn expected_psn_;
-  Message message_ = Message::none;  // what is under way; none: the next must be FIRST or ONLY
-  uint32_t received_bytes_ = 0;      // of the message
-  wire::Reth write_;                 // where the WRITE under way goes on, and how much is left
+  wire::MessageKind message_ = wire::MessageKind::none;  // under way; none: FIRST or ONLY is next
+  uint32_t received_bytes_ = 0;                          // of the message
+  wire::Reth write_;  // where the WRITE under way goes on, and how much is left
   bool established_ = false;
 };
 

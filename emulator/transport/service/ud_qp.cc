@@ -1,20 +1,12 @@
 #include "emulator/transport/service/ud_qp.h"
 
-#include <array>
-
 #include "emulator/transport/qp/payload.h"
+#include "emulator/transport/responder/packet_checks.h"
 
 namespace rocemu::transport {
 
 namespace {
 
-constexpr uint32_t kGrhBytes = 40;
-constexpr std::array<std::byte, kGrhBytes - wire::kIpv4Bytes> kBeforeIpv4{};
-// RoCE has no service level. The completion has to tell which header stands before the data (annex
-// A17.4.5.1), and programs look for that in this field as ConnectX fills it: bit 3 for RoCE v2,
-// then 1 for IPv6, 2 for IPv4.
-constexpr uint8_t kRoceOverUdpIpv6 = 9;
-constexpr uint8_t kRoceOverUdpIpv4 = 10;
 constexpr uint32_t kControlledQkey = 0x80000000;
 
 }  // namespace
@@ -36,48 +28,32 @@ const Path* UdQp::address(const SendWork& work, wire::Bth& bth, wire::ExtendedHe
   return context_.resources.addresses->find(context_.resources.pd, work.address_handle);
 }
 
-// What the network may bring to this QP by mistake or ill will.
-bool UdQp::accepts(const wire::Packet& packet) const {
-  const bool multicast = packet.bth.destination_qp == wire::kMulticastQpn;
-  return packet.transport() == context_.transport && pkey_matches(packet) &&
-         (multicast || context_.resources.addresses->is_local(packet.ip.destination)) &&
-         packet.payload.size() <= context_.attributes.path_mtu_bytes;
+// Says whether the network may have brought a datagram by mistake or ill will.
+Refusal UdQp::check(const wire::Packet& packet) const {
+  if (!receives(context_.state)) return Refusal::not_receiving;
+  if (packet.transport() != context_.transport) return Refusal::wrong_transport;
+  if (!pkey_matches(context_.attributes.pkey, packet.bth.pkey)) return Refusal::wrong_pkey;
+  if (!is_to_port(packet, *context_.resources.addresses)) return Refusal::wrong_address;
+  if (packet.payload.size() > context_.attributes.path_mtu_bytes) return Refusal::datagram_too_long;
+  if (packet.ext.deth.qkey != context_.attributes.qkey) return Refusal::wrong_qkey;
+  return Refusal::none;
 }
 
 void UdQp::on_packet(TimeNs, const wire::Packet& packet) {
-  if (!receives()) {
-    ++context_.counters.rx_no_qp;
-    return;
-  }
-  if (!accepts(packet)) {
-    ++context_.counters.rx_mismatched;
-    return;
-  }
-  if (packet.ext.deth.qkey != context_.attributes.qkey) {
-    ++context_.counters.qkey_violations;
-    return;
-  }
-  if (!take_receive()) return;
-  const auto bytes = static_cast<uint32_t>(packet.payload.size());
-  if (kGrhBytes + bytes > receive().length_bytes) {
-    ++context_.counters.rx_dropped;
-    give_up_receive();
-    return;
-  }
-  context_.counters.rx_payload_bytes += bytes;
+  Refusal refusal = check(packet);
+  if (refusal == Refusal::none) refusal = execute(packet);
+  if (refusal != Refusal::none) refuse(refusal);
+}
 
-  const wire::Psn psn = packet.bth.psn;
-  const bool ipv4 = packet.ip.destination.is_ipv4_mapped();
-  const bool scattered =
-      (ipv4 ? scatter(context_, receive(), 0, kBeforeIpv4, psn) &&
-                  scatter(context_, receive(), kBeforeIpv4.size(),
-                          packet.l3.first(wire::kIpv4Bytes), psn)
-            : scatter(context_, receive(), 0, packet.l3.first(wire::kIpv6Bytes), psn)) &&
-      scatter(context_, receive(), kGrhBytes, packet.payload, psn);
-  if (!scattered) {
-    fail_receive(WcStatus::local_protection_error, QpEvent::fatal);
-    return;
-  }
+Refusal UdQp::execute(const wire::Packet& packet) {
+  if (const Refusal refusal = take_receive(); refusal != Refusal::none) return refusal;
+  const auto bytes = static_cast<uint32_t>(packet.payload.size());
+  if (kGrhBytes + bytes > receive().length_bytes) return Refusal::receive_too_short;
+  context_.counters.rx_payload_bytes += bytes;
+  if (!scatter_grh(context_, receive(), packet) ||
+      !scatter(context_, context_.resources.receive_pd(), receive(), kGrhBytes, packet.payload,
+               packet.bth.psn))
+    return Refusal::receive_protection;
 
   Completion completion;
   completion.opcode = WcOpcode::receive;
@@ -87,8 +63,9 @@ void UdQp::on_packet(TimeNs, const wire::Packet& packet) {
   completion.byte_length = kGrhBytes + bytes;
   completion.has_grh = true;
   completion.source_qp = packet.ext.deth.source_qp;
-  completion.service_level = ipv4 ? kRoceOverUdpIpv4 : kRoceOverUdpIpv6;
+  completion.service_level = grh_service_level(packet);
   complete_receive(completion);
+  return Refusal::none;
 }
 
 }  // namespace rocemu::transport

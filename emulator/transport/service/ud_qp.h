@@ -3,8 +3,8 @@
 //
 // A datagram is received when its P_Key and Q_Key are right, it is addressed to this port or to a
 // multicast group that the QP is attached to, and a receive is posted that holds it and the 40
-// bytes of its GRH: else it is dropped and counted. The GRH of a RoCE v2 packet is its IP header:
-// an IPv6 header as it is, an IPv4 header in the last 20 bytes, behind zeros (annex A17.4.5.2).
+// bytes of its GRH: else it is dropped and counted (responder/refusals.h). The GRH of a RoCE v2
+// packet is its IP header (qp/network_header.h).
 #pragma once
 
 #include "base/time.h"
@@ -24,7 +24,8 @@ class UdQp final : public UnreliableQp {
 
  private:
   void start_receiving() override {}
-  bool accepts(const wire::Packet& packet) const;
+  Refusal check(const wire::Packet& packet) const;
+  Refusal execute(const wire::Packet& packet);
 };
 
 }  // namespace rocemu::transport

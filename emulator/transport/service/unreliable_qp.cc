@@ -13,8 +13,8 @@ QpLoad UnreliableQp::load() const {
 }
 
 void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
-  // Brings no attributes (IBTA vol 1, table 91): answers that still leave need those that are
-  // there.
+  // A change to ERROR brings no attributes (IBTA vol 1, table 91), and answers that still leave
+  // need the present ones.
   if (state == QpState::error) {
     enter_error();
     return;
@@ -65,16 +65,11 @@ void UnreliableQp::flush_posted() {
   }
 }
 
-bool UnreliableQp::take_receive() {
-  if (receive_taken_) return true;
-  if (!context_.resources.receive_queue->pop(receive_)) {
-    ++context_.counters.rx_no_receive;
-    return false;
-  }
+Refusal UnreliableQp::take_receive() {
+  if (receive_taken_) return Refusal::none;
+  if (!context_.resources.receive_queue->pop(receive_)) return Refusal::receiver_not_ready;
   receive_taken_ = true;
-  if (receive_.fault == WcStatus::success) return true;
-  fail_receive(WcStatus::local_qp_operation_error, QpEvent::fatal);
-  return false;
+  return receive_.fault == WcStatus::success ? Refusal::none : Refusal::receive_malformed;
 }
 
 void UnreliableQp::complete_receive(Completion completion) {
@@ -96,31 +91,33 @@ void UnreliableQp::give_up_receive() {
   complete_receive(completion);
 }
 
-void UnreliableQp::fail_receive(WcStatus status, std::optional<QpEvent> event) {
-  ++context_.counters.responder_errors;
-  const bool completed = receive_taken_ && status != WcStatus::flush_error;
+void UnreliableQp::refuse(Refusal refusal) {
+  const RefusalRule& rule = rule_of(refusal);
+  const Reaction& reaction = rule.reaction(context_.transport);
+  reaction.count(context_.counters);
+  if (reaction.kind == Reaction::Kind::drop_message) give_up_receive();
+  if (reaction.kind == Reaction::Kind::fail) fail(rule);
+}
+
+void UnreliableQp::fail(const RefusalRule& rule) {
+  const bool completed = receive_taken_ && rule.receive_status != WcStatus::flush_error;
   if (receive_taken_) {
     Completion completion;
-    completion.status = status;
+    completion.status = rule.receive_status;
     complete_receive(completion);
   }
   enter_error();
   context_.events.on_qp_error(context_.qpn);
-  if (!completed && event) context_.events.on_qp_event(context_.qpn, *event);
+  if (!completed && rule.event) context_.events.on_qp_event(context_.qpn, *rule.event);
 }
 
 void UnreliableQp::on_fetch_failed(Side, wire::Psn psn) { requester_.on_fetch_failed(psn); }
 
 void UnreliableQp::on_scatter_failed(ScatterKind kind, wire::Psn, bool announced) {
   if (context_.state == QpState::error) return;
-  if (kind == ScatterKind::remote_write) {
-    fail_receive(WcStatus::flush_error, QpEvent::access_error);
-  } else if (announced) {
-    // The receive at hand is another one: the failed one has been completed already.
-    fail_receive(WcStatus::flush_error, std::nullopt);
-  } else {
-    fail_receive(WcStatus::local_protection_error, QpEvent::fatal);
-  }
+  refuse(kind == ScatterKind::remote_write ? Refusal::remote_memory_lost
+         : announced                       ? Refusal::completed_receive_memory_lost
+                                           : Refusal::receive_memory_lost);
 }
 
 }  // namespace rocemu::transport

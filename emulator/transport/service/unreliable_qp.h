@@ -1,13 +1,12 @@
-// A QP of a service without acknowledgements: what UC and UD share. Errors of the send queue lead
-// to SQE, errors of the receive queue to ERROR; a message that cannot be received is dropped in
-// silence and counted (IBTA vol 1, 9.8.2.2, 9.8.3.2, 10.3.1).
+// UnreliableQp is what the services without acknowledgements, UC and UD, share. Errors of the send
+// queue lead to SQE, errors of the receive queue to ERROR; a message that cannot be received is
+// dropped in silence and counted (IBTA vol 1, 9.8.2.2, 9.8.3.2, 10.3.1).
 #pragma once
-
-#include <optional>
 
 #include "base/time.h"
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/requester/unreliable_requester.h"
+#include "emulator/transport/responder/refusals.h"
 
 namespace rocemu::transport {
 
@@ -33,20 +32,20 @@ class UnreliableQp : public Qp, public UnreliableService {
   // The receiving side begins anew: state RTR, or RESET.
   virtual void start_receiving() = 0;
 
-  // Makes sure that a good receive is at hand. False: there is none, or it was malformed and the QP
-  // is in ERROR.
-  bool take_receive();
+  // Makes sure that a good receive is at hand.
+  Refusal take_receive();
   const ReceiveWork& receive() const { return receive_; }
   // Announces the receive at hand, when the program can see its data.
   void complete_receive(Completion completion);
   // A message is dropped. The QP keeps the receive for the next one, but one that others could have
   // had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with rxe's status).
   void give_up_receive();
-  // To ERROR, with this status for the receive at hand.
-  // The program learns of it by the receive under way, if there is one, or else by the event.
-  void fail_receive(WcStatus status, std::optional<QpEvent> event);
+  // Does what the table of refusals says: the packet or its message is dropped, or the QP goes to
+  // ERROR.
+  void refuse(Refusal refusal);
 
  private:
+  void fail(const RefusalRule& rule);
   void flush() final;
 
   UnreliableRequester requester_;

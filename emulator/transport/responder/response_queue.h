@@ -1,0 +1,92 @@
+// The answers of a reliable connection's responder on their way out: ACKs and NAKs, READ responses,
+// atomic ACKs (IBTA vol 1, 9.7.5.1).
+//
+// They leave in PSN order. Acknowledgements coalesce: a burst of requests is answered by one ACK
+// with the newest PSN. READ data is fetched when its packet is sent. READs and atomics bound the
+// queue: at most max_dest_rd_atomic of them wait, and ACKs that become neighbours are merged.
+//
+// An answer to a repeated request is a replay. It passes the answers that go on with a later PSN,
+// and gives way to new requests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "emulator/transport/qp/burst.h"
+#include "emulator/transport/qp/qp_context.h"
+#include "emulator/transport/qp/ring_buffer.h"
+#include "emulator/wire/headers.h"
+
+namespace rocemu::transport {
+
+class ResponseQueue {
+ public:
+  explicit ResponseQueue(QpContext& context) : context_(context) {}
+
+  void reset();
+  void clear();
+  size_t size() const { return responses_.size(); }
+
+  // One more message has been completed: answers carry the count from now on (9.7.7.1, MSN).
+  void count_message() { msn_ = (msn_ + 1) & wire::Psn::kMask; }
+
+  // `nak_outstanding`: an ACK behind a NAK that has not left says nothing new.
+  void add_acknowledge(uint8_t syndrome, wire::Psn psn, bool nak_outstanding);
+  // `pd` is the protection domain that the key was checked in.
+  void add_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay);
+  void add_atomic(wire::Psn psn, uint64_t original, bool replay);
+
+  // Takes back a NAK for `psn` that has not left. False: there is none.
+  bool take_back_nak(wire::Psn psn);
+  // Takes back what was to be sent for `psn` and later ones.
+  void drop_from(wire::Psn psn);
+  // True while the NAK that ended the connection has not left.
+  bool final_nak_waits();
+
+  // Says whether the answer to `psn` is to be sent again, and makes room for it.
+  bool make_room_for_replay(wire::Psn psn);
+  // Says whether one more READ or atomic may wait, and makes room for it.
+  bool make_room_for_request();
+
+  // Adds the next answer to the burst. `unreadable` is set, and nothing added, when the memory of a
+  // READ has gone since its request was checked.
+  Turn transmit(Burst& burst, std::optional<wire::Psn>& unreadable);
+  // Adds the ACKs and NAKs that are next to be sent.
+  void acknowledge(Burst& burst);
+
+ private:
+  struct Response {
+    enum class Kind : uint8_t { acknowledge, read, atomic };
+    Kind kind = Kind::acknowledge;
+    uint8_t syndrome = 0;
+    wire::Psn psn;
+    uint32_t msn = 0;
+    uint64_t value = 0;  // READ: the address; atomic: the original value
+    wire::RKey rkey{};
+    PdHandle pd = 0;
+    uint32_t length_bytes = 0;
+    uint32_t packets = 1;
+    uint32_t sent = 0;    // packets of it
+    bool replay = false;  // sent once before
+    bool is_ack() const { return kind == Kind::acknowledge && syndrome == wire::syndrome::kAck; }
+  };
+
+  Response& add(Response::Kind kind, uint8_t syndrome, wire::Psn psn);
+  void add_rd_atomic(bool replay);
+  void pop_front();
+  bool has_room() const;
+  template <class Unwanted>
+  void drop_if(Unwanted unwanted);
+  Turn send_answer(Burst& burst, const Response& response);
+  Turn send_read(Burst& burst, Response& response, std::optional<wire::Psn>& unreadable);
+  std::byte* add_frame(Burst& burst, wire::Operation operation, wire::Psn psn,
+                       const Response& response, uint32_t payload_bytes);
+
+  QpContext& context_;
+  RingBuffer<Response> responses_;
+  uint32_t rd_atomics_ = 0;  // of them
+  uint32_t msn_ = 0;         // 24 bits
+};
+
+}  // namespace rocemu::transport

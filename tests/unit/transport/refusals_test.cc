@@ -1,0 +1,172 @@
+// The table of refusals: its rows are consistent, and each row that draws a NAK is what a responder
+// does.
+#include "emulator/transport/responder/refusals.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/unit/transport/pair.h"
+
+namespace rocemu::transport_test {
+
+namespace {
+
+constexpr uint32_t kPsn = 100;  // the one that b expects
+using Kind = Reaction::Kind;
+
+std::vector<std::byte> filled(size_t bytes) { return std::vector(bytes, std::byte{0x5a}); }
+
+wire::ExtendedHeaders reth(const Buffer& far, uint32_t length_bytes) {
+  wire::ExtendedHeaders ext;
+  ext.reth = {far.address, wire::RKey{far.key}, length_bytes};
+  return ext;
+}
+
+wire::ExtendedHeaders atomic(const Buffer& far, uint32_t offset) {
+  wire::ExtendedHeaders ext;
+  ext.atomic = {far.address + offset, wire::RKey{far.key}, 1, 0};
+  return ext;
+}
+
+// How to draw each refusal from b over RC.
+const std::map<Refusal, std::function<void(Pair&)>> kRequests = {
+    {Refusal::out_of_sequence_psn,
+     [](Pair& p) { p.inject(p.b, Operation::send_only, kPsn + 1, {}, filled(8)); }},
+    {Refusal::receiver_not_ready,
+     [](Pair& p) { p.inject(p.b, Operation::send_only, kPsn, {}, filled(8)); }},
+    {Refusal::opcode_sequence,
+     [](Pair& p) { p.inject(p.b, Operation::send_last, kPsn, {}, filled(8)); }},
+    {Refusal::payload_length,
+     [](Pair& p) { p.inject(p.b, Operation::send_first, kPsn, {}, filled(8)); }},
+    {Refusal::access_not_enabled,
+     [](Pair& p) {
+       p.b.attributes.access = 0;
+       p.b.modify(QpState::ready_to_send);
+       p.inject(p.b, Operation::write_only, kPsn, reth(p.b.buffer(8), 8), filled(8));
+     }},
+    {Refusal::bad_rkey,
+     [](Pair& p) {
+       p.inject(p.b, Operation::read_request, kPsn, reth(p.b.buffer(8, 0, kLocalWrite), 8));
+     }},
+    {Refusal::dma_length,
+     [](Pair& p) {
+       p.inject(p.b, Operation::write_only, kPsn, reth(p.b.buffer(9), 9), filled(8));
+     }},
+    {Refusal::message_too_long,
+     [](Pair& p) {
+       p.inject(p.b, Operation::read_request, kPsn, reth(p.b.buffer(8), 0x80000001));
+     }},
+    {Refusal::atomic_length,
+     [](Pair& p) {
+       p.inject(p.b, Operation::atomic_write, kPsn, reth(p.b.buffer(8), 4), filled(4));
+     }},
+    {Refusal::misaligned_atomic,
+     [](Pair& p) { p.inject(p.b, Operation::fetch_add, kPsn, atomic(p.b.buffer(16), 4)); }},
+    {Refusal::too_many_rd_atomics,
+     [](Pair& p) {
+       p.b.attributes.max_dest_rd_atomic = 0;
+       p.b.modify(QpState::ready_to_send);
+       p.inject(p.b, Operation::fetch_add, kPsn, atomic(p.b.buffer(8), 0));
+     }},
+    {Refusal::receive_malformed,
+     [](Pair& p) {
+       p.b.receive_queue.post({.wr_id = 1, .fault = WcStatus::local_qp_operation_error});
+       p.inject(p.b, Operation::send_only, kPsn, {}, filled(8));
+     }},
+    {Refusal::receive_too_short,
+     [](Pair& p) {
+       p.b.receive(1, {p.b.buffer(7).sge()});
+       p.inject(p.b, Operation::send_only, kPsn, {}, filled(8));
+     }},
+    {Refusal::receive_protection,
+     [](Pair& p) {
+       p.b.receive(1, {p.b.buffer(8, 0, kLocalRead).sge()});
+       p.inject(p.b, Operation::send_only, kPsn, {}, filled(8));
+     }},
+    {Refusal::bad_invalidate,
+     [](Pair& p) {
+       p.b.receive(1, {p.b.buffer(8).sge()});
+       wire::ExtendedHeaders ext;
+       ext.invalidate.value = 77;
+       p.inject(p.b, Operation::send_only_invalidate, kPsn, ext, filled(8));
+     }},
+    {Refusal::remote_memory_lost,
+     [](Pair& p) {
+       const Buffer far = p.b.buffer(8);
+       p.b.node().memory().break_region(far.key);
+       p.inject(p.b, Operation::write_only, kPsn, reth(far, 8), filled(8));
+     }},
+    {Refusal::receive_memory_lost,
+     [](Pair& p) {
+       const Buffer far = p.b.buffer(2000);
+       p.b.node().memory().break_region(far.key);
+       p.b.receive(1, {far.sge()});
+       p.inject(p.b, Operation::send_first, kPsn, {}, filled(1024));
+     }},
+    {Refusal::completed_receive_memory_lost,
+     [](Pair& p) {
+       const Buffer far = p.b.buffer(8);
+       p.b.node().memory().break_region(far.key);
+       p.b.receive(1, {far.sge()});
+       p.inject(p.b, Operation::send_only, kPsn, {}, filled(8));
+     }},
+};
+
+// Drawn over XRC alone, by tests of their own (shared_receives_test.cc).
+const std::set<Refusal> kOfXrc = {Refusal::unknown_srq, Refusal::other_srq};
+
+}  // namespace
+
+TEST_CASE("Each refusal has one row, with a name, a clause and a reaction") {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < kRefusalRules.size(); ++i) {
+    const RefusalRule& rule = kRefusalRules[i];
+    CAPTURE(std::string(rule.name));
+    CHECK(static_cast<size_t>(rule.refusal) == i);
+    CHECK(&rule_of(rule.refusal) == &rule);
+    CHECK(names.insert(rule.name).second);
+    if (rule.refusal == Refusal::none) continue;
+    CHECK_FALSE(rule.clause.empty());
+    bool possible = false;
+    for (const Reaction& reaction : {rule.rc, rule.uc, rule.ud}) {
+      possible = possible || reaction.kind != Kind::impossible;
+      CHECK((reaction.counter == nullptr) == (reaction.kind == Kind::impossible));
+    }
+    CHECK(possible);
+    // Nothing but a failure has an event or costs a receive its status, and only RC sends NAKs.
+    CHECK((rule.uc.kind != Kind::nak && rule.ud.kind != Kind::nak));
+    CHECK((rule.syndrome != 0) == (rule.rc.kind == Kind::nak || rule.rc.kind == Kind::fail));
+    const bool fails = rule.rc.kind == Kind::fail;
+    CHECK((fails || (!rule.event && rule.receive_status == WcStatus::flush_error)));
+    CHECK((!fails || rule.syndrome > wire::syndrome::kNakSequence));
+  }
+  CHECK(names.size() == static_cast<size_t>(Refusal::completed_receive_memory_lost) + 1);
+}
+
+TEST_CASE("RC answers each refusal as its row says") {
+  for (const RefusalRule& rule : kRefusalRules) {
+    if (rule.rc.kind != Kind::nak && rule.rc.kind != Kind::fail) continue;
+    if (kOfXrc.count(rule.refusal) != 0) continue;
+    CAPTURE(std::string(rule.name));
+    Pair pair;
+    kRequests.at(rule.refusal)(pair);
+    pair.drive();
+    const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
+    REQUIRE(answers.size() == 1);
+    const bool rnr = wire::syndrome::is_rnr(rule.syndrome);
+    CHECK(answers[0].ext.aeth.syndrome ==
+          (rnr ? rule.syndrome | pair.b.attributes.min_rnr_timer : rule.syndrome));
+    CHECK(pair.b.counters().*rule.rc.counter == 1);
+    CHECK((pair.b.state() == QpState::error) == (rule.rc.kind == Kind::fail));
+    const bool by_status = !pair.b.receive_cq.completions.empty();
+    if (by_status && rule.receive_status != WcStatus::flush_error)
+      CHECK(statuses(pair.b.receive_cq) == std::vector{rule.receive_status});
+    CHECK(pair.b.events() ==
+          (by_status || !rule.event ? std::vector<QpEvent>{} : std::vector<QpEvent>{*rule.event}));
+  }
+}
+
+}  // namespace rocemu::transport_test
