@@ -2,23 +2,33 @@
 // to it.
 #pragma once
 
-#include "dpdk_io/port/impaired_link.h"
 #include "dpdk_io/port/port.h"
 #include "impairment/assignment.h"
+#include "impairment/link.h"
+#include "network/impaired_link.h"
 
 namespace rocemu::dpdk_io {
-
-struct LinkReport {
-  impairment::Spec spec;
-  LinkStats stats;  // since the spec was set
-};
 
 class LinkedPort : public Port {
  public:
   // A spec without impairments ends them. Frames under way keep their time of arrival. Takes
   // memory; may throw std::bad_alloc.
   virtual void set_link(impairment::Direction direction, const impairment::Spec& spec) = 0;
-  virtual LinkReport link(impairment::Direction direction) const = 0;
+  virtual network::LinkReport link(impairment::Direction direction) const = 0;
 };
+
+// What a frame that such a link has lost counts as.
+constexpr DropReason reason_of(impairment::Loss loss) {
+  switch (loss) {
+    case impairment::Loss::outage:
+      return DropReason::impairment_outage;
+    case impairment::Loss::queue_full:
+      return DropReason::impairment_queue;
+    case impairment::Loss::random:
+    case impairment::Loss::none:
+      break;
+  }
+  return DropReason::impairment_loss;
+}
 
 }  // namespace rocemu::dpdk_io

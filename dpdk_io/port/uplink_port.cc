@@ -1,13 +1,8 @@
 #include "dpdk_io/port/uplink_port.h"
 
-#include <rte_mbuf.h>
-
-#include <stdexcept>
 #include <utility>
 
-#include "dpdk_io/port/impaired_frame.h"
-#include "dpdk_io/port/mac_number.h"
-#include "dpdk_io/port/pcap.h"
+#include "network/mac.h"
 
 namespace rocemu::dpdk_io {
 
@@ -15,22 +10,21 @@ using impairment::Direction;
 
 UplinkPort::UplinkPort(std::unique_ptr<Port> wire, unsigned number, FramePool& pool)
     : wire_(std::move(wire)),
-      number_(number),
-      pool_frames_(pool.capacity()),
-      arrived_(pool.capacity()) {}
+      arrived_(pool.capacity()),
+      end_{network::PortLinks(number)},
+      links_(*this, pool.capacity()) {}
 
-void UplinkPort::set_mac(std::array<uint8_t, 6> mac) noexcept { mac_ = mac_number(mac); }
+void UplinkPort::set_mac(std::array<uint8_t, 6> mac) noexcept { mac_ = network::mac_number(mac); }
 
-void UplinkPort::set_capture(PcapWriter* writer, Clock clock) {
-  if (writer != nullptr && !clock) throw std::runtime_error("a capture needs a clock");
-  capture_ = writer;
-  capture_clock_ = std::move(clock);
+void UplinkPort::set_capture(PcapWriter* writer, Capture::Clock clock) {
+  capture_.set(writer, std::move(clock));
 }
 
 unsigned UplinkPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
-  if (in_flight_.next_arrival_ns() <= now_ns) [[unlikely]]
-    arrive_due(now_ns);
-  if (receive_link_ != nullptr) [[unlikely]] {
+  if (links_.next_arrival() <= now_ns) [[unlikely]]
+    links_.advance(now_ns);
+  const bool impaired = end_.links.get(Direction::receive) != nullptr;
+  if (impaired) [[unlikely]] {
     const unsigned count = wire_->receive(now_ns, burst);
     for (rte_mbuf* frame : burst.first(count)) come_in(now_ns, frame);
   }
@@ -39,18 +33,18 @@ unsigned UplinkPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexce
     count = arrived_.pop(burst);
     if (count == burst.size()) return count;
   }
-  if (receive_link_ != nullptr) return count;
+  if (impaired) return count;
   const unsigned arrived = wire_->receive(now_ns, burst.subspan(count));
-  if (capture_ != nullptr) [[unlikely]]
-    for (rte_mbuf* frame : burst.subspan(count, arrived)) record(frame);
+  if (capture_.on()) [[unlikely]]
+    for (rte_mbuf*& frame : burst.subspan(count, arrived)) capture_.record(std::span(&frame, 1));
   return count + arrived;
 }
 
 unsigned UplinkPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
-  if (in_flight_.next_arrival_ns() <= now_ns) [[unlikely]]
-    arrive_due(now_ns);
-  if (transmit_link_ != nullptr) [[unlikely]] {
-    for (rte_mbuf* frame : burst) travel(Direction::transmit, now_ns, frame);
+  if (links_.next_arrival() <= now_ns) [[unlikely]]
+    links_.advance(now_ns);
+  if (end_.links.get(Direction::transmit) != nullptr) [[unlikely]] {
+    for (rte_mbuf* frame : burst) links_.cross(end_, Direction::transmit, now_ns, frame);
     return static_cast<unsigned>(burst.size());
   }
   unsigned taken = 0;
@@ -61,8 +55,7 @@ unsigned UplinkPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
       taken += send(now_ns, burst.subspan(taken, end - taken));
       if (taken != end) return taken;
     }
-    for (; taken < burst.size() && returns(burst[taken]); ++taken)
-      arrive(Direction::transmit, now_ns, burst[taken]);
+    for (; taken < burst.size() && returns(burst[taken]); ++taken) turn_back(now_ns, burst[taken]);
   }
   return taken;
 }
@@ -73,13 +66,13 @@ unsigned UplinkPort::send(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept 
     for (rte_mbuf* frame : burst) drop(frame, DropReason::refused_by_kernel);
     return static_cast<unsigned>(burst.size());
   }
-  if (capture_ == nullptr) [[likely]]
+  if (!capture_.on()) [[likely]]
     return wire_->transmit(now_ns, burst);
   for (unsigned taken = 0; taken < burst.size(); ++taken) {
     rte_mbuf* const frame = burst[taken];
     rte_mbuf_refcnt_update(frame, 1);
     const unsigned sent = wire_->transmit(now_ns, burst.subspan(taken, 1));
-    if (sent == 1) record(frame);
+    if (sent == 1) capture_.record(std::span(&frame, 1));
     FramePool::free(frame);
     if (sent == 0) return taken;
   }
@@ -87,11 +80,7 @@ unsigned UplinkPort::send(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept 
 }
 
 bool UplinkPort::returns(const rte_mbuf* frame) const noexcept {
-  return destination_mac(frame) == mac_;
-}
-
-void UplinkPort::record(rte_mbuf* frame) noexcept {
-  capture_->write({rte_pktmbuf_mtod(frame, const std::byte*), frame->data_len}, capture_clock_());
+  return network::destination_mac(MbufFrames::bytes(frame)) == mac_;
 }
 
 void UplinkPort::drop(rte_mbuf* frame, DropReason reason) noexcept {
@@ -112,70 +101,41 @@ const PortStats& UplinkPort::stats() const noexcept {
 // ---- links with impairments ----
 
 void UplinkPort::set_link(Direction direction, const impairment::Spec& spec) {
-  in_flight_.reserve(pool_frames_);
-  std::unique_ptr<ImpairedLink>& link = impaired_link(direction);
-  link.reset();
-  if (spec.impairments == impairment::Impairments{}) return;
-  link = std::make_unique<ImpairedLink>(spec, impairment::link_seed(spec.seed, number_, direction));
+  links_.set(end_, direction, spec);
 }
 
-LinkReport UplinkPort::link(Direction direction) const {
-  const auto& link = direction == Direction::transmit ? transmit_link_ : receive_link_;
-  return link != nullptr ? LinkReport{link->spec(), link->stats()} : LinkReport{};
-}
-
-// Hands a frame to a link that has impairments.
-void UplinkPort::travel(Direction direction, uint64_t now_ns, rte_mbuf* frame) noexcept {
-  ImpairedLink& link = *impaired_link(direction);
-  const impairment::Fate fate = link.judge(now_ns, frame->data_len);
-  if (fate.arrival_count == 0) return drop(frame, reason_of(fate.loss));
-  if (fate.arrival_count > 1)
-    rte_mbuf_refcnt_update(frame, static_cast<int16_t>(fate.arrival_count - 1));
-  for (const impairment::Arrival& arrival : fate.view()) {
-    rte_mbuf* const arriving = arrival.corrupted ? corrupted(frame, arrival) : frame;
-    if (arriving == nullptr) {
-      link.on_no_room();
-      drop(frame, DropReason::impairment_queue);
-    } else if (arrival.at_ns <= now_ns) {
-      arrive(direction, now_ns, arriving);
-    } else if (!in_flight_.push({arrival.at_ns, nullptr, direction, arriving})) {
-      link.on_no_room();
-      drop(arriving, DropReason::impairment_queue);
-    }
-  }
+network::LinkReport UplinkPort::link(Direction direction) const {
+  return end_.links.report(direction);
 }
 
 // A frame has come to the end of a link. The wire takes it or it is lost: it had its turn.
-void UplinkPort::arrive(Direction direction, uint64_t now_ns, rte_mbuf* frame) noexcept {
+void UplinkPort::arrive(End&, Direction direction, uint64_t now_ns, rte_mbuf* frame) noexcept {
   if (direction == Direction::receive) {
     if (!arrived_.push(frame)) drop(frame, DropReason::queue_full);
   } else if (returns(frame)) {
-    ++own_.tx_frames;
-    own_.tx_bytes += frame->pkt_len;
-    ++own_.rx_frames;
-    own_.rx_bytes += frame->pkt_len;
-    come_in(now_ns, frame);
+    turn_back(now_ns, frame);
   } else if (send(now_ns, std::span(&frame, 1)) == 0) {
     drop(frame, DropReason::queue_full);
   }
 }
 
-void UplinkPort::come_in(uint64_t now_ns, rte_mbuf* frame) noexcept {
-  if (capture_ != nullptr) [[unlikely]]
-    record(frame);
-  if (receive_link_ != nullptr) {
-    travel(Direction::receive, now_ns, frame);
-  } else {
-    arrive(Direction::receive, now_ns, frame);
-  }
+void UplinkPort::lose(End&, Direction, impairment::Loss loss, rte_mbuf* frame) noexcept {
+  drop(frame, reason_of(loss));
 }
 
-// Each at its own time, so that a second link on the way counts from then.
-void UplinkPort::arrive_due(uint64_t now_ns) noexcept {
-  while (in_flight_.next_arrival_ns() <= now_ns) {
-    const FramesInFlight::Entry entry = in_flight_.pop();
-    arrive(entry.direction, entry.at_ns, entry.frame);
-  }
+// What the device sends to itself never sees the wire, which so does not count it.
+void UplinkPort::turn_back(uint64_t now_ns, rte_mbuf* frame) noexcept {
+  ++own_.tx_frames;
+  own_.tx_bytes += frame->pkt_len;
+  ++own_.rx_frames;
+  own_.rx_bytes += frame->pkt_len;
+  come_in(now_ns, frame);
+}
+
+void UplinkPort::come_in(uint64_t now_ns, rte_mbuf* frame) noexcept {
+  if (capture_.on()) [[unlikely]]
+    capture_.record(std::span(&frame, 1));
+  links_.cross(end_, Direction::receive, now_ns, frame);
 }
 
 }  // namespace rocemu::dpdk_io

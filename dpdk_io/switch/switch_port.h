@@ -4,31 +4,33 @@
 
 #include <rte_mbuf.h>
 
-#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "dpdk_io/port/frame_queue.h"
 #include "dpdk_io/switch/switch.h"
+#include "network/impaired_link.h"
+#include "network/mac.h"
 
 namespace rocemu::dpdk_io {
 
-inline constexpr unsigned kEthernetHeaderBytes = 14;
-
 inline bool well_formed(const rte_mbuf* frame) {
-  return frame->nb_segs == 1 && frame->data_len >= kEthernetHeaderBytes;
+  return frame->nb_segs == 1 && frame->data_len >= network::kEthernetHeaderBytes;
 }
 
 class SwitchPort final : public LinkedPort {
  public:
   SwitchPort(Switch& owner, unsigned number, std::string name, unsigned queue_frames)
-      : switch_(owner), number_(number), name_(std::move(name)), queue_(queue_frames) {}
+      : links(number), switch_(owner), name_(std::move(name)), queue_(queue_frames) {}
+
+  network::PortLinks links;
 
   const std::string& name() const { return name_; }
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override {
-    if (switch_.in_flight_.next_arrival_ns() <= now_ns) [[unlikely]]
-      switch_.arrive_due(now_ns);
+    if (next_arrival_ns() <= now_ns) [[unlikely]]
+      switch_.links_.advance(now_ns);
     const unsigned count = queue_.pop(burst);
     uint64_t bytes = 0;
     for (const rte_mbuf* frame : burst.first(count)) bytes += frame->pkt_len;
@@ -63,21 +65,14 @@ class SwitchPort final : public LinkedPort {
 
   int poll_fd() const noexcept override { return -1; }
   bool has_work() const noexcept override { return !queue_.empty(); }
-  uint64_t next_arrival_ns() const noexcept override {
-    return switch_.in_flight_.next_arrival_ns();
-  }
+  uint64_t next_arrival_ns() const noexcept override { return switch_.links_.next_arrival(); }
   const PortStats& stats() const noexcept override { return stats_; }
 
   void set_link(impairment::Direction direction, const impairment::Spec& spec) override {
-    switch_.set_link(number_, direction, spec);
+    switch_.links_.set(*this, direction, spec);
   }
-  LinkReport link(impairment::Direction direction) const override {
-    return switch_.link(number_, direction);
-  }
-
-  // Empty without impairments.
-  std::unique_ptr<ImpairedLink>& impaired_link(impairment::Direction direction) noexcept {
-    return direction == impairment::Direction::transmit ? transmit_link_ : receive_link_;
+  network::LinkReport link(impairment::Direction direction) const override {
+    return links.report(direction);
   }
 
  private:
@@ -89,13 +84,10 @@ class SwitchPort final : public LinkedPort {
   }
 
   Switch& switch_;
-  unsigned number_;
   std::string name_;
   FrameQueue queue_;
   FrameQueue held_{Switch::kMaxHeld};
   PortStats stats_;
-  std::unique_ptr<ImpairedLink> transmit_link_;
-  std::unique_ptr<ImpairedLink> receive_link_;
 };
 
 }  // namespace rocemu::dpdk_io

@@ -1,21 +1,21 @@
 // The wire of a lab whose network is bad: an Ethernet switch between the hosts' interfaces, with a
-// link to each host that has impairments, one direction at a time. It carries whatever the hosts
-// send, RoCE, TCP and ARP alike. Time comes in as a parameter; frames go out by a function.
+// link to each host that has impairments, one direction at a time (network/). It carries whatever
+// the hosts send, RoCE, TCP and ARP alike. Time comes in as a parameter; frames go out by a
+// function.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <queue>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/time.h"
 #include "impairment/assignment.h"
-#include "impairment/link.h"
+#include "network/forwarding.h"
+#include "network/impaired_link.h"
+#include "network/links.h"
+#include "network/shared_frame.h"
 
 namespace rocemu::lab {
 
@@ -29,37 +29,28 @@ class LabWire {
   // Host N is called h(N+1). False when the assignment names none.
   bool impair(const impairment::Assignment& assignment);
 
-  // A host has sent a frame. `now_ns` never goes back.
-  void on_frame(uint64_t now_ns, unsigned host, std::span<const std::byte> frame);
+  // A host has sent a frame. `now` never goes back.
+  void on_frame(TimeNs now, unsigned host, std::span<const std::byte> frame);
   // Hands out what has arrived by now.
-  void advance(uint64_t now_ns);
-  uint64_t next_arrival_ns() const { return under_way_.empty() ? kNever : under_way_.top().at_ns; }
+  void advance(TimeNs now) { links_.advance(now); }
+  TimeNs next_arrival_ns() const { return links_.next_arrival(); }
 
  private:
-  using Frame = std::shared_ptr<const std::vector<std::byte>>;
-  struct UnderWay {
-    uint64_t at_ns;
-    uint64_t order;  // of those that arrive at the same time
-    impairment::Direction direction;
-    unsigned host;
-    Frame frame;
-    bool operator<(const UnderWay& other) const {
-      return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
-    }
-  };
   struct Host {
-    std::array<std::unique_ptr<impairment::Link>, 2> links;  // by direction; none: a perfect one
+    network::PortLinks links;
+    unsigned number;
   };
+  using Frame = network::SharedFrame;
+  using Links = network::Links<network::SharedFrames, Host, LabWire>;
+  friend Links;
 
-  void travel(uint64_t now_ns, impairment::Direction direction, unsigned host, Frame frame);
-  void arrive(uint64_t now_ns, impairment::Direction direction, unsigned host, const Frame& frame);
-  void forward(uint64_t now_ns, unsigned from, const Frame& frame);
+  void arrive(Host& host, impairment::Direction direction, TimeNs now, const Frame& frame);
+  void lose(Host&, impairment::Direction, impairment::Loss, const Frame&) {}
 
-  std::vector<Host> hosts_;
   Deliver deliver_;
-  std::unordered_map<uint64_t, unsigned> host_of_mac_;  // learned from what they send
-  std::priority_queue<UnderWay> under_way_;
-  uint64_t next_order_ = 0;
+  std::vector<Host> hosts_;
+  network::Forwarding<network::SharedFrames, Host, network::Macs::learned> forwarding_;
+  Links links_{*this, kMaxUnderWay};
 };
 
 }  // namespace rocemu::lab

@@ -1,9 +1,9 @@
 #include "emulator/sim/fabric.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "emulator/wire/headers.h"
+#include "network/links.h"
+#include "network/mac.h"
 
 namespace rocemu::sim {
 
@@ -13,93 +13,76 @@ constexpr impairment::Impairments kDefaultLink{.delay_ns = 1000};
 
 }  // namespace
 
+void Fabric::attach(Node& node) {
+  forwarding_.add_port(node);
+  forwarding_.add_mac(network::mac_number(node.mac()), node);
+}
+
 void Fabric::set_link(const Node& from, const Node& to,
                       const impairment::Impairments& impairments) {
   links_.insert_or_assign({from.index(), to.index()},
                           impairment::Link(impairments, random_.fork()));
 }
 
-Fabric::Event& Fabric::schedule(uint64_t at_ns) {
-  uint32_t slot;
-  if (free_events_.empty()) {
-    slot = static_cast<uint32_t>(events_.size());
-    events_.emplace_back();
-  } else {
-    slot = free_events_.back();
-    free_events_.pop_back();
-  }
-  Event& event = events_[slot];
-  event.at_ns = std::max(at_ns, now_ns_);
-  event.number = event_count_++;
-  event.node = nullptr;
-  order_.push({event.at_ns, event.number, slot});
-  return event;
-}
-
-void Fabric::at(uint64_t at_ns, std::function<void()> action) {
-  schedule(at_ns).action = std::move(action);
-}
-
-void Fabric::schedule_poll(Node& node, uint64_t at_ns) { schedule(at_ns).node = &node; }
-
-Node* Fabric::find(std::span<const std::byte> frame) {
-  wire::MacAddress mac{};
-  if (frame.size() < wire::kEthernetBytes) return nullptr;
-  std::memcpy(mac.data(), frame.data(), mac.size());
-  const uint32_t index = Node::index_of(mac);
-  return index < nodes_.size() ? nodes_[index].get() : nullptr;
-}
-
-void Fabric::carry(Node& from, std::span<const std::byte> frame) {
-  Node* to = find(frame);
-  if (to == nullptr) return;
-  const std::pair key{from.index(), to->index()};
+impairment::Link& Fabric::link(const Node& from, const Node& to) {
+  const std::pair key{from.index(), to.index()};
   auto link = links_.find(key);
   if (link == links_.end())
     link = links_.emplace(key, impairment::Link(kDefaultLink, random_.fork())).first;
-  const impairment::Fate fate = link->second.judge(now_ns_, frame.size());
-  if (observer &&
-      !observer({FrameRecord::Kind::sent, now_ns_, from.index(), to->index(), frame, &fate, false}))
+  return link->second;
+}
+
+void Fabric::schedule(uint64_t at_ns, Event event) {
+  events_.push(std::max(at_ns, now_ns_), std::move(event));
+}
+
+void Fabric::at(uint64_t at_ns, std::function<void()> action) {
+  schedule(at_ns, std::move(action));
+}
+
+void Fabric::schedule_poll(Node& node, uint64_t at_ns) { schedule(at_ns, Poll{&node}); }
+
+void Fabric::carry(Node& from, const network::SharedFrame& frame) {
+  if (frame.bytes().size() < network::kEthernetHeaderBytes) return;
+  forwarding_.forward(from, frame, [&](Node& to, const network::SharedFrame& forwarded) {
+    cross(from, to, forwarded);
+  });
+}
+
+void Fabric::cross(const Node& from, Node& to, const network::SharedFrame& frame) {
+  const impairment::Fate fate = link(from, to).judge(now_ns_, frame.bytes().size());
+  if (observer && !observer({FrameRecord::Kind::sent, now_ns_, from.index(), to.index(),
+                             frame.bytes(), &fate, false}))
     return;
-  for (const impairment::Arrival& arrival : fate.view()) {
-    Event& event = schedule(arrival.at_ns);
-    event.node = to;
-    event.from = from.index();
-    event.corrupted = arrival.corrupted;
-    event.frame.assign(frame.begin(), frame.end());
-    impairment::corrupt(arrival, event.frame);
-  }
+  network::each_arrival<network::SharedFrames>(
+      fate, frame,
+      [&](const impairment::Arrival& arrival, network::SharedFrame&& arriving) {
+        schedule(arrival.at_ns, Arrival{&to, from.index(), arrival.corrupted, std::move(arriving)});
+      },
+      [](const network::SharedFrame&) {});
 }
 
 bool Fabric::run(uint64_t until_ns, uint64_t max_events) {
   for (uint64_t i = 0; i < max_events; ++i) {
-    if (order_.empty()) return true;
-    const Order next = order_.top();
-    if (next.at_ns > until_ns) {
+    if (events_.empty()) return true;
+    if (events_.next() > until_ns) {
       now_ns_ = until_ns;
       return false;
     }
-    order_.pop();
-    now_ns_ = next.at_ns;
-    Event event = std::move(events_[next.slot]);
-    events_[next.slot] = {};
-    free_events_.push_back(next.slot);
-    handle(std::move(event));
+    auto due = events_.pop();
+    now_ns_ = due.at;
+    std::visit([this](auto& event) { handle(std::move(event)); }, due.item);
   }
-  return order_.empty();
+  return events_.empty();
 }
 
-void Fabric::handle(Event event) {
-  if (event.node == nullptr) {
-    event.action();
-  } else if (event.frame.empty()) {
-    event.node->poll(now_ns_);
-  } else {
-    if (observer)
-      observer({FrameRecord::Kind::arrived, now_ns_, event.from, event.node->index(), event.frame,
-                nullptr, event.corrupted});
-    event.node->receive(std::move(event.frame));
-  }
+void Fabric::handle(Poll poll) { poll.node->poll(now_ns_); }
+
+void Fabric::handle(Arrival arrival) {
+  if (observer)
+    observer({FrameRecord::Kind::arrived, now_ns_, arrival.from, arrival.to->index(),
+              arrival.frame.bytes(), nullptr, arrival.corrupted});
+  arrival.to->receive(std::move(arrival.frame));
 }
 
 }  // namespace rocemu::sim

@@ -5,19 +5,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/random.h"
 #include "base/time.h"
 #include "emulator/sim/node.h"
 #include "impairment/link.h"
+#include "network/due_queue.h"
+#include "network/forwarding.h"
+#include "network/shared_frame.h"
 
 namespace rocemu::sim {
 
@@ -44,6 +46,7 @@ class Fabric {
                                        random_.fork(), std::forward<More>(more)...);
     Kind& added = *node;
     nodes_.push_back(std::move(node));
+    attach(added);
     return added;
   }
   // From now on; frames under way are not touched.
@@ -62,40 +65,37 @@ class Fabric {
   std::function<bool(const FrameRecord&)> observer;
 
   // For nodes: Node::poll() is called at `at_ns`, and a frame goes to the node that has its
-  // destination MAC, or nowhere when there is none.
+  // destination MAC, to nobody when there is none, and to all others when it is a group's.
   void schedule_poll(Node& node, uint64_t at_ns);
-  void carry(Node& from, std::span<const std::byte> frame);
+  void carry(Node& from, const network::SharedFrame& frame);
 
  private:
-  struct Event {
-    uint64_t at_ns;
-    uint64_t number;
-    Node* node;                    // a poll, or the frame's destination; null: an action
-    std::vector<std::byte> frame;  // empty: a poll
-    uint32_t from = 0;             // of the frame
-    bool corrupted = false;
-    std::function<void()> action;
+  struct Poll {
+    Node* node;
   };
-  struct Order {
-    uint64_t at_ns;
-    uint64_t number;
-    uint32_t slot;
-    bool operator<(const Order& other) const {  // for a queue whose top is the earliest
-      return at_ns != other.at_ns ? at_ns > other.at_ns : number > other.number;
-    }
+  struct Arrival {
+    Node* to;
+    uint32_t from;
+    bool corrupted;
+    network::SharedFrame frame;
   };
-  Event& schedule(uint64_t at_ns);
-  void handle(Event event);
-  Node* find(std::span<const std::byte> frame);
+  using Action = std::function<void()>;
+  using Event = std::variant<Poll, Arrival, Action>;
+
+  void attach(Node& node);
+  void schedule(uint64_t at_ns, Event event);
+  void cross(const Node& from, Node& to, const network::SharedFrame& frame);
+  impairment::Link& link(const Node& from, const Node& to);
+  void handle(Poll poll);
+  void handle(Arrival arrival);
+  void handle(Action action) { action(); }
 
   Random random_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  network::Forwarding<network::SharedFrames, Node, network::Macs::configured> forwarding_;
   std::map<std::pair<uint32_t, uint32_t>, impairment::Link> links_;
   uint64_t now_ns_ = 0;
-  uint64_t event_count_ = 0;
-  std::priority_queue<Order> order_;
-  std::deque<Event> events_;
-  std::vector<uint32_t> free_events_;
+  network::DueQueue<Event> events_;
 };
 
 }  // namespace rocemu::sim

@@ -2,12 +2,11 @@
 // has asked for that. polling_node.h is the loop that the nodes of this folder have in common.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/time.h"
 #include "emulator/wire/types.h"
+#include "network/shared_frame.h"
 
 namespace rocemu::sim {
 
@@ -21,11 +20,9 @@ class Node {
 
   uint32_t index() const { return index_; }
   wire::MacAddress mac() const;
-  // Of the node that has `mac`; a number that no node has when it is none of theirs.
-  static uint32_t index_of(const wire::MacAddress& mac);
 
   // A frame has arrived.
-  virtual void receive(std::vector<std::byte> frame) = 0;
+  virtual void receive(network::SharedFrame frame) = 0;
   // The time has come of a Fabric::schedule_poll(), perhaps of one that is no longer wanted.
   virtual void poll(TimeNs now) = 0;
 

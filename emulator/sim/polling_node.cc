@@ -43,7 +43,7 @@ transport::Path PollingNode::path_to(const PollingNode& peer) const {
 
 void PollingNode::wake() { poll_by(fabric_.now_ns()); }
 
-void PollingNode::receive(std::vector<std::byte> frame) {
+void PollingNode::receive(network::SharedFrame frame) {
   received_.push_back(std::move(frame));
   poll_by(fabric_.now_ns());
 }
@@ -65,10 +65,12 @@ void PollingNode::poll(TimeNs now) {
   polled_at_ = now;
   const auto end = received_.begin() +
                    static_cast<ptrdiff_t>(std::min<size_t>(received_.size(), options_.rx_burst));
-  const std::vector<std::vector<std::byte>> burst(std::make_move_iterator(received_.begin()),
-                                                  std::make_move_iterator(end));
+  const std::vector<network::SharedFrame> burst(std::make_move_iterator(received_.begin()),
+                                                std::make_move_iterator(end));
   received_.erase(received_.begin(), end);
-  turn(now, std::vector<std::span<const std::byte>>(burst.begin(), burst.end()));
+  std::vector<std::span<const std::byte>> frames;
+  for (const network::SharedFrame& frame : burst) frames.push_back(frame.bytes());
+  turn(now, frames);
   if (after_poll) after_poll();
 
   const TimeNs next = received_.empty() ? next_turn(now) : now;
@@ -86,7 +88,7 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 }
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
-  fabric_.carry(*this, {buffer.data, length_bytes});
+  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}));
   discard(buffer);
 }
 

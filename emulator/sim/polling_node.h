@@ -49,7 +49,7 @@ class PollingNode : public Node, public transport::FrameSink {
   // Called after every turn of the loop, when set.
   std::function<void()> after_poll;
 
-  void receive(std::vector<std::byte> frame) override;
+  void receive(network::SharedFrame frame) override;
   void poll(TimeNs now) override;
 
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
@@ -74,7 +74,7 @@ class PollingNode : public Node, public transport::FrameSink {
   wire::Gid gid_;
   Random random_;
 
-  std::deque<std::vector<std::byte>> received_;
+  std::deque<network::SharedFrame> received_;
   std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
   TimeNs polled_at_ = 0;
   TimeNs poll_at_ = kNever;  // of the turn that is scheduled

@@ -43,7 +43,7 @@ std::string links_to_json(std::span<const LinkPair> links,
   ordered_json described = ordered_json::array();
   for (size_t i = 0; i < links.size(); ++i) {
     for (const impairment::Direction direction : impairment::kDirections) {
-      const dpdk_io::LinkReport& link = links[i].of(direction);
+      const network::LinkReport& link = links[i].of(direction);
       described.push_back({{"device", devices[i].name},
                            {"direction", to_text(direction)},
                            {"spec", to_text(link.spec)},

@@ -8,14 +8,15 @@
 #include "dpdk_io/port/linked_port.h"
 #include "emulator/device/attributes.h"
 #include "impairment/assignment.h"
+#include "network/impaired_link.h"
 
 namespace rocemu::daemon {
 
 struct LinkPair {
-  dpdk_io::LinkReport transmit;
-  dpdk_io::LinkReport receive;
+  network::LinkReport transmit;
+  network::LinkReport receive;
 
-  const dpdk_io::LinkReport& of(impairment::Direction direction) const {
+  const network::LinkReport& of(impairment::Direction direction) const {
     return direction == impairment::Direction::transmit ? transmit : receive;
   }
 };

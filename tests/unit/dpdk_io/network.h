@@ -32,7 +32,7 @@ inline constexpr size_t kAddressesBytes = 14;
 struct Network {
   ~Network() {
     now_ns = kNever - 1;
-    for (Port* port : {&alice, &bob, &carol}) receive(*port);
+    for (LinkedPort* port : {&alice, &bob, &carol}) receive(*port);
     CHECK(pool.available() == kFrames);
   }
 
@@ -70,9 +70,9 @@ struct Network {
   } started;
   FramePool pool{"network", kFrames, 256};
   Switch fabric{pool, kQueueFrames};
-  Port& alice = fabric.add_port(kAlice, "alice");
-  Port& bob = fabric.add_port(kBob, "bob");
-  Port& carol = fabric.add_port(kCarol, "carol");
+  LinkedPort& alice = fabric.add_port(kAlice, "alice");
+  LinkedPort& bob = fabric.add_port(kBob, "bob");
+  LinkedPort& carol = fabric.add_port(kCarol, "carol");
 };
 
 using Texts = std::vector<std::string>;

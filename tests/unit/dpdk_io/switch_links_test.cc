@@ -15,14 +15,11 @@ namespace {
 
 using impairment::Direction;
 
-constexpr unsigned kAlicePort = 0;
-constexpr unsigned kBobPort = 1;
-
 struct Links : Network {
-  void set(unsigned port, Direction direction, const std::string& text) {
+  void set(LinkedPort& port, Direction direction, const std::string& text) {
     const impairment::ParsedSpec parsed = impairment::parse_spec(text);
     REQUIRE(parsed.error == "");
-    fabric.set_link(port, direction, *parsed.spec);
+    port.set_link(direction, *parsed.spec);
   }
 
   // Sends `count` numbered frames from alice to bob, one a microsecond, and takes what has arrived
@@ -45,7 +42,7 @@ struct Links : Network {
 
 TEST_CASE_METHOD(Links,
                  "a delayed frame whose time has come is there before frames are held back") {
-  set(kAlicePort, Direction::transmit, "delay=20us");
+  set(alice, Direction::transmit, "delay=20us");
   send(alice, {frame(kBob, "1")});
   now_ns += 20'000;
   fabric.hold(now_ns);
@@ -59,7 +56,7 @@ TEST_CASE_METHOD(Links,
 }
 
 TEST_CASE_METHOD(Links, "a delayed frame arrives at its time, and the port says when that is") {
-  set(kAlicePort, Direction::transmit, "delay=20us");
+  set(alice, Direction::transmit, "delay=20us");
   CHECK(bob.next_arrival_ns() == kNever);
   now_ns = 1000;
   send(alice, {frame(kBob, "late")});
@@ -73,7 +70,7 @@ TEST_CASE_METHOD(Links, "a delayed frame arrives at its time, and the port says 
 }
 
 TEST_CASE_METHOD(Links, "any port's turn moves on what is due, also to other ports") {
-  set(kAlicePort, Direction::transmit, "delay=20us");
+  set(alice, Direction::transmit, "delay=20us");
   send(alice, {frame(kBob, "1")});
   now_ns = 20'000;
   CHECK(receive(carol).empty());
@@ -82,8 +79,8 @@ TEST_CASE_METHOD(Links, "any port's turn moves on what is due, also to other por
 }
 
 TEST_CASE_METHOD(Links, "each direction of each port has its own impairments") {
-  set(kAlicePort, Direction::transmit, "delay=10us");
-  set(kBobPort, Direction::receive, "delay=5us");
+  set(alice, Direction::transmit, "delay=10us");
+  set(bob, Direction::receive, "delay=5us");
   send(alice, {frame(kBob, "both"), frame(kCarol, "first")});
   send(carol, {frame(kBob, "second", kCarol), frame(kAlice, "neither", kCarol)});
   CHECK(receive(alice) == Texts{"neither"});
@@ -98,8 +95,8 @@ TEST_CASE_METHOD(Links, "each direction of each port has its own impairments") {
 }
 
 TEST_CASE_METHOD(Links, "both links are timed exactly when the engine comes late") {
-  set(kAlicePort, Direction::transmit, "delay=10us");
-  set(kBobPort, Direction::receive, "delay=5us");
+  set(alice, Direction::transmit, "delay=10us");
+  set(bob, Direction::receive, "delay=5us");
   send(alice, {frame(kBob, "1")});
   now_ns = 12'000;
   CHECK(receive(bob).empty());
@@ -107,39 +104,39 @@ TEST_CASE_METHOD(Links, "both links are timed exactly when the engine comes late
 }
 
 TEST_CASE_METHOD(Links, "jitter keeps the order; frames of one time keep theirs") {
-  set(kAlicePort, Direction::transmit, "delay=5us,jitter=20us");
+  set(alice, Direction::transmit, "delay=5us,jitter=20us");
   const Texts arrived = exchange(200);
   REQUIRE(arrived.size() == 200);
   for (unsigned i = 0; i < 200; ++i) CHECK(arrived[i] == std::to_string(i));
 }
 
 TEST_CASE_METHOD(Links, "loss is by seed, is counted, and is the same again with the same seed") {
-  set(kAlicePort, Direction::transmit, "loss=10%,seed=7");
+  set(alice, Direction::transmit, "loss=10%,seed=7");
   const Texts first = exchange(1000);
   const uint64_t lost = drops(alice, DropReason::impairment_loss);
   CHECK(first.size() + lost == 1000);
   CHECK(lost > 60);
   CHECK(lost < 140);
-  LinkReport report = fabric.link(kAlicePort, Direction::transmit);
+  network::LinkReport report = alice.link(Direction::transmit);
   CHECK(report.stats.frames == 1000);
   CHECK(report.stats.lost == lost);
   CHECK(to_text(report.spec) == "loss=10%,seed=7");
 
-  set(kAlicePort, Direction::transmit, "loss=10%,seed=7");
-  CHECK(fabric.link(kAlicePort, Direction::transmit).stats.frames == 0);
+  set(alice, Direction::transmit, "loss=10%,seed=7");
+  CHECK(alice.link(Direction::transmit).stats.frames == 0);
   CHECK(exchange(1000) == first);
-  set(kAlicePort, Direction::transmit, "loss=10%,seed=8");
+  set(alice, Direction::transmit, "loss=10%,seed=8");
   CHECK(exchange(1000) != first);
 }
 
 TEST_CASE_METHOD(Links, "a duplicate is the same frame again") {
-  set(kAlicePort, Direction::transmit, "dup=100%");
+  set(alice, Direction::transmit, "dup=100%");
   CHECK(exchange(3) == Texts{"0", "0", "1", "1", "2", "2"});
-  CHECK(fabric.link(kAlicePort, Direction::transmit).stats.duplicated == 3);
+  CHECK(alice.link(Direction::transmit).stats.duplicated == 3);
 }
 
 TEST_CASE_METHOD(Links, "a reordered frame is overtaken, and none is lost") {
-  set(kAlicePort, Direction::transmit, "reorder=10%/20us");
+  set(alice, Direction::transmit, "reorder=10%/20us");
   const Texts arrived = exchange(500);
   CHECK(std::set<std::string>(arrived.begin(), arrived.end()).size() == 500);
   unsigned out_of_place = 0;
@@ -148,7 +145,7 @@ TEST_CASE_METHOD(Links, "a reordered frame is overtaken, and none is lost") {
 }
 
 TEST_CASE_METHOD(Links, "corruption changes one byte of the receiver's frame, not of others'") {
-  set(kBobPort, Direction::receive, "corrupt=100%");
+  set(bob, Direction::receive, "corrupt=100%");
   const std::string sent(64, 'x');
   const auto differences = [&](const std::string& text) {
     unsigned count = 0;
@@ -165,11 +162,11 @@ TEST_CASE_METHOD(Links, "corruption changes one byte of the receiver's frame, no
     in_payload += differences(received[0]);
   }
   CHECK(in_payload > 20);
-  CHECK(fabric.link(kBobPort, Direction::receive).stats.corrupted == 50);
+  CHECK(bob.link(Direction::receive).stats.corrupted == 50);
 }
 
 TEST_CASE_METHOD(Links, "a corrupted duplicate leaves the other one as it was") {
-  set(kAlicePort, Direction::transmit, "dup=100%,corrupt=50%,delay=1us");
+  set(alice, Direction::transmit, "dup=100%,corrupt=50%,delay=1us");
   const std::string sent(200, 'x');
   unsigned whole = 0, all = 0;
   for (int i = 0; i < 100; ++i) {
@@ -187,7 +184,7 @@ TEST_CASE_METHOD(Links, "a corrupted duplicate leaves the other one as it was") 
 }
 
 TEST_CASE_METHOD(Links, "a corrupted destination goes astray") {
-  set(kAlicePort, Direction::transmit, "corrupt=100%");
+  set(alice, Direction::transmit, "corrupt=100%");
   unsigned arrived = 0;
   for (int i = 0; i < 200; ++i) {
     send(alice, {frame(kBob, "")});
@@ -199,7 +196,7 @@ TEST_CASE_METHOD(Links, "a corrupted destination goes astray") {
 }
 
 TEST_CASE_METHOD(Links, "what exceeds the queue of the rate is dropped and counted") {
-  set(kAlicePort, Direction::transmit, "rate=1mbit,queue=60b");
+  set(alice, Direction::transmit, "rate=1mbit,queue=60b");
   send(alice, {frame(kBob, "123456"), frame(kBob, "123456"), frame(kBob, "123456"),
                frame(kBob, "123456")});
   CHECK(drops(alice, DropReason::impairment_queue) == 1);
@@ -208,17 +205,17 @@ TEST_CASE_METHOD(Links, "what exceeds the queue of the rate is dropped and count
   CHECK(receive(bob).size() == 2);
   now_ns = 480'000;
   CHECK(receive(bob).size() == 1);
-  CHECK(fabric.link(kAlicePort, Direction::transmit).stats.lost_in_queue == 1);
+  CHECK(alice.link(Direction::transmit).stats.lost_in_queue == 1);
 }
 
 TEST_CASE_METHOD(Links, "an outage loses all") {
-  set(kAlicePort, Direction::transmit, "outage=1ms/1ns");
+  set(alice, Direction::transmit, "outage=1ms/1ns");
   exchange(1000);
   CHECK(drops(alice, DropReason::impairment_outage) > 900);
 }
 
 TEST_CASE_METHOD(Links, "with every buffer under way there is no room for more copies") {
-  set(kAlicePort, Direction::transmit, "dup=100%,delay=1ms");
+  set(alice, Direction::transmit, "dup=100%,delay=1ms");
   for (unsigned i = 0; i < 150; ++i) send(alice, {frame(kBob, "x")});
   CHECK(drops(alice, DropReason::impairment_queue) == 300 - kFrames);
   now_ns = 1'000'000;
@@ -227,36 +224,36 @@ TEST_CASE_METHOD(Links, "with every buffer under way there is no room for more c
 }
 
 TEST_CASE_METHOD(Links, "frames under way arrive when the impairments are gone") {
-  set(kAlicePort, Direction::transmit, "delay=20us");
+  set(alice, Direction::transmit, "delay=20us");
   send(alice, {frame(kBob, "slow")});
-  set(kAlicePort, Direction::transmit, "none");
+  set(alice, Direction::transmit, "none");
   send(alice, {frame(kBob, "fast")});
   CHECK(receive(bob) == Texts{"fast"});
   CHECK(bob.next_arrival_ns() == 20'000);
   now_ns = 20'000;
   CHECK(receive(bob) == Texts{"slow"});
-  CHECK(fabric.link(kAlicePort, Direction::transmit).spec == impairment::Spec{});
+  CHECK(alice.link(Direction::transmit).spec == impairment::Spec{});
 }
 
 TEST_CASE_METHOD(Links, "malformed frames do not reach a link") {
-  set(kAlicePort, Direction::transmit, "loss=100%");
+  set(alice, Direction::transmit, "loss=100%");
   rte_mbuf* runt = frame(kBob, "");
   rte_pktmbuf_trim(runt, 1);
   send(alice, {runt});
   CHECK(drops(alice, DropReason::malformed) == 1);
-  CHECK(fabric.link(kAlicePort, Direction::transmit).stats.frames == 0);
+  CHECK(alice.link(Direction::transmit).stats.frames == 0);
 }
 
 TEST_CASE_METHOD(Links, "a capture shows what comes out of the sender's link") {
   const TemporaryCapture file;
   PcapWriter writer(file.path());
   fabric.set_capture(&writer, [&] { return now_ns; });
-  set(kAlicePort, Direction::transmit, "dup=100%,delay=20us");
-  set(kBobPort, Direction::receive, "loss=100%");
+  set(alice, Direction::transmit, "dup=100%,delay=20us");
+  set(bob, Direction::receive, "loss=100%");
   send(alice, {frame(kBob, "twice")});
   now_ns = 20'000;
   receive(bob);
-  set(kAlicePort, Direction::transmit, "loss=100%");
+  set(alice, Direction::transmit, "loss=100%");
   send(alice, {frame(kBob, "never")});
   fabric.set_capture(nullptr, {});
   writer.flush();
@@ -274,8 +271,8 @@ TEST_CASE("frames under way go back to the pool with the switch") {
   FramePool pool("under way", kFrames, 256);
   {
     Switch fabric(pool);
-    Port& alice = fabric.add_port(kAlice, "alice");
-    fabric.set_link(0, Direction::transmit, {.impairments = {.delay_ns = 1000}});
+    LinkedPort& alice = fabric.add_port(kAlice, "alice");
+    alice.set_link(Direction::transmit, {.impairments = {.delay_ns = 1000}});
     rte_mbuf* sent = pool.allocate();
     std::memcpy(rte_pktmbuf_append(sent, kAddressesBytes), kAlice.data(), kAlice.size());
     alice.transmit(0, std::span(&sent, 1));

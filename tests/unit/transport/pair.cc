@@ -167,7 +167,7 @@ void Pair::inject(Host& to, Operation operation, uint32_t psn, const wire::Exten
   bth.opcode = wire::bth_opcode(transport, operation);
   bth.psn = Psn(psn);
   bth.ack_request = ack_request;
-  to.node().receive(frame_for(to, bth, ext, payload));
+  to.node().receive(network::SharedFrame(frame_for(to, bth, ext, payload)));
 }
 
 std::vector<Sent> Pair::sent_by(const Host& host, Operation operation) const {

@@ -423,25 +423,26 @@ TEST_CASE("Frames that are not for this QP are counted and dropped") {
   std::vector<std::byte> frame = pair.frame_for(pair.b, bth, reth(far, 8), filled(8));
   SECTION("bad ICRC") {
     frame.back() ^= std::byte{1};
-    pair.b.node().receive(frame);
+    pair.b.node().receive(network::SharedFrame(frame));
     pair.drive();
     CHECK(pair.b.counters().rx_icrc_errors == 1);
   }
   SECTION("cut off") {
     frame.pop_back();
-    pair.b.node().receive(frame);
+    pair.b.node().receive(network::SharedFrame(frame));
     pair.drive();
     CHECK(pair.b.counters().rx_malformed == 1);
   }
   SECTION("another transport") {
     bth.opcode = wire::bth_opcode(wire::Transport::uc, Operation::write_only);
-    pair.b.node().receive(pair.frame_for(pair.b, bth, reth(far, 8), filled(8)));
+    pair.b.node().receive(
+        network::SharedFrame(pair.frame_for(pair.b, bth, reth(far, 8), filled(8))));
     pair.drive();
     CHECK(pair.b.counters().rx_mismatched == 1);
   }
   SECTION("unknown QP") {
     pair.b.endpoint().destroy(pair.b.qpn);
-    pair.b.node().receive(frame);
+    pair.b.node().receive(network::SharedFrame(frame));
     pair.drive();
     CHECK(pair.b.counters().rx_no_qp == 1);
   }

@@ -189,8 +189,8 @@ TEST_CASE("A multicast datagram goes to every attached QP") {
     bth.destination_qp = wire::kMulticastQpn;
     wire::ExtendedHeaders ext;
     ext.deth = {0x1234, pair.a.qpn};
-    pair.b.node().receive(wire::build_frame(
-        {}, {.source = pair.a.node().gid(), .destination = kGroupGid}, {}, bth, ext, payload));
+    pair.b.node().receive(network::SharedFrame(wire::build_frame(
+        {}, {.source = pair.a.node().gid(), .destination = kGroupGid}, {}, bth, ext, payload)));
     pair.drive();
   };
   MulticastGroups& groups = pair.b.endpoint().multicast_groups();

@@ -1,0 +1,41 @@
+// What a frame is to the links and switches of network/ here: an mbuf in one segment, whose holders
+// are its references.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dpdk_io/port/frame_pool.h"
+#include "impairment/link.h"
+
+namespace rocemu::dpdk_io {
+
+struct MbufFrames {
+  using Frame = rte_mbuf*;
+
+  static const std::byte* bytes(const rte_mbuf* frame) noexcept {
+    return rte_pktmbuf_mtod(frame, const std::byte*);
+  }
+  static size_t length_bytes(const rte_mbuf* frame) noexcept { return frame->data_len; }
+  static void share(rte_mbuf* frame, unsigned more) noexcept {
+    rte_mbuf_refcnt_update(frame, static_cast<int16_t>(more));
+  }
+  static void release(rte_mbuf* frame) noexcept { FramePool::free(frame); }
+
+  // In place when nobody else holds the frame, else in a copy, for which one reference is given up.
+  // False, and nothing given up, when there is no buffer for the copy.
+  static bool corrupt(rte_mbuf*& frame, const impairment::Arrival& arrival) noexcept {
+    if (rte_mbuf_refcnt_read(frame) > 1) {
+      rte_mbuf* const own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
+      if (own == nullptr) return false;
+      FramePool::free(frame);
+      frame = own;
+    }
+    impairment::corrupt(arrival, {rte_pktmbuf_mtod(frame, std::byte*), frame->data_len});
+    return true;
+  }
+};
+
+}  // namespace rocemu::dpdk_io

@@ -1,0 +1,45 @@
+// A frame's bytes with several holders, none of whom changes them: what switches outside of DPDK
+// carry (dpdk_io has mbufs for that).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "impairment/link.h"
+
+namespace rocemu::network {
+
+class SharedFrame {
+ public:
+  SharedFrame() = default;
+  // A copy of `bytes`.
+  explicit SharedFrame(std::span<const std::byte> bytes)
+      : bytes_(std::make_shared_for_overwrite<std::byte[]>(bytes.size())), size_(bytes.size()) {
+    std::ranges::copy(bytes, bytes_.get());
+  }
+
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+
+ private:
+  friend struct SharedFrames;
+
+  std::shared_ptr<std::byte[]> bytes_;
+  size_t size_ = 0;
+};
+
+struct SharedFrames {
+  using Frame = SharedFrame;
+  static const std::byte* bytes(const Frame& frame) { return frame.bytes_.get(); }
+  static size_t length_bytes(const Frame& frame) { return frame.size_; }
+  static void share(const Frame&, unsigned) {}
+  static void release(const Frame&) {}
+  static bool corrupt(Frame& frame, const impairment::Arrival& arrival) {
+    frame = Frame(frame.bytes());
+    impairment::corrupt(arrival, {frame.bytes_.get(), frame.size_});
+    return true;
+  }
+};
+
+}  // namespace rocemu::network
