@@ -16,13 +16,13 @@
 
 namespace rocemu::impairment {
 
-// Of a port's link: what the port sends, what is sent to it.
+// A port's link has two directions: what the port sends, and what is sent to it.
 enum class Direction : uint8_t { transmit, receive };
 inline constexpr Direction kDirections[] = {Direction::transmit, Direction::receive};
 
 std::string_view to_text(Direction direction);  // "tx", "rx"
 
-// Different for each link, so that links of one spec do not fail in step.
+// The seed is different for each link, so that links of one spec do not fail in step.
 uint64_t link_seed(uint64_t seed, uint32_t port, Direction direction);
 
 inline constexpr std::string_view kAllPorts = "all";
@@ -46,7 +46,7 @@ struct ParsedAssignment {
 
 ParsedAssignment parse_assignment(std::string_view text);
 
-// From words of their own; `direction` is tx, rx, both or empty for the default.
+// Takes the three words apart; `direction` is tx, rx, both or empty for the default.
 ParsedAssignment parse_assignment(std::string_view port, std::string_view direction,
                                   std::string_view spec);
 

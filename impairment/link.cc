@@ -38,7 +38,7 @@ Fate Link::judge(uint64_t now_ns, size_t length_bytes) {
   if (impairments_.rate_bits_per_s > 0) {
     const uint64_t rate = impairments_.rate_bits_per_s;
     const uint64_t starts_ns = std::max(now_ns, free_at_ns_);
-    // What waits, from the time it will take.
+    // The bytes that wait follow from the time that they will take.
     const Wide waiting_bytes = Wide{starts_ns - now_ns} * rate / kBitNsPerByteS;
     if (impairments_.queue_limit_bytes > 0 &&
         waiting_bytes + length_bytes > impairments_.queue_limit_bytes) {

@@ -1,7 +1,7 @@
-// What a bad network does to the frames of one direction of one link: delay, jitter, rate and
-// queue, loss, duplication, reordering, corruption, outages. Decides and does not act: no clock, no
-// frame kept; time comes in, the times of arrival go out. The same seed and the same calls give the
-// same answers. Knows nothing of what the frames carry and depends on the standard library alone.
+// A link of a bad network: what it does to the frames of one direction, which is delay, jitter,
+// rate and queue, loss, duplication, reordering, corruption, outages. Decides and does not act: no
+// clock, no frame kept; time comes in, the times of arrival go out. The same seed and the same
+// calls give the same answers. Knows nothing of what the frames carry.
 #pragma once
 
 #include <array>

@@ -35,7 +35,7 @@ struct ParsedQuantity {
 
 ParsedQuantity parse_quantity(const Kind& kind, std::string_view text);
 
-// In the largest unit that gives a whole number; probabilities in %.
+// Writes it in the largest unit that gives a whole number; probabilities in %.
 std::string to_text(const Kind& kind, uint64_t value);
 
 }  // namespace rocemu::impairment

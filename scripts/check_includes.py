@@ -43,7 +43,6 @@ SYSTEM = re.compile(
 
 # Circles and crowds that are known and on their way out: nothing is added here.
 KNOWN_CIRCLES = [
-    {"dpdk_io", "dpdk_io/ethdev", "dpdk_io/port"},
     {"emulator/daemon", "emulator/daemon/attachment", "emulator/daemon/cm_service",
      "emulator/daemon/control", "emulator/daemon/engine", "emulator/daemon/rings",
      "emulator/daemon/view"},

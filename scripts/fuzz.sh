@@ -3,7 +3,7 @@
 #
 #   scripts/fuzz.sh TARGET MINUTES [--jobs N] [--coverage]
 #
-# TARGET: frame, trains, transport, services, control, cm, rings or ip_host. Starts from tests/fuzz/corpus/TARGET and from what
+# TARGET: frame, gso, transport, services, control, cm, rings or ip_host. Starts from tests/fuzz/corpus/TARGET and from what
 # earlier runs found (build/fuzz/corpus/TARGET). With --coverage it prints at the end which lines
 # of the code under test all these inputs reach; 0 MINUTES then only does that.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|trains|transport|services|control|cm|rings|ip_host MINUTES [--jobs N] [--coverage]" >&2
+  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|gso|transport|services|control|cm|rings|ip_host MINUTES [--jobs N] [--coverage]" >&2
   exit 2
 }
 
@@ -36,7 +36,7 @@ done
 
 case $target in
   frame) max_len=1200 code=(emulator/wire) ;;
-  trains) max_len=1024 code=(dpdk_io/train_receiver.cc dpdk_io/frame_train.cc emulator/wire/icrc_identification.cc) ;;
+  gso) max_len=1024 code=(dpdk_io/kernel/gso_receiver.cc dpdk_io/kernel/gso_batch.cc emulator/wire/icrc_identification.cc) ;;
   transport | services) max_len=2048 code=(emulator/transport) ;;
   control) max_len=1024 code=(emulator/device emulator/daemon/message_codec.cc) ;;
   cm)

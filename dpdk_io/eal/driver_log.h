@@ -1,4 +1,5 @@
-// What DPDK and its drivers log while something is set up, to be shown to the user when that fails.
+// DriverLog collects what DPDK and its drivers log while something is set up, so that the user sees
+// it when that fails.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,9 @@
 
 namespace rocemu::dpdk_io {
 
-// One at a time, by one thread. Between its construction and show_on_stderr() the log is collected.
-// DPDK may go on using the stream it was given during its start, so the object that saw that lives
-// as long as DPDK runs.
+// There is one at a time, used by one thread. Between its construction and show_on_stderr() the log
+// is collected. DPDK may go on using the stream it was given during its start, so the object that
+// saw that lives as long as DPDK runs.
 class DriverLog {
  public:
   DriverLog();  // throws std::runtime_error

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "dpdk_io/eal/driver_log.h"
-#include "dpdk_io/eal/sysfs_stand_in.h"
+#include "dpdk_io/eal/sysfs_interposer.h"
 
 namespace rocemu::dpdk_io {
 namespace {
@@ -139,7 +139,7 @@ Eal::Eal(const EalOptions& options) {
   int result = 0;
   {
     const ScopedEnvironment runtime_directory("RUNTIME_DIRECTORY", kNoRuntimeDirectory);
-    const SysfsStandIn sysfs(cpus);
+    const SysfsInterposer sysfs(cpus);
     result = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }
   const int error = rte_errno;

@@ -28,15 +28,15 @@ class EthdevPort final : public Port {
     unsigned longest_frame_bytes = 0;  // longer ones are dropped
   };
 
-  // How late, at most, a frame is seen that comes after a pause.
+  // A frame that comes after a pause is seen so late at most.
   static constexpr uint64_t kLongestPauseNs = 4'000'000;
 
   // Both outlive the port; frames are sent from `pool`.
   EthdevPort(EthernetDevice& device, const Settings& settings, FramePool& pool, uint64_t seed);
 
-  // The engine's, all of them.
+  // All calls below are the engine thread's.
 
-  // Where frames for `destination` go; asks for it when need be, as IpHost does.
+  // Answers where frames for `destination` go; asks the network when need be, as IpHost does.
   IpHost::Answer resolve(uint64_t now_ns, const IpAddress& destination);
   void set_groups(uint64_t now_ns, std::set<IpAddress> groups);
   void on_link_up(uint64_t now_ns);

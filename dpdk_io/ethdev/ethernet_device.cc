@@ -26,11 +26,11 @@ constexpr uint16_t kDescriptors = 1024;
 // NICs want a multiple of 1 KB, net_af_packet wants no less than its framesz.
 constexpr unsigned kBufferBytes = 8192;
 constexpr unsigned kPoolFrames = 4 * kDescriptors;
-// What RoCE has use for: path MTUs of 4096 and 2048 with the longest headers.
+// RoCE has use for these: path MTUs of 4096 and 2048 with the longest headers.
 constexpr std::array<uint16_t, 2> kWantedMtus = {4200, 2152};
 // They carry whatever fits into their buffers and into their other end, whatever MTU they tell.
 constexpr std::array<std::string_view, 3> kWithoutMtu = {"net_ring", "net_pcap", "net_eth_vhost"};
-// Its descriptor is the kernel's, and need not be armed.
+// The descriptor of net_tap is the kernel's, and need not be armed.
 constexpr std::string_view kTap = "net_tap";
 
 }  // namespace
@@ -151,7 +151,7 @@ void EthernetDevice::configure(Setup& setup) {
   receive_capacity_ = is_memif(arguments_) ? memif_slots(arguments_) : receive_descriptors / 2;
 }
 
-// What a driver does not take it leaves as it was.
+// An MTU that the driver does not take is left as it was.
 void EthernetDevice::choose_mtu(unsigned wanted_bytes) {
   if (wanted_bytes != 0) {
     rte_eth_dev_set_mtu(port_, static_cast<uint16_t>(wanted_bytes));
@@ -196,8 +196,8 @@ bool EthernetDevice::link_is_up() const noexcept {
          link.link_status == RTE_ETH_LINK_UP;
 }
 
-// By the filter for groups, else by one that lets all groups or all frames in. Where there is none
-// of them everything comes in anyhow.
+// Sets the filter for groups, else one that lets all groups or all frames in. A device that has
+// none of them lets everything in anyhow.
 void EthernetDevice::let_in(std::span<const MacAddress> groups) noexcept {
   if (!filters_groups_) return;
   std::vector<rte_ether_addr> addresses;

@@ -37,7 +37,7 @@ class EthernetDevice {
 
   const MacAddress& mac() const noexcept { return mac_; }
   unsigned mtu_bytes() const noexcept { return mtu_bytes_; }
-  // How many frames of the longest kind wait for receive() without loss.
+  // So many frames of the longest kind wait for receive() without loss.
   unsigned receive_capacity() const noexcept { return receive_capacity_; }
   // Polls readable when there is something to receive; -1: the driver has none, or one that would
   // have to be armed each time.
@@ -54,7 +54,7 @@ class EthernetDevice {
   bool connects() const noexcept { return connects_; }
   void restart() noexcept;
 
-  // Only while started(). As rte_eth_rx_burst and rte_eth_tx_burst.
+  // These do what rte_eth_rx_burst and rte_eth_tx_burst do. Precondition: started().
   unsigned receive(std::span<rte_mbuf*> burst) noexcept;
   unsigned transmit(std::span<rte_mbuf*> burst) noexcept;
 

@@ -1,4 +1,4 @@
-// What has to be known of DPDK's driver for memif, shared memory between two processes.
+// These functions know DPDK's driver for memif, shared memory between two processes:
 //
 // - A client connects once, when it is started, waits for as long as the kernel has it wait, and
 //   gives up when nobody is there.
@@ -12,14 +12,14 @@
 
 namespace rocemu::dpdk_io {
 
-// All of these by the device's arguments.
+// All of them judge by the device's arguments, as DPDK has them.
 
 bool is_memif(std::string_view arguments);
-// With buffers for frames of the largest path MTU, unless they say otherwise.
+// Adds buffers for frames of the largest path MTU, unless the arguments say otherwise.
 std::string with_memif_defaults(std::string_view arguments);
 // The MTU that such buffers hold.
 unsigned memif_mtu_bytes(std::string_view arguments);
-// How many frames wait in one direction.
+// So many frames wait in one direction.
 unsigned memif_slots(std::string_view arguments);
 
 bool is_memif_client(std::string_view arguments);

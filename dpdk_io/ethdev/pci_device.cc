@@ -28,7 +28,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-// What a link points to, without its folder; empty when there is none.
+// The last part of what a link points to; empty when there is no link.
 std::string target_name(const fs::path& link) {
   std::error_code error;
   const fs::path target = fs::read_symlink(link, error);

@@ -1,5 +1,5 @@
-// What the kernel says of a NIC on the PCI bus: enough to tell a user why DPDK cannot have it. DPDK
-// itself says "no such device" for nearly everything.
+// Reads what the kernel says of a NIC on the PCI bus: enough to tell a user why DPDK cannot have
+// it. DPDK itself says "no such device" for nearly everything.
 #pragma once
 
 #include <filesystem>

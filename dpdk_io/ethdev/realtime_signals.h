@@ -9,8 +9,8 @@
 
 namespace rocemu::dpdk_io {
 
-// For as long as it lives, real-time signals that nobody handles are ignored and so look taken.
-// While no other thread changes what signals do.
+// For as long as it lives, real-time signals that nobody handles are ignored and so look taken. No
+// other thread may change what signals do meanwhile.
 class RealtimeSignalsTaken {
  public:
   RealtimeSignalsTaken();

@@ -36,7 +36,7 @@ inline void remove_vlan_tag(rte_mbuf* frame) noexcept {
   rte_pktmbuf_adj(frame, kVlanTagBytes);
 }
 
-// With any priority.
+// True of a tag with any priority.
 inline bool has_vlan_tag(const rte_mbuf* frame, uint16_t vlan_id) noexcept {
   constexpr uint16_t kIdBits = 0x0fff;
   if (frame->data_len < kEthernetBytes + kVlanTagBytes) return false;

@@ -17,14 +17,14 @@
 #include <stdexcept>
 
 #include "dpdk_io/kernel/socket_buffers.h"
-#include "dpdk_io/kernel/udp_guard.h"
+#include "dpdk_io/kernel/udp_port_reservation.h"
 
 namespace rocemu::dpdk_io {
 namespace {
 
 constexpr unsigned kDescriptionBytes = 10;
 constexpr uint8_t kNeedsChecksum = 1;  // VIRTIO_NET_HDR_F_NEEDS_CSUM
-constexpr uint8_t kUdpTrain = 5;       // VIRTIO_NET_HDR_GSO_UDP_L4
+constexpr uint8_t kGsoUdpL4 = 5;       // VIRTIO_NET_HDR_GSO_UDP_L4
 
 constexpr char kPrivileges[] =
     "a port on a network interface needs CAP_NET_RAW: run as root, or in a network of its own "
@@ -74,8 +74,8 @@ bool attach_filter(int fd, uint16_t udp_port) {
 
 }  // namespace
 
-// What the kernel says of a packet, and is told, in front of it, with PACKET_VNET_HDR: struct
-// virtio_net_hdr of linux/virtio_net.h, which is no C++.
+// With PACKET_VNET_HDR this stands in front of each packet, either way: struct virtio_net_hdr of
+// linux/virtio_net.h, which is no C++.
 struct InterfacePort::Description {
   uint8_t flags;
   uint8_t gso_type;
@@ -85,7 +85,7 @@ struct InterfacePort::Description {
   uint16_t csum_offset;
 };
 
-// What stands in front of a train's payloads, or of a frame.
+// A Start stands in front of a batch's payloads, or of a frame.
 struct InterfacePort::Start {
   Description description;
   std::array<std::byte, kMaxHeadersBytes> headers;
@@ -95,12 +95,12 @@ InterfacePort::InterfacePort(const std::string& interface, uint16_t udp_port, Fr
                              const IdentificationSeal& seal)
     : seal_(seal),
       receiver_(pool, kDescriptionBytes, true, ETH_HLEN + 20 + sizeof(udphdr)),
-      starts_(TrainSender::kBurst) {
+      starts_(GsoSender::kBurst) {
   static_assert(sizeof(Description) == kDescriptionBytes);
-  // Of no protocol, it gets nothing before its filter is there.
+  // A socket of no protocol gets nothing before its filter is there.
   socket_ = UniqueFd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) throw error(interface, errno == EPERM ? kPrivileges : std::strerror(errno));
-  guard_ = guard_udp_port(interface, udp_port);
+  reservation_ = reserve_udp_port(interface, udp_port);
   open(interface, udp_port);
 }
 
@@ -136,30 +136,30 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   if (messages.empty()) return count;
   const int arrived = ::recvmmsg(socket_.get(), messages.data(),
                                  static_cast<unsigned>(messages.size()), MSG_DONTWAIT, nullptr);
-  // Of a kind that the description has no word for, and gone.
+  // The packet was of a kind that the description has no word for, and is gone.
   if (arrived < 0 && errno == EINVAL) ++stats_.dropped(DropReason::malformed);
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
     Description description;
     std::memcpy(&description, receiver_.prefix(slot), sizeof description);
-    const bool train = description.gso_type == kUdpTrain;
-    count = receiver_.take({slot, messages[slot].msg_len, train ? description.gso_size : 0u, {}},
+    const bool batch = description.gso_type == kGsoUdpL4;
+    count = receiver_.take({slot, messages[slot].msg_len, batch ? description.gso_size : 0u, {}},
                            burst, count, seal_, stats_);
   }
   return count;
 }
 
-unsigned InterfacePort::train_from(std::span<rte_mbuf* const> burst) const noexcept {
-  const bool fits = burst[0]->data_len - unsigned{ETH_HLEN} <= longest_in_train_bytes_;
-  return fits && kernel_has_trains() ? train_frames(burst) : 1;
+unsigned InterfacePort::batch_from(std::span<rte_mbuf* const> burst) const noexcept {
+  const bool fits = burst[0]->data_len - unsigned{ETH_HLEN} <= longest_in_batch_bytes_;
+  return fits && kernel_has_gso() ? gso_batch_frames(burst) : 1;
 }
 
 unsigned InterfacePort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   return sender_.send(socket_.get(), now_ns, burst, stats_);
 }
 
-// A train: what the kernel is told, headers of their own, then the payloads.
-void InterfacePort::compose(unsigned place, std::span<rte_mbuf* const> train,
+// A batch has its description, headers of its own, and then the payloads of its frames.
+void InterfacePort::compose(unsigned place, std::span<rte_mbuf* const> batch,
                             msghdr& message) noexcept {
   Start& start = starts_[place];
   Description& description = start.description;
@@ -168,25 +168,25 @@ void InterfacePort::compose(unsigned place, std::span<rte_mbuf* const> train,
     message.msg_iov[message.msg_iovlen++] = {from, bytes};
   };
   add_part(&description, kDescriptionBytes);
-  auto* const first = rte_pktmbuf_mtod(train[0], std::byte*);
-  if (train.size() == 1) return add_part(first, train[0]->data_len);
+  auto* const first = rte_pktmbuf_mtod(batch[0], std::byte*);
+  if (batch.size() == 1) return add_part(first, batch[0]->data_len);
 
-  const unsigned headers_bytes = headers_bytes_of({first, train[0]->data_len});
-  if (is_ipv4(first)) number_train(train, identification_of(first), seal_);
+  const unsigned headers_bytes = headers_bytes_of({first, batch[0]->data_len});
+  if (is_ipv4(first)) number_gso_batch(batch, identification_of(first), seal_);
   unsigned payload_bytes = 0;
   std::byte* const headers = start.headers.data();
   std::memcpy(headers, first, headers_bytes);
   add_part(headers, headers_bytes);
-  for (rte_mbuf* frame : train) {
+  for (rte_mbuf* frame : batch) {
     const unsigned length = frame->data_len - headers_bytes;
     add_part(rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes, length);
     payload_bytes += length;
   }
-  write_train_lengths(headers, headers_bytes, payload_bytes);
+  write_gso_lengths(headers, headers_bytes, payload_bytes);
   description.flags = kNeedsChecksum;
-  description.gso_type = kUdpTrain;
+  description.gso_type = kGsoUdpL4;
   description.hdr_len = static_cast<uint16_t>(headers_bytes);
-  description.gso_size = static_cast<uint16_t>(train[0]->data_len - headers_bytes);
+  description.gso_size = static_cast<uint16_t>(batch[0]->data_len - headers_bytes);
   description.csum_start = static_cast<uint16_t>(headers_bytes - sizeof(udphdr));
   description.csum_offset = offsetof(udphdr, check);
 }

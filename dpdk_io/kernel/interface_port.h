@@ -1,8 +1,8 @@
 // A kernel network interface as a port: a packet socket on it, restricted to what is sent to one
 // UDP port of this machine, so that all other traffic stays the kernel's alone.
 //
-// Frames go and come in trains (frame_train.h) where they can. DPDK's af_packet driver, which knows
-// no trains and copies each frame twice on either side, moves a sixth of that over a veth.
+// Frames go and come in batches (gso_batch.h) where they can. DPDK's af_packet driver, which knows
+// no batches and copies each frame twice on either side, moves a sixth of that over a veth.
 //
 // The kernel sees those datagrams, too, and would answer them with ICMP "port unreachable". Hence a
 // socket is bound to the UDP port on this interface that throws away what it gets.
@@ -18,15 +18,15 @@
 
 #include "base/time.h"
 #include "base/unique_fd.h"
-#include "dpdk_io/kernel/frame_train.h"
-#include "dpdk_io/kernel/train_receiver.h"
-#include "dpdk_io/kernel/train_sender.h"
+#include "dpdk_io/kernel/gso_batch.h"
+#include "dpdk_io/kernel/gso_receiver.h"
+#include "dpdk_io/kernel/gso_sender.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 
 namespace rocemu::dpdk_io {
 
-class InterfacePort final : public Port, private TrainSender::Composer {
+class InterfacePort final : public Port, private GsoSender::Composer {
  public:
   // Needs CAP_NET_RAW in the network namespace. `pool` outlives the port. Throws std::runtime_error
   // with a message that says what to do.
@@ -34,9 +34,9 @@ class InterfacePort final : public Port, private TrainSender::Composer {
                 const IdentificationSeal& seal);
   ~InterfacePort() override;
 
-  // No longer frames go in trains, from the IP header on: the kernel does not check those against
+  // No longer frames go in batches, from the IP header on: the kernel does not check those against
   // the interface's MTU. By the thread that uses the port.
-  void set_longest_in_train(unsigned l3_bytes) noexcept { longest_in_train_bytes_ = l3_bytes; }
+  void set_longest_in_batch(unsigned l3_bytes) noexcept { longest_in_batch_bytes_ = l3_bytes; }
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   // May change the identification of frames that it does not take.
@@ -45,7 +45,7 @@ class InterfacePort final : public Port, private TrainSender::Composer {
   bool has_work() const noexcept override { return !receiver_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
   const PortStats& stats() const noexcept override { return stats_; }
-  // What arrives can wait so long, as the kernel counts: each frame with some overhead.
+  // So much can wait for receive(), as the kernel counts: each frame with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
 
  private:
@@ -53,16 +53,16 @@ class InterfacePort final : public Port, private TrainSender::Composer {
   struct Start;
 
   void open(const std::string& interface, uint16_t udp_port);
-  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept override;
-  void compose(unsigned place, std::span<rte_mbuf* const> train, msghdr& message) noexcept override;
+  unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept override;
+  void compose(unsigned place, std::span<rte_mbuf* const> batch, msghdr& message) noexcept override;
 
   IdentificationSeal seal_;
-  UniqueFd guard_;
+  UniqueFd reservation_;
   UniqueFd socket_;
-  unsigned longest_in_train_bytes_ = 0;
-  TrainReceiver receiver_;
+  unsigned longest_in_batch_bytes_ = 0;
+  GsoReceiver receiver_;
   std::vector<Start> starts_;  // of what is to be sent
-  TrainSender sender_{*this};
+  GsoSender sender_{*this};
   PortStats stats_;
 };
 

@@ -68,7 +68,7 @@ class Request {
   nlmsghdr* header_;
 };
 
-// What changes during a dump brings an event, after which it is asked for again.
+// Something that changes during a dump brings an event, after which it is asked for again.
 void accept_changed_dump(char* bytes, int length) {
   auto* message = reinterpret_cast<nlmsghdr*>(bytes);
   for (; ::mnl_nlmsg_ok(message, length); message = ::mnl_nlmsg_next(message, &length))

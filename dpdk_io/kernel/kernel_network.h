@@ -1,5 +1,5 @@
-// What the kernel knows of its network interfaces, addresses, routes and neighbours, asked by
-// rtnetlink(7), and word when it changes. Everything is of the network namespace in which the
+// KernelNetwork asks the kernel by rtnetlink(7) for its network interfaces, addresses, routes and
+// neighbours, and hears when they change. Everything is of the network namespace in which the
 // object was made. The calls do not wait for the network; each costs some system calls.
 #pragma once
 

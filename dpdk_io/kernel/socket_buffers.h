@@ -1,4 +1,5 @@
-// What the kernel holds for a socket: frames that have arrived and wait, frames that wait to leave.
+// The buffers of a socket in the kernel: frames that have arrived and wait, frames that wait to
+// leave.
 #pragma once
 
 namespace rocemu::dpdk_io {
@@ -6,7 +7,7 @@ namespace rocemu::dpdk_io {
 // Has the kernel hold 8 MB in each direction, or what it grants to an ordinary user.
 void enlarge_buffers(int fd) noexcept;
 
-// As the kernel counts them: each datagram with some overhead.
+// The size of the receive buffer as the kernel counts: each datagram with some overhead.
 unsigned receive_buffer_bytes(int fd) noexcept;
 
 }  // namespace rocemu::dpdk_io

@@ -26,7 +26,7 @@ class UdpPort final : public Port {
   UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool,
           const IdentificationSeal& seal);
 
-  // Of the socket with the smallest one, as the kernel counts: each datagram with some overhead.
+  // The smallest of its sockets' buffers, as the kernel counts: each datagram with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;

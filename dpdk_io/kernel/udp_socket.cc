@@ -39,8 +39,8 @@ std::runtime_error bind_error(const IpAddress& address, uint16_t port, int error
   return std::runtime_error(message);
 }
 
-// Room for the control messages of one datagram or train: traffic class, hop limit, and the length
-// of the train's payloads.
+// Room for the control messages of one datagram or batch: traffic class, hop limit, and the length
+// of the batch's payloads.
 constexpr size_t kControlBytes = 3 * CMSG_SPACE(sizeof(int));
 
 template <typename Value>
@@ -54,7 +54,7 @@ void add_control(msghdr& message, int level, int type, Value value) {
   message.msg_controllen += CMSG_SPACE(sizeof value);
 }
 
-// The payload of each frame of a train; 0: it is a single frame.
+// The payload of each frame of a batch; 0: it is a single frame.
 unsigned segment_bytes(msghdr& message) {
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
@@ -72,7 +72,7 @@ struct UdpSocket::Control {
   alignas(cmsghdr) char bytes[kControlBytes];
 };
 
-// What a message bears besides its payloads.
+// An envelope is all that a message bears besides its payloads.
 struct UdpSocket::Envelope {
   SocketAddress destination;
   Control control;
@@ -87,7 +87,7 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
       ipv4_(address.is_ipv4()),
       fd_(::socket(ipv4_ ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       receiver_(pool, 0, false, headers_bytes()),
-      envelopes_(TrainSender::kBurst) {
+      envelopes_(GsoSender::kBurst) {
   if (!fd_)
     throw std::runtime_error("UDP socket of " + to_text(address) + ": " + std::strerror(errno));
   const int fd = fd_.get();
@@ -102,8 +102,8 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
     // otherwise.
     demand(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, address);
   }
-  const int trains = 1;
-  if (kernel_has_trains()) ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &trains, sizeof trains);
+  const int batches = 1;
+  if (kernel_has_gso()) ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &batches, sizeof batches);
   enlarge_buffers(fd);
   const SocketAddress local = to_socket_address(address, udp_port, interface_index);
   if (::bind(fd, local.get(), local.length) != 0) throw bind_error(address, udp_port, errno);
@@ -125,7 +125,7 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
   unsigned count = receiver_.pop(burst);
   if (count == burst.size()) return count;
   const std::span<mmsghdr> messages = receiver_.prepare();
-  std::array<Control, TrainReceiver::kSlots> controls;
+  std::array<Control, GsoReceiver::kSlots> controls;
   for (size_t i = 0; i < messages.size(); ++i) {
     msghdr& message = messages[i].msg_hdr;
     message.msg_name = &sources_[i];
@@ -147,7 +147,7 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
   return count;
 }
 
-// All but the lengths.
+// Fills in all but the lengths.
 void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) const noexcept {
   headers = {};
   auto* const ethernet = reinterpret_cast<rte_ether_hdr*>(headers.data());
@@ -198,19 +198,19 @@ unsigned UdpSocket::send(uint64_t now_ns, std::span<rte_mbuf* const> burst,
   return sender_.send(fd_.get(), now_ns, burst, stats);
 }
 
-unsigned UdpSocket::train_from(std::span<rte_mbuf* const> burst) const noexcept {
-  return kernel_has_trains() ? train_frames(burst) : 1;
+unsigned UdpSocket::batch_from(std::span<rte_mbuf* const> burst) const noexcept {
+  return kernel_has_gso() ? gso_batch_frames(burst) : 1;
 }
 
-void UdpSocket::compose(unsigned place, std::span<rte_mbuf* const> train,
+void UdpSocket::compose(unsigned place, std::span<rte_mbuf* const> batch,
                         msghdr& message) noexcept {
-  if (ipv4_) number_train(train, 0, seal_);  // the kernel counts from 0
-  for (rte_mbuf* frame : train)
+  if (ipv4_) number_gso_batch(batch, 0, seal_);  // the kernel counts from 0
+  for (rte_mbuf* frame : batch)
     message.msg_iov[message.msg_iovlen++] = {rte_pktmbuf_mtod(frame, std::byte*) + headers_bytes(),
                                              frame->data_len - headers_bytes()};
 
   Envelope& envelope = envelopes_[place];
-  const auto* const start = rte_pktmbuf_mtod(train[0], const std::byte*);
+  const auto* const start = rte_pktmbuf_mtod(batch[0], const std::byte*);
   const std::byte* const l3 = start + kEthernetBytes;
   uint8_t traffic_class, hop_limit;
   uint16_t port;
@@ -236,7 +236,7 @@ void UdpSocket::compose(unsigned place, std::span<rte_mbuf* const> train,
     add_control<int>(message, level, ipv4_ ? IP_TOS : IPV6_TCLASS, traffic_class);
     add_control<int>(message, level, ipv4_ ? IP_TTL : IPV6_HOPLIMIT, hop_limit);
   }
-  if (train.size() > 1)
+  if (batch.size() > 1)
     add_control<uint16_t>(message, IPPROTO_UDP, UDP_SEGMENT,
                           static_cast<uint16_t>(message.msg_iov[0].iov_len));
   if (message.msg_controllen == 0) message.msg_control = nullptr;

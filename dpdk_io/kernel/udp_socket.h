@@ -7,10 +7,10 @@
 // class, hop limit) and the UDP destination are those of the frame. The UDP source port is the
 // socket's own, so a frame has to bear that one.
 //
-// What arrives comes without its IP header. One is made for it: identification 0, DF, TTL 64, TOS
-// 0; addresses, UDP source port and lengths are right.
+// Datagrams that arrive come without their IP header. One is made for each: identification 0, DF,
+// TTL 64, TOS 0; addresses, UDP source port and lengths are right.
 //
-// Frames go and come in trains (frame_train.h) where they can. Of a train that arrives,
+// Frames go and come in batches (gso_batch.h) where they can. Of a batch that arrives,
 // identifications are made up to count from 0, as those are that a socket like this one sends.
 #pragma once
 
@@ -24,15 +24,15 @@
 
 #include "base/unique_fd.h"
 #include "dpdk_io/ip_address.h"
-#include "dpdk_io/kernel/frame_train.h"
-#include "dpdk_io/kernel/train_receiver.h"
-#include "dpdk_io/kernel/train_sender.h"
+#include "dpdk_io/kernel/gso_batch.h"
+#include "dpdk_io/kernel/gso_receiver.h"
+#include "dpdk_io/kernel/gso_sender.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 
 namespace rocemu::dpdk_io {
 
-class UdpSocket final : private TrainSender::Composer {
+class UdpSocket final : private GsoSender::Composer {
  public:
   // `interface_index` is that of the interface with the address. Throws std::runtime_error with a
   // message that says what to do.
@@ -42,7 +42,7 @@ class UdpSocket final : private TrainSender::Composer {
 
   int fd() const noexcept { return fd_.get(); }
   const IpAddress& address() const noexcept { return address_; }
-  // As the kernel counts them: each datagram with some overhead.
+  // The size of the receive buffer as the kernel counts: each datagram with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
 
   // Fills `burst` from the front with what has arrived; drops are counted in `stats`.
@@ -64,8 +64,8 @@ class UdpSocket final : private TrainSender::Composer {
 
   unsigned headers_bytes() const noexcept;
   void write_headers(Headers& headers, const sockaddr_storage& source) const noexcept;
-  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept override;
-  void compose(unsigned place, std::span<rte_mbuf* const> train, msghdr& message) noexcept override;
+  unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept override;
+  void compose(unsigned place, std::span<rte_mbuf* const> batch, msghdr& message) noexcept override;
 
   IpAddress address_;
   uint16_t udp_port_;
@@ -73,10 +73,10 @@ class UdpSocket final : private TrainSender::Composer {
   IdentificationSeal seal_;
   bool ipv4_;
   UniqueFd fd_;
-  TrainReceiver receiver_;
-  std::array<sockaddr_storage, TrainReceiver::kSlots> sources_{};
+  GsoReceiver receiver_;
+  std::array<sockaddr_storage, GsoReceiver::kSlots> sources_{};
   std::vector<Envelope> envelopes_;  // of what is to be sent
-  TrainSender sender_{*this};
+  GsoSender sender_{*this};
 };
 
 }  // namespace rocemu::dpdk_io

@@ -1,4 +1,4 @@
-// Where a switch or a port records its frames, if anywhere.
+// A Capture records the frames of a switch or a port when it has a writer for them.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ class FramePool {
   unsigned available() const noexcept;
   unsigned capacity() const noexcept;
 
-  // For drivers, which fill frames of their own accord.
+  // The pool as drivers want it, which fill frames of their own accord.
   rte_mempool* mempool() const noexcept { return pool_; }
 
  private:

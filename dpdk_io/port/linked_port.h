@@ -17,7 +17,7 @@ class LinkedPort : public Port {
   virtual network::LinkReport link(impairment::Direction direction) const = 0;
 };
 
-// What a frame that such a link has lost counts as.
+// A frame that such a link has lost counts as dropped for this reason.
 constexpr DropReason reason_of(impairment::Loss loss) {
   switch (loss) {
     case impairment::Loss::outage:

@@ -1,5 +1,5 @@
-// What a frame is to the links and switches of network/ here: an mbuf in one segment, whose holders
-// are its references.
+// MbufFrames tells the links and switches of network/ what a frame is here: an mbuf in one segment,
+// with a reference for each holder.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -24,8 +24,8 @@ struct MbufFrames {
   }
   static void release(rte_mbuf* frame) noexcept { FramePool::free(frame); }
 
-  // In place when nobody else holds the frame, else in a copy, for which one reference is given up.
-  // False, and nothing given up, when there is no buffer for the copy.
+  // Changes the frame in place when nobody else holds it, else in a copy, for which one reference
+  // is given up. False, and nothing given up, when there is no buffer for the copy.
   static bool corrupt(rte_mbuf*& frame, const impairment::Arrival& arrival) noexcept {
     if (rte_mbuf_refcnt_read(frame) > 1) {
       rte_mbuf* const own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);

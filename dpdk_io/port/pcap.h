@@ -21,7 +21,7 @@ class PcapWriter {
  public:
   static constexpr unsigned kWholeFrames = 65535;
 
-  // Told once, of the first error; called by whoever writes or flushes at that time.
+  // Is called once, for the first error, by whoever writes or flushes at that time.
   using ErrorReport = std::function<void(const std::string& message)>;
 
   // Creates or truncates the file. At most `snaplen` bytes of a frame are kept. Throws

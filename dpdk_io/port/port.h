@@ -1,6 +1,6 @@
-// Where frames enter and leave: one end of a link, whatever is at the other end. A port is used by
-// one thread, the engine's, and works in bursts so that a virtual call is paid per burst. Time
-// comes in as a parameter, in nanoseconds of any monotonic clock, and never goes back.
+// A port is where frames enter and leave: one end of a link, whatever is at the other end. It is
+// used by one thread, the engine's, and works in bursts so that a virtual call is paid per burst.
+// Time comes in as a parameter, in nanoseconds of any monotonic clock, and never goes back.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ class Port {
   // True while receive() would hand out a frame of the past: an engine must not go to sleep then.
   virtual bool has_work() const noexcept = 0;
 
-  // When receive() has to be called at the latest, so that an engine must not sleep longer: a frame
+  // The time by which receive() has to be called, so that an engine must not sleep longer: a frame
   // that is under way arrives then, perhaps at another port, or the port has to look for itself, or
   // has something of its own to do. kNever: not before poll_fd() says so.
   virtual uint64_t next_arrival_ns() const noexcept = 0;

@@ -21,11 +21,11 @@ class UplinkPort final : public LinkedPort {
   // where the frames come from; it outlives the port.
   UplinkPort(std::unique_ptr<Port> wire, unsigned number, FramePool& pool);
 
-  // Whose frames come back. Any time, by the thread that uses the port.
+  // Frames to this MAC come back. May be called any time by the thread that uses the port.
   void set_mac(std::array<uint8_t, 6> mac) noexcept;
 
-  // While the link is down what is sent is lost, as with a cable that is out. Any time, by the
-  // thread that uses the port.
+  // While the link is down what is sent is lost, as with a cable that is out. May be called any
+  // time by the thread that uses the port.
   void set_running(bool running) noexcept { running_ = running; }
 
   // From now on every frame is recorded once, with the time `clock` has then: behind the

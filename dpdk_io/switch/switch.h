@@ -71,7 +71,7 @@ class Switch {
   void carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
   void carry_impaired(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
   void enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept;
-  // For links_.
+  // Called by links_.
   void arrive(SwitchPort& port, impairment::Direction direction, uint64_t now_ns,
               rte_mbuf* frame) noexcept;
   void lose(SwitchPort& port, impairment::Direction direction, impairment::Loss loss,

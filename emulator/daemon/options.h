@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 #include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/device/attributes.h"
 #include "emulator/dma/address_space.h"

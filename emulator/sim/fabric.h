@@ -23,7 +23,7 @@
 
 namespace rocemu::sim {
 
-// What an observer sees of a frame: when it is sent (with its fate), and when it arrives.
+// An observer sees a frame when it is sent (with its fate), and when it arrives.
 struct FrameRecord {
   enum class Kind : uint8_t { sent, arrived };
   Kind kind;
@@ -49,7 +49,7 @@ class Fabric {
     attach(added);
     return added;
   }
-  // From now on; frames under way are not touched.
+  // Holds from now on; frames under way are not touched.
   void set_link(const Node& from, const Node& to, const impairment::Impairments& impairments);
 
   // Calls `action` at `at_ns`, or now if that has passed.
@@ -64,8 +64,8 @@ class Fabric {
   // Called for every frame, when set. May drop it: a sent frame for which it returns false is lost.
   std::function<bool(const FrameRecord&)> observer;
 
-  // For nodes: Node::poll() is called at `at_ns`, and a frame goes to the node that has its
-  // destination MAC, to nobody when there is none, and to all others when it is a group's.
+  // These two are for nodes. Node::poll() is called at `at_ns`, and a frame goes to the node that
+  // has its destination MAC, to nobody when there is none, and to all others when it is a group's.
   void schedule_poll(Node& node, uint64_t at_ns);
   void carry(Node& from, const network::SharedFrame& frame);
 

@@ -8,7 +8,7 @@
 namespace rocemu::sim {
 
 std::string describe(std::span<const std::byte> frame);
-// With the time and what the network does to it.
+// Describes it with the time and what the network does to it.
 std::string describe(const FrameRecord& record);
 
 }  // namespace rocemu::sim

@@ -32,7 +32,7 @@ struct NodeOptions {
   uint32_t no_buffer_ppm = 0;  // how often the sink has no buffer
 };
 
-// Its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
+// It is its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
 class PollingNode : public Node, public transport::FrameSink {
  public:
   // `seed` decides when the sink has no buffer. The fabric outlives the node.
@@ -60,7 +60,7 @@ class PollingNode : public Node, public transport::FrameSink {
   // One turn: takes `frames`, which may be none, handles timers that are due, and sends at most
   // options().tx_burst frames through this sink.
   virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) = 0;
-  // When the next turn has to be at the latest; `now` when there is work already, kNever when only
+  // The time by which the next turn has to be; `now` when there is work already, kNever when only
   // a frame or wake() can bring some.
   virtual TimeNs next_turn(TimeNs now) const = 0;
 

@@ -30,7 +30,7 @@ class SimMemory : public transport::Memory {
   // Moves to and from the region fail at the flush, atomics at once; the checks still pass.
   void break_region(uint32_t key) { regions_.at(key).broken = true; }
 
-  // Whether bytes can move to and from a range that has passed a check.
+  // True when bytes can move to and from a range that has passed a check.
   static bool moves(const transport::MemoryRange& range);
 
   // The bytes themselves, for the program's own reads and writes.

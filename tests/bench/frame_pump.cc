@@ -27,7 +27,7 @@
 #include <string>
 
 #include "dpdk_io/eal/eal.h"
-#include "dpdk_io/kernel/udp_guard.h"
+#include "dpdk_io/kernel/udp_port_reservation.h"
 #include "dpdk_io/port/frame_pool.h"
 
 namespace {
@@ -37,7 +37,7 @@ using rocemu::UniqueFd;
 using rocemu::dpdk_io::Eal;
 using rocemu::dpdk_io::EalOptions;
 using rocemu::dpdk_io::FramePool;
-using rocemu::dpdk_io::guard_udp_port;
+using rocemu::dpdk_io::reserve_udp_port;
 
 constexpr uint16_t kUdpPort = 4791;
 constexpr uint16_t kFrameBytes = 4158;
@@ -77,7 +77,7 @@ Headers headers_of(const std::string& source, const std::string& destination,
 class Driver {
  public:
   Driver(const std::string& interface, FramePool& pool)
-      : guard_(guard_udp_port(interface, kUdpPort)) {
+      : reservation_(reserve_udp_port(interface, kUdpPort)) {
     const std::string arguments = "iface=" + interface + ",framesz=" + std::to_string(kRoomBytes) +
                                   ",blocksz=36864,framecnt=512,qpairs=1";
     const rte_eth_conf nothing_special{};
@@ -104,7 +104,7 @@ class Driver {
   }
 
  private:
-  UniqueFd guard_;
+  UniqueFd reservation_;
   uint16_t port_ = 0;
 };
 

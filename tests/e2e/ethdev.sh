@@ -298,7 +298,7 @@ af_packet() {
   ip address add 10.88.0.2/24 dev e1
   ip address add fd88::2/64 dev e1 nodad
   up a "$(packet_socket e0 10.88.0.1/24+fd88::1/64,mtu=4200)"
-  up b e1 --pcap "$dir/wire.pcap"  # without trains, which the driver does not take
+  up b e1 --pcap "$dir/wire.pcap"  # without GSO batches, which the driver does not take
   wait_active a
   grep -qE 'active_mtu:[[:space:]]+4096 ' < <(on a ibv_devinfo) || fail "the path MTU is not 4096"
   programs 10.88.0.1 fd88::1

@@ -1,5 +1,5 @@
 """A NIC inside the virtual machine, on a VLAN interface. The machine's kernel has 802.1Q, which the one this runs on may
-lack, and it is Debian 12's, older than those that take trains of frames. The other end is rxe at the other end of a veth,
+lack, and it is Debian 12's, older than those that take GSO batches. The other end is rxe at the other end of a veth,
 with an address of the VLAN."""
 import io
 import json

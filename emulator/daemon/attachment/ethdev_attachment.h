@@ -11,7 +11,7 @@
 #include "dpdk_io/ethdev/ethdev_port.h"
 #include "dpdk_io/ethdev/ethernet_device.h"
 #include "dpdk_io/port/frame_pool.h"
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 #include "emulator/daemon/attachment/attachment.h"
 #include "emulator/daemon/engine/engine.h"
 

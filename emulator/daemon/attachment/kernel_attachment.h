@@ -8,7 +8,7 @@
 #include "dpdk_io/kernel/interface_port.h"
 #include "dpdk_io/kernel/kernel_network.h"
 #include "dpdk_io/port/frame_pool.h"
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 #include "emulator/daemon/attachment/attachment.h"
 
 namespace rocemu::daemon {

@@ -1,4 +1,4 @@
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
-"""What a hostile peer sends to the RoCE port in trains (send_trains.py): the NIC lives and counts what it refuses;
+"""What a hostile peer sends to the RoCE port in batches (send_gso.py): the NIC lives and counts what it refuses;
 programs between the hosts run on meanwhile and run afterwards.
 
-    hostile_trains.py [--user] interface|udp      how the NICs are connected (rocemu lab --link)
+    hostile_gso.py [--user] interface|udp      how the NICs are connected (rocemu lab --link)
 
 --user: as an ordinary user without any capability, in a user namespace (started by root). Exit code 77: it cannot be run
 here."""
@@ -13,7 +13,7 @@ import sys
 from lab_hosts import Failed, Lab, need, wait_until, words_as_user
 from program_cases import skip
 
-ATTACK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "send_trains.py")
+ATTACK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "send_gso.py")
 ADDRESSES = ("10.99.0.1", "fd99::1")
 STORM_SECONDS = 2
 RAW_PACKETS = 1500
@@ -62,8 +62,8 @@ def all_sizes(lab, address):
     wait_until("a NIC that has seen all", lambda: counts.take() == counts.take())
     seen = counts.take()
     if seen["refused"] != seen["arrived"] or seen["arrived"] < LEAST_SHARE * datagrams or seen["too_long"] == 0:
-        raise Failed(f"of {datagrams} datagrams and {too_long} trains of longer ones: {seen}")
-    print(f"     {datagrams} datagrams, {too_long} trains of too long ones: {seen}")
+        raise Failed(f"of {datagrams} datagrams and {too_long} batches of longer ones: {seen}")
+    print(f"     {datagrams} datagrams, {too_long} batches of too long ones: {seen}")
 
 
 def storm(lab, address, gid):
@@ -81,8 +81,8 @@ def storm(lab, address, gid):
         server.kill()
     seen = counts.take()
     if not seen["rx_malformed"] or not seen["rx_icrc_errors"] or not seen["too_long"]:
-        raise Failed(f"of {datagrams} datagrams and {too_long} trains of longer ones: {seen}")
-    print(f"     {datagrams} datagrams, {too_long} trains of too long ones: {seen}")
+        raise Failed(f"of {datagrams} datagrams and {too_long} batches of longer ones: {seen}")
+    print(f"     {datagrams} datagrams, {too_long} batches of too long ones: {seen}")
 
 
 def raw(lab, address):
@@ -106,7 +106,7 @@ def main():
         skip("this kernel has no UDP_SEGMENT")
     link = words[0]
     gids = {"interface": ("1", "2"), "udp": ("0", "1")}[link]
-    with Lab("trains", "--link", link) as lab:
+    with Lab("gso", "--link", link) as lab:
         pid = lab.status("h1")["pid"]
         for address, gid in zip(ADDRESSES, gids):
             for case in (lambda: all_sizes(lab, address), lambda: storm(lab, address, gid), lambda: raw(lab, address)):

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 
 namespace rocemu::dpdk_io {
 

@@ -1,4 +1,4 @@
-#include "dpdk_io/kernel/frame_train.h"
+#include "dpdk_io/kernel/gso_batch.h"
 
 #include <rte_byteorder.h>
 #include <rte_ether.h>
@@ -53,7 +53,7 @@ bool same_flow(const std::byte* a, const std::byte* b, unsigned headers_bytes) {
 
 }  // namespace
 
-bool kernel_has_trains() noexcept {
+bool kernel_has_gso() noexcept {
   static const bool has = [] {
     utsname name;
     unsigned major = 0, minor = 0;
@@ -101,8 +101,8 @@ void write_lengths(std::byte* headers, unsigned headers_bytes, unsigned payload_
   udp.dgram_cksum = 0;
 }
 
-void write_train_lengths(std::byte* headers, unsigned headers_bytes,
-                         unsigned payload_bytes) noexcept {
+void write_gso_lengths(std::byte* headers, unsigned headers_bytes,
+                       unsigned payload_bytes) noexcept {
   write_lengths(headers, headers_bytes, payload_bytes);
   udp_of(headers, headers_bytes).dgram_cksum = headers_bytes == kIpv4HeadersBytes
                                                    ? rte_ipv4_phdr_cksum(&ipv4_of(headers), 0)
@@ -121,7 +121,7 @@ uint16_t identification_of(const std::byte* headers) noexcept {
       reinterpret_cast<const rte_ipv4_hdr*>(headers + kEthernetBytes)->packet_id);
 }
 
-unsigned train_frames(std::span<rte_mbuf* const> burst) noexcept {
+unsigned gso_batch_frames(std::span<rte_mbuf* const> burst) noexcept {
   const auto goes_along = [](const rte_mbuf* frame) {
     return frame->nb_segs == 1 && rte_mbuf_refcnt_read(frame) == 1;
   };
@@ -132,24 +132,24 @@ unsigned train_frames(std::span<rte_mbuf* const> burst) noexcept {
   const size_t payload_bytes = first.size() - headers_bytes;
   size_t total_bytes = first.size() - kEthernetBytes;
   unsigned count = 1;
-  const size_t most = std::min<size_t>(burst.size(), kMaxTrainFrames);
+  const size_t most = std::min<size_t>(burst.size(), kMaxGsoFrames);
   while (count < most && goes_along(burst[count])) {
     const std::span next = bytes_of(burst[count]);
     if (next.size() > first.size() || headers_bytes_of(next) != headers_bytes ||
         next.size() == headers_bytes || !same_flow(first.data(), next.data(), headers_bytes))
       break;
     total_bytes += next.size() - headers_bytes;
-    if (total_bytes > kMaxTrainBytes) break;
+    if (total_bytes > kMaxGsoBytes) break;
     ++count;
     if (next.size() - headers_bytes < payload_bytes) break;
   }
   return count;
 }
 
-void number_train(std::span<rte_mbuf* const> train, uint16_t first,
-                  const IdentificationSeal& seal) noexcept {
+void number_gso_batch(std::span<rte_mbuf* const> batch, uint16_t first,
+                      const IdentificationSeal& seal) noexcept {
   uint16_t wanted = first;
-  for (rte_mbuf* frame : train) {
+  for (rte_mbuf* frame : batch) {
     auto* const headers = rte_pktmbuf_mtod(frame, std::byte*);
     if (!is_ipv4(headers)) return;
     if (identification_of(headers) != wanted)

@@ -1,4 +1,4 @@
-#include "dpdk_io/port_spec.h"
+#include "dpdk_io/spec/port_spec.h"
 
 #include <net/if.h>
 
@@ -6,7 +6,7 @@
 
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/pci_device.h"
-#include "dpdk_io/network_spec.h"
+#include "dpdk_io/spec/network_spec.h"
 
 namespace rocemu::dpdk_io {
 namespace {

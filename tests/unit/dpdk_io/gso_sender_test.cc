@@ -1,4 +1,4 @@
-#include "dpdk_io/kernel/train_sender.h"
+#include "dpdk_io/kernel/gso_sender.h"
 
 #include <rte_mbuf.h>
 
@@ -50,18 +50,18 @@ int send_messages(int fd, mmsghdr* messages, unsigned count, int) {
 }
 
 // Frames whose first bytes are the same go as one; each is a part.
-struct Sending : TrainSender::Composer {
+struct Sending : GsoSender::Composer {
   Sending() { kernel = {}; }
   virtual ~Sending() { CHECK(pool.available() == kPoolFrames); }
 
-  unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept override {
+  unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept override {
     const auto flow = [](const rte_mbuf* frame) { return *rte_pktmbuf_mtod(frame, const char*); };
     const auto end = std::ranges::find_if(
         burst, [&](const rte_mbuf* frame) { return flow(frame) != flow(burst[0]); });
     return static_cast<unsigned>(end - burst.begin());
   }
-  void compose(unsigned, std::span<rte_mbuf* const> train, msghdr& message) noexcept override {
-    for (rte_mbuf* frame : train)
+  void compose(unsigned, std::span<rte_mbuf* const> batch, msghdr& message) noexcept override {
+    for (rte_mbuf* frame : batch)
       message.msg_iov[message.msg_iovlen++] = {rte_pktmbuf_mtod(frame, char*), frame->data_len};
   }
 
@@ -99,14 +99,14 @@ struct Sending : TrainSender::Composer {
   FramePool pool{"sender", kPoolFrames, 256};
   uint64_t now_ns = 1'000'000;
   PortStats stats;
-  TrainSender sender{*this, send_messages};
+  GsoSender sender{*this, send_messages};
 };
 
 using Messages = std::vector<std::vector<size_t>>;
 
 }  // namespace
 
-TEST_CASE_METHOD(Sending, "a burst leaves in trains, and each frame is counted once") {
+TEST_CASE_METHOD(Sending, "a burst leaves in batches, and each frame is counted once") {
   CHECK(send("aabccc") == 6);
   CHECK(kernel.taken == Messages{{1, 2}, {3}, {4, 5, 6}});
   CHECK(stats.tx_frames == 6);
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(Sending, "a burst leaves in trains, and each frame is counted o
 }
 
 TEST_CASE_METHOD(Sending, "a burst has a bound") {
-  CHECK(send(std::string(100, 'a')) == TrainSender::kBurst);
+  CHECK(send(std::string(100, 'a')) == GsoSender::kBurst);
 }
 
 TEST_CASE_METHOD(Sending, "what a full socket does not take stays with the sender") {
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(Sending, "what is refused is dropped, and not counted as sent")
   CHECK(refused() == 1);
 }
 
-TEST_CASE_METHOD(Sending, "of a train that is refused each frame has its own chance") {
+TEST_CASE_METHOD(Sending, "of a batch that is refused each frame has its own chance") {
   kernel.answers = {1, -EINVAL, 1, -EMSGSIZE, 1, 1};
   CHECK(send("abbbc") == 5);
   CHECK(kernel.taken == Messages{{1}, {2}, {4}, {5}});
@@ -149,8 +149,8 @@ TEST_CASE_METHOD(Sending, "of a train that is refused each frame has its own cha
 }
 
 TEST_CASE_METHOD(Sending, "a full queue of the interface is waited for, but not for ever") {
-  refuse(TrainSender::kPatienceTries);
-  now_ns += TrainSender::kPatienceNs - 1;
+  refuse(GsoSender::kPatienceTries);
+  now_ns += GsoSender::kPatienceNs - 1;
   refuse(1);
   CHECK(refused() == 0);
   now_ns += 1;
@@ -167,17 +167,17 @@ TEST_CASE_METHOD(Sending, "a full queue of the interface is waited for, but not 
 
 TEST_CASE_METHOD(Sending, "a thread that was kept from its core tries again, too") {
   refuse(1);
-  now_ns += 2 * TrainSender::kPatienceNs;
-  refuse(TrainSender::kPatienceTries - 2);
+  now_ns += 2 * GsoSender::kPatienceNs;
+  refuse(GsoSender::kPatienceTries - 2);
   CHECK(refused() == 0);
   kernel.answers = {-ENOBUFS};
   CHECK(send("a") == 1);
   CHECK(refused() == 1);
 }
 
-TEST_CASE_METHOD(Sending, "a train that a full queue refuses is not tried frame by frame") {
-  refuse(TrainSender::kPatienceTries);
-  now_ns += TrainSender::kPatienceNs;
+TEST_CASE_METHOD(Sending, "a batch that a full queue refuses is not tried frame by frame") {
+  refuse(GsoSender::kPatienceTries);
+  now_ns += GsoSender::kPatienceNs;
   kernel.answers = {-ENOBUFS};
   CHECK(send("aaa") == 3);
   CHECK(refused() == 3);

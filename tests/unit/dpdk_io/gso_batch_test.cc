@@ -1,4 +1,4 @@
-#include "dpdk_io/kernel/frame_train.h"
+#include "dpdk_io/kernel/gso_batch.h"
 
 #include <rte_mbuf.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/kernel/train_receiver.h"
+#include "dpdk_io/kernel/gso_receiver.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {
@@ -61,8 +61,8 @@ struct Frames {
     return made;
   }
 
-  unsigned train(std::vector<rte_mbuf*> burst) {
-    const unsigned count = train_frames(burst);
+  unsigned batch(std::vector<rte_mbuf*> burst) {
+    const unsigned count = gso_batch_frames(burst);
     FramePool::free_bulk(burst);
     return count;
   }
@@ -70,7 +70,7 @@ struct Frames {
   struct Started {
     Started() { need_eal(); }
   } started;
-  FramePool pool{"trains", kPoolFrames, 4300};
+  FramePool pool{"gso", kPoolFrames, 4300};
 };
 
 // Does what the kernel does with what has come for a socket.
@@ -132,49 +132,49 @@ struct Receiving : Frames {
 
   std::vector<std::byte> sent;
   PortStats stats;
-  TrainReceiver receiver{pool, kPrefixBytes, true, kIpv4HeadersBytes};
+  GsoReceiver receiver{pool, kPrefixBytes, true, kIpv4HeadersBytes};
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Frames, "frames of a flow and of one length make a train, the last may be short") {
+TEST_CASE_METHOD(Frames, "frames of a flow and of one length make a batch, the last may be short") {
   const auto flow = headers(true);
-  CHECK(train({frame(flow, 100), frame(flow, 100), frame(flow, 100)}) == 3);
-  CHECK(train({frame(flow, 100), frame(flow, 100), frame(flow, 60), frame(flow, 60)}) == 3);
-  CHECK(train({frame(flow, 100), frame(flow, 104)}) == 1);
-  CHECK(train({frame(headers(false), 100), frame(headers(false), 100)}) == 2);
+  CHECK(batch({frame(flow, 100), frame(flow, 100), frame(flow, 100)}) == 3);
+  CHECK(batch({frame(flow, 100), frame(flow, 100), frame(flow, 60), frame(flow, 60)}) == 3);
+  CHECK(batch({frame(flow, 100), frame(flow, 104)}) == 1);
+  CHECK(batch({frame(headers(false), 100), frame(headers(false), 100)}) == 2);
 }
 
-TEST_CASE_METHOD(Frames, "frames of another flow, or in other hands, are in no train") {
+TEST_CASE_METHOD(Frames, "frames of another flow, or in other hands, are in no batch") {
   const auto flow = headers(true);
-  CHECK(train({frame(flow, 100), frame(headers(true, 8), 100)}) == 1);
-  CHECK(train({frame(flow, 100), frame(headers(false), 80)}) == 1);
+  CHECK(batch({frame(flow, 100), frame(headers(true, 8), 100)}) == 1);
+  CHECK(batch({frame(flow, 100), frame(headers(false), 80)}) == 1);
   auto marked = flow;
   marked[15] = std::byte{4};  // TOS
-  CHECK(train({frame(flow, 100), frame(marked, 100)}) == 1);
+  CHECK(batch({frame(flow, 100), frame(marked, 100)}) == 1);
   auto fragment = flow;
   fragment[20] = std::byte{0x20};
-  CHECK(train({frame(fragment, 100), frame(fragment, 100)}) == 1);
+  CHECK(batch({frame(fragment, 100), frame(fragment, 100)}) == 1);
   rte_mbuf* const shared = frame(flow, 100);
   rte_mbuf_refcnt_update(shared, 1);
-  CHECK(train({frame(flow, 100), shared}) == 1);
+  CHECK(batch({frame(flow, 100), shared}) == 1);
   FramePool::free(shared);
 }
 
-TEST_CASE_METHOD(Frames, "a train has a length that fits into an IP header, and 64 frames") {
+TEST_CASE_METHOD(Frames, "a batch has a length that fits into an IP header, and 64 frames") {
   const auto flow = headers(true);
   std::vector<rte_mbuf*> large, small;
   for (unsigned i = 0; i < 20; ++i) large.push_back(frame(flow, 4112));
   for (unsigned i = 0; i < 80; ++i) small.push_back(frame(flow, 24));
-  CHECK(train(large) == 15);
-  CHECK(train(small) == 64);
+  CHECK(batch(large) == 15);
+  CHECK(batch(small) == 64);
 }
 
-TEST_CASE_METHOD(Frames, "identifications of a train count up, whatever they were") {
+TEST_CASE_METHOD(Frames, "identifications of a batch count up, whatever they were") {
   std::vector<rte_mbuf*> frames = {frame(headers(true), 100), frame(headers(true), 100),
                                    frame(headers(true), 50)};
   for (const uint16_t first : {0, 7, 0}) {
-    number_train(frames, first, kSeal);
+    number_gso_batch(frames, first, kSeal);
     for (unsigned i = 0; i < frames.size(); ++i) {
       const auto* const start = rte_pktmbuf_mtod(frames[i], const std::byte*);
       CHECK(identification_of(start) == first + i);
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Receiving, "what arrives becomes frames, of any layout and afte
   CHECK(stats.dropped(DropReason::malformed) == 0);
 }
 
-TEST_CASE_METHOD(Receiving, "a train of frames that all had one identification stays that way") {
+TEST_CASE_METHOD(Receiving, "a batch of frames that all had one identification stays that way") {
   expect(packet(true, 3 * 1000, 1000, false), true, 1000, false);
 }
 

@@ -1,4 +1,4 @@
-#include "tests/fuzz/trains/datagrams.h"
+#include "tests/fuzz/gso/datagrams.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,12 +1,12 @@
 #!/usr/bin/python3 -B
-"""Sends what a hostile peer can send to the RoCE port of a host on the same kernel: trains of datagrams (UDP GSO), which
+"""Sends what a hostile peer can send to the RoCE port of a host on the same kernel: batches of datagrams (UDP GSO), which
 reach the other NIC as one packet, whatever they are made of.
 
-    send_trains.py sizes ADDRESS            trains of every segment size from 1 to 64 bytes, and of larger ones
-    send_trains.py storm ADDRESS SECONDS    random ones, many a second, with mutated copies of what leaves this host
-    send_trains.py raw ADDRESS MAC COUNT    packets whose headers and descriptions contradict each other
+    send_gso.py sizes ADDRESS            batches of every segment size from 1 to 64 bytes, and of larger ones
+    send_gso.py storm ADDRESS SECONDS    random ones, many a second, with mutated copies of what leaves this host
+    send_gso.py raw ADDRESS MAC COUNT    packets whose headers and descriptions contradict each other
 
-It prints how many datagrams it sent that may be RoCE frames by their length, and how many trains of longer ones; `raw`,
+It prints how many datagrams it sent that may be RoCE frames by their length, and how many batches of longer ones; `raw`,
 how many packets. `storm` and `raw` need CAP_NET_RAW. The seed is 1, so that a run can be repeated; what other programs send meanwhile is not the same, of course."""
 import random
 import select
@@ -57,7 +57,7 @@ def segment(pool, size):
     return mutated(dice.choice(pool))[:size].ljust(size, b"\0")
 
 
-def train(pool, size):
+def batch(pool, size):
     count = dice.randint(1, max(1, min(MOST_SEGMENTS, MOST_BYTES // size)))
     segments = [segment(pool, size) for _ in range(count)]
     if dice.random() < 0.7:
@@ -89,13 +89,13 @@ def sizes(address):
     pool = roce_payloads()
     for size in (*range(1, 65), *LARGE_SIZES):
         for _ in range(6):
-            peer.send(train(pool, size), size)
+            peer.send(batch(pool, size), size)
             time.sleep(0.002)  # not faster than a NIC that shares its core takes it
     print(peer.datagrams, peer.too_long)
 
 
 def storm(address, seconds):
-    """Trains, a few thousand a second, of frames of this moment as well."""
+    """GSO batches, a few thousand a second, of frames of this moment as well."""
     peer = Peer(address)
     pool = roce_payloads()
     ear = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -104,7 +104,7 @@ def storm(address, seconds):
     while time.monotonic() < end:
         for _ in range(20):
             size = dice.choice((dice.randint(1, 64), dice.choice(LARGE_SIZES), len(dice.choice(pool)) or 1))
-            peer.send(train(pool, size), size)
+            peer.send(batch(pool, size), size)
         time.sleep(0.005)
         while select.select([ear], [], [], 0)[0]:
             overheard = roce_payload_of(ear.recv(65600))
@@ -144,12 +144,12 @@ def raw(address, mac, count):
 
 
 def description(frame, headers):
-    """Struct virtio_net_hdr: of a whole datagram, of a train, or of nothing that can be."""
-    kind = dice.choice(("datagram", "train", "train", "nothing"))
+    """Struct virtio_net_hdr: of a whole datagram, of a batch, or of nothing that can be."""
+    kind = dice.choice(("datagram", "batch", "batch", "nothing"))
     if kind == "datagram":
         return bytes(10)
     sizes = (1, 2, 15, 16, 272, 1040, 4112, max(1, len(frame) - headers))
-    if kind == "train":
+    if kind == "batch":
         return struct.pack("=BBHHHH", 1, 5, headers, dice.choice(sizes) & 0xffff, headers - 8, 6)
     return struct.pack("=BBHHHH", dice.choice((0, 1)), dice.choice(GSO_TYPES), dice.choice((0, headers, 65535)),
                        dice.choice((0, dice.randint(0, 65535))), dice.choice((headers - 8, 0, 34)), dice.choice((6, 0, 16)))
@@ -157,7 +157,7 @@ def description(frame, headers):
 
 def raw_frame(family, address, mac, pool):
     """A frame, more often than not with something wrong in it, and where its UDP payload starts."""
-    payload = b"".join(train(pool, dice.choice((1, 3, 16, 17, 64, 272, 1040, 4112))))[:dice.choice((0, 8, 3000, 60000))]
+    payload = b"".join(batch(pool, dice.choice((1, 3, 16, 17, 64, 272, 1040, 4112))))[:dice.choice((0, 8, 3000, 60000))]
     wrong = dice.choice(("nothing",) * 4 + ("length", "udp length", "options", "fragment", "checksum", "tag"))
     udp_bytes = 8 + len(payload) if wrong != "udp length" else dice.randint(0, 65535)
     udp = struct.pack(">HHHH", dice.randint(1, 65535), ROCE_PORT, udp_bytes & 0xffff,

@@ -1,4 +1,4 @@
-#include "dpdk_io/kernel/train_sender.h"
+#include "dpdk_io/kernel/gso_sender.h"
 
 #include <rte_mbuf.h>
 
@@ -25,8 +25,8 @@ void drop(std::span<rte_mbuf* const> frames, PortStats& stats) {
 
 }  // namespace
 
-unsigned TrainSender::send(int fd, uint64_t now_ns, std::span<rte_mbuf* const> burst,
-                           PortStats& stats) noexcept {
+unsigned GsoSender::send(int fd, uint64_t now_ns, std::span<rte_mbuf* const> burst,
+                         PortStats& stats) noexcept {
   burst = burst.first(std::min<size_t>(burst.size(), kBurst));
   const unsigned message_count = compose(burst);
   unsigned taken = 0;
@@ -39,25 +39,25 @@ unsigned TrainSender::send(int fd, uint64_t now_ns, std::span<rte_mbuf* const> b
     }
     if (outcome.verdict == Verdict::later) break;
     if (outcome.verdict == Verdict::sent) continue;
-    const std::span train = burst.subspan(taken, frames_[done]);
-    // What the kernel has against a train may not be true of its frames.
-    if (train.size() > 1 && outcome.error != ENOBUFS) {
-      const unsigned alone = send_alone(fd, now_ns, done, taken, train, stats);
+    const std::span batch = burst.subspan(taken, frames_[done]);
+    // What the kernel has against a batch may not be true of its frames.
+    if (batch.size() > 1 && outcome.error != ENOBUFS) {
+      const unsigned alone = send_alone(fd, now_ns, done, taken, batch, stats);
       taken += alone;
-      if (alone < train.size()) break;
+      if (alone < batch.size()) break;
     } else {
-      drop(train, stats);
-      taken += static_cast<unsigned>(train.size());
+      drop(batch, stats);
+      taken += static_cast<unsigned>(batch.size());
     }
     ++done;
   }
   return taken;
 }
 
-unsigned TrainSender::compose(std::span<rte_mbuf* const> burst) noexcept {
+unsigned GsoSender::compose(std::span<rte_mbuf* const> burst) noexcept {
   unsigned message_count = 0;
   for (unsigned first = 0; first < burst.size(); ++message_count) {
-    const unsigned frames = composer_.train_from(burst.subspan(first));
+    const unsigned frames = composer_.batch_from(burst.subspan(first));
     compose(message_count, first, burst.subspan(first, frames));
     frames_[message_count] = frames;
     first += frames;
@@ -65,16 +65,16 @@ unsigned TrainSender::compose(std::span<rte_mbuf* const> burst) noexcept {
   return message_count;
 }
 
-void TrainSender::compose(unsigned place, unsigned first_frame,
-                          std::span<rte_mbuf* const> train) noexcept {
+void GsoSender::compose(unsigned place, unsigned first_frame,
+                        std::span<rte_mbuf* const> batch) noexcept {
   msghdr& message = messages_[place].msg_hdr;
   message = {};
   message.msg_iov = &parts_[kOwnParts * place + first_frame];
-  composer_.compose(place, train, message);
+  composer_.compose(place, batch, message);
 }
 
-TrainSender::Outcome TrainSender::hand_over(int fd, uint64_t now_ns, unsigned place,
-                                            unsigned count) noexcept {
+GsoSender::Outcome GsoSender::hand_over(int fd, uint64_t now_ns, unsigned place,
+                                        unsigned count) noexcept {
   const int sent = send_messages_(fd, &messages_[place], count, MSG_DONTWAIT);
   if (sent >= 0) {
     obstructed_since_ns_ = kNever;
@@ -91,11 +91,11 @@ TrainSender::Outcome TrainSender::hand_over(int fd, uint64_t now_ns, unsigned pl
   return {.verdict = later ? Verdict::later : Verdict::refused, .error = error};
 }
 
-// In the place of the train's message.
-unsigned TrainSender::send_alone(int fd, uint64_t now_ns, unsigned place, unsigned first_frame,
-                                 std::span<rte_mbuf* const> train, PortStats& stats) noexcept {
-  for (unsigned taken = 0; taken < train.size(); ++taken) {
-    const std::span frame = train.subspan(taken, 1);
+// Each frame takes the place of the batch's message.
+unsigned GsoSender::send_alone(int fd, uint64_t now_ns, unsigned place, unsigned first_frame,
+                               std::span<rte_mbuf* const> batch, PortStats& stats) noexcept {
+  for (unsigned taken = 0; taken < batch.size(); ++taken) {
+    const std::span frame = batch.subspan(taken, 1);
     compose(place, first_frame, frame);
     switch (hand_over(fd, now_ns, place, 1).verdict) {
       case Verdict::sent:
@@ -108,7 +108,7 @@ unsigned TrainSender::send_alone(int fd, uint64_t now_ns, unsigned place, unsign
         break;
     }
   }
-  return static_cast<unsigned>(train.size());
+  return static_cast<unsigned>(batch.size());
 }
 
 }  // namespace rocemu::dpdk_io

@@ -1,6 +1,6 @@
-// Buffers for what a socket hands out, frames and trains (frame_train.h), and the way from there to
-// frames. A train's payloads are read straight into the frames they belong to: each buffer is laid
-// out for trains like the last one. What does not fit the layout is moved.
+// GsoReceiver holds the buffers for what a socket hands out, frames and GSO batches (gso_batch.h),
+// and makes frames of it. A batch's payloads are read straight into the frames they belong to: each
+// buffer is laid out for batches like the last one. What does not fit the layout is moved.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,14 +13,14 @@
 #include <span>
 #include <vector>
 
-#include "dpdk_io/kernel/frame_train.h"
+#include "dpdk_io/kernel/gso_batch.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/frame_queue.h"
 #include "dpdk_io/port/port.h"
 
 namespace rocemu::dpdk_io {
 
-class TrainReceiver {
+class GsoReceiver {
  public:
   static constexpr unsigned kSlots = 16;
   static constexpr unsigned kPrefixRoomBytes = 16;
@@ -28,27 +28,28 @@ class TrainReceiver {
   // `prefix_bytes` stand in front of what the socket hands out, at most kPrefixRoomBytes.
   // `headers_come`: frames have their headers; otherwise there is room for `headers_bytes` of them
   // in front of each.
-  TrainReceiver(FramePool& pool, unsigned prefix_bytes, bool headers_come, unsigned headers_bytes);
-  ~TrainReceiver();
-  TrainReceiver(const TrainReceiver&) = delete;
-  TrainReceiver& operator=(const TrainReceiver&) = delete;
+  GsoReceiver(FramePool& pool, unsigned prefix_bytes, bool headers_come, unsigned headers_bytes);
+  ~GsoReceiver();
+  GsoReceiver(const GsoReceiver&) = delete;
+  GsoReceiver& operator=(const GsoReceiver&) = delete;
 
   bool empty() const noexcept { return ready_.empty(); }
   // Frames that had no room in the burst before.
   unsigned pop(std::span<rte_mbuf*> burst) noexcept { return ready_.pop(burst); }
 
-  // For recvmmsg(): as many slots as have buffers. Names and control messages are the caller's.
+  // The messages for recvmmsg(): as many slots as have buffers. The caller adds names and control
+  // messages.
   std::span<mmsghdr> prepare() noexcept;
 
   const std::byte* prefix(unsigned slot) const noexcept { return slots_[slot].head.data(); }
 
-  // What came into a slot.
+  // Describes what came into a slot.
   struct Arrival {
     unsigned slot = 0;
     unsigned bytes = 0;          // the prefix included
-    unsigned segment_bytes = 0;  // payload of each frame of a train; 0: it is a single frame
-    // Without headers of its own: those that each frame gets, of which lengths are filled in, and
-    // identifications that count up from what stands there.
+    unsigned segment_bytes = 0;  // payload of each frame of a batch; 0: it is a single frame
+    // When the socket gives no headers: those that each frame gets. Lengths are filled in, and
+    // identifications count up from what stands there.
     std::span<const std::byte> headers;
   };
   // Appends its frames to `burst` from `count` on; what has no room waits for pop(). Counts what is
@@ -57,8 +58,8 @@ class TrainReceiver {
                 const IdentificationSeal& seal, PortStats& stats) noexcept;
 
  private:
-  static constexpr unsigned kTrainSlots = 4;
-  static constexpr unsigned kSlotFrames = 16;  // of the largest path MTU there are 15 in a train
+  static constexpr unsigned kBatchSlots = 4;
+  static constexpr unsigned kSlotFrames = 16;  // of the largest path MTU there are 15 in a batch
   static constexpr unsigned kMaxArrivingFrames = 128;  // UDP_MAX_SEGMENTS of Linux
   static constexpr unsigned kParts = 2 + kSlotFrames;  // head, frames, the rest
 
@@ -78,7 +79,14 @@ class TrainReceiver {
   };
 
   unsigned head_bytes() const noexcept { return headers_come_ ? layout_.headers_bytes : 0; }
+  struct Cut;
+
   bool prepare(unsigned index) noexcept;
+  bool plan(const Slot& slot, const Arrival& arrival, Cut& cut) noexcept;
+  unsigned make_frames(Slot& slot, const Cut& cut, std::span<rte_mbuf*> made,
+                       PortStats& stats) noexcept;
+  static void restore_identification(std::span<rte_mbuf* const> batch,
+                                     const IdentificationSeal& seal) noexcept;
   void gather(const Slot& slot, size_t from, size_t bytes, std::byte* to) const noexcept;
   rte_mbuf* frame_in_place(Slot& slot, unsigned number, unsigned payload_bytes) noexcept;
   rte_mbuf* frame_of_copy(const std::byte* payload, unsigned payload_bytes,
@@ -90,7 +98,7 @@ class TrainReceiver {
   unsigned longest_frame_bytes_;
   Layout layout_;       // of what the slots hold
   Layout next_layout_;  // from the next prepare() on
-  bool trains_come_ = false;
+  bool batches_come_ = false;
   std::vector<Slot> slots_{kSlots};
   std::array<mmsghdr, kSlots> messages_{};
   std::unique_ptr<std::byte[]> whole_;

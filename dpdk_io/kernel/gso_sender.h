@@ -1,7 +1,7 @@
-// The way of a burst of frames into a socket: trains (frame_train.h) as long as they can be, a
-// message each, in as few calls as the kernel allows.
+// GsoSender hands a burst of frames to a socket: GSO batches (gso_batch.h) as long as they can be,
+// a message each, in as few calls as the kernel allows.
 //
-// What the kernel refuses is dropped; it may refuse a train and take its frames one by one. A full
+// What the kernel refuses is dropped; it may refuse a batch and take its frames one by one. A full
 // socket buffer (EAGAIN) only means later. So does ENOBUFS, which says that the queue of the
 // interface is full, but also that a filter on the way out has dropped the frame. Nobody can tell
 // the two apart, so it is believed for as long as a queue may take to move.
@@ -19,24 +19,24 @@
 
 namespace rocemu::dpdk_io {
 
-class TrainSender {
+class GsoSender {
  public:
   static constexpr unsigned kBurst = 64;    // frames
   static constexpr unsigned kOwnParts = 2;  // of a message, besides one for each frame
-  // What ENOBUFS must last for to be taken for a refusal: this long, and for so many tries, as the
+  // ENOBUFS is taken for a refusal when it has lasted this long, and for so many tries, as the
   // thread may have been kept from its core meanwhile.
   static constexpr uint64_t kPatienceNs = 10'000'000;
   static constexpr unsigned kPatienceTries = 100;
 
-  // How one kind of socket wants its frames.
+  // A composer makes messages of frames as one kind of socket wants them.
   class Composer {
    public:
-    // How many frames from the front of `burst`, which is not empty, may go as one train.
-    virtual unsigned train_from(std::span<rte_mbuf* const> burst) const noexcept = 0;
+    // Answers how many frames from the front of `burst`, which is not empty, may go as one batch.
+    virtual unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept = 0;
     // Fills `message`, which is empty but for `msg_iov`: room for kOwnParts and a part for each
     // frame. `place`, below kBurst, is the message's own until it has been sent. May change the
     // identification of the frames.
-    virtual void compose(unsigned place, std::span<rte_mbuf* const> train,
+    virtual void compose(unsigned place, std::span<rte_mbuf* const> batch,
                          msghdr& message) noexcept = 0;
 
    protected:
@@ -47,7 +47,7 @@ class TrainSender {
   using SendMessages = int (*)(int fd, mmsghdr* messages, unsigned count, int flags);
 
   // `composer` outlives the sender.
-  explicit TrainSender(Composer& composer, SendMessages send_messages = ::sendmmsg)
+  explicit GsoSender(Composer& composer, SendMessages send_messages = ::sendmmsg)
       : composer_(composer), send_messages_(send_messages) {}
 
   // Takes frames from the front, kBurst at most, and returns how many; those that left and those
@@ -65,10 +65,10 @@ class TrainSender {
   };
 
   unsigned compose(std::span<rte_mbuf* const> burst) noexcept;
-  void compose(unsigned place, unsigned first_frame, std::span<rte_mbuf* const> train) noexcept;
+  void compose(unsigned place, unsigned first_frame, std::span<rte_mbuf* const> batch) noexcept;
   Outcome hand_over(int fd, uint64_t now_ns, unsigned place, unsigned count) noexcept;
   unsigned send_alone(int fd, uint64_t now_ns, unsigned place, unsigned first_frame,
-                      std::span<rte_mbuf* const> train, PortStats& stats) noexcept;
+                      std::span<rte_mbuf* const> batch, PortStats& stats) noexcept;
 
   Composer& composer_;
   SendMessages send_messages_;

@@ -1,4 +1,4 @@
-#include "dpdk_io/kernel/udp_guard.h"
+#include "dpdk_io/kernel/udp_port_reservation.h"
 
 #include <linux/filter.h>
 #include <linux/udp.h>
@@ -28,7 +28,7 @@ void set(int fd, int level, int name, int value) {
 
 }  // namespace
 
-UniqueFd guard_udp_port(const std::string& interface, uint16_t udp_port) {
+UniqueFd reserve_udp_port(const std::string& interface, uint16_t udp_port) {
   constexpr int kType = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
   UniqueFd fd(::socket(AF_INET6, kType, 0));
   const bool ipv6 = static_cast<bool>(fd);
@@ -36,7 +36,8 @@ UniqueFd guard_udp_port(const std::string& interface, uint16_t udp_port) {
   if (!fd) fail(interface, udp_port);
   if (ipv6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   set(fd.get(), SOL_SOCKET, SO_RCVBUF, 0);  // the least there is
-  // Trains as they are: others would be cut into frames only to be thrown away. It is a favour.
+  // GSO batches as they are: others would be cut into frames only to be thrown away. It is a
+  // favour.
   set(fd.get(), IPPROTO_UDP, UDP_GRO, 1);
   sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
   const sock_fprog program{1, drop_all};

@@ -1,4 +1,4 @@
-#include "dpdk_io/eal/sysfs_stand_in.h"
+#include "dpdk_io/eal/sysfs_interposer.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -34,11 +34,11 @@ bool is_of_present_cpu(std::string_view path, const cpu_set_t& cpus) {
 
 }  // namespace
 
-SysfsStandIn::SysfsStandIn(const cpu_set_t& cpus) {
+SysfsInterposer::SysfsInterposer(const cpu_set_t& cpus) {
   if (access(kAnyCpu, F_OK) != 0) present_cpus.store(&cpus);
 }
 
-SysfsStandIn::~SysfsStandIn() { present_cpus.store(nullptr); }
+SysfsInterposer::~SysfsInterposer() { present_cpus.store(nullptr); }
 
 }  // namespace rocemu::dpdk_io
 

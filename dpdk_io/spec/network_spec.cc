@@ -1,4 +1,4 @@
-#include "dpdk_io/network_spec.h"
+#include "dpdk_io/spec/network_spec.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,10 +18,10 @@ constexpr unsigned kMaxMtu = 9000;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-std::optional<unsigned> parse_number(std::string_view text, unsigned least, unsigned most) {
+std::optional<unsigned> parse_number(std::string_view text, unsigned min, unsigned max) {
   unsigned number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < least || number > most)
+  if (error != std::errc() || end != text.data() + text.size() || number < min || number > max)
     return std::nullopt;
   return number;
 }

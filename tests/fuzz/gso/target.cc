@@ -1,7 +1,7 @@
-// Trains on their way through a port: what a hostile peer has the kernel hand out, in any order,
-// with and without frames left in the pool; and trains that are made of frames to be sent, cut as
-// the kernel cuts them and received again. Held against: a plain cutting of the same bytes, ICRCs
-// that stay right, lengths that are, counters, and no frame lost.
+// GSO batches on their way through a port: what a hostile peer has the kernel hand out, in any
+// order, with and without frames left in the pool; and batches that are made of frames to be sent,
+// cut as the kernel cuts them and received again. Held against: a plain cutting of the same bytes,
+// ICRCs that stay right, lengths that are, counters, and no frame lost.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "dpdk_io/eal/eal.h"
-#include "dpdk_io/kernel/frame_train.h"
-#include "dpdk_io/kernel/train_receiver.h"
+#include "dpdk_io/kernel/gso_batch.h"
+#include "dpdk_io/kernel/gso_receiver.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "emulator/wire/byte_order.h"
 #include "emulator/wire/headers.h"
@@ -22,7 +22,7 @@
 #include "emulator/wire/packet.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/expect.h"
-#include "tests/fuzz/trains/datagrams.h"
+#include "tests/fuzz/gso/datagrams.h"
 
 namespace {
 
@@ -30,8 +30,8 @@ using namespace rocemu;
 using namespace rocemu::fuzz;
 using dpdk_io::DropReason;
 using dpdk_io::FramePool;
+using dpdk_io::GsoReceiver;
 using dpdk_io::PortStats;
-using dpdk_io::TrainReceiver;
 
 constexpr unsigned kPoolFrames = 320;
 constexpr unsigned kFrameBytes = 4210;
@@ -44,7 +44,7 @@ constexpr dpdk_io::IdentificationSeal kSeal{wire::set_identification, wire::icrc
 
 FramePool& pool() {
   static const dpdk_io::Eal eal{{.memory_mb = 64}};
-  static FramePool frames("trains", kPoolFrames, kFrameBytes);
+  static FramePool frames("gso", kPoolFrames, kFrameBytes);
   return frames;
 }
 
@@ -67,7 +67,7 @@ void check_neighbour(rte_mempool* mempool, void*, void* object, unsigned) {
 // The frames that a packet must become, cut by hand.
 std::vector<Bytes> cut(std::span<const std::byte> packet, const Bytes& own_headers,
                        bool headers_come, unsigned segment_bytes) {
-  if (packet.size() > dpdk_io::kMaxTrainBytes + dpdk_io::kMaxHeadersBytes) return {};
+  if (packet.size() > dpdk_io::kMaxGsoBytes + dpdk_io::kMaxHeadersBytes) return {};
   const Bytes whole(packet.begin(), packet.end());
   const size_t headers_bytes = headers_come ? dpdk_io::headers_bytes_of(whole) : own_headers.size();
   if (headers_bytes == 0) return {};
@@ -97,8 +97,8 @@ class World {
         headers_come_(input.flag()),
         ipv4_(input.flag()),
         prefix_bytes_(headers_come_ ? kPrefixBytes : 0),
-        receiver_(std::make_unique<TrainReceiver>(pool(), prefix_bytes_, headers_come_,
-                                                  headers_bytes())) {}
+        receiver_(
+            std::make_unique<GsoReceiver>(pool(), prefix_bytes_, headers_come_, headers_bytes())) {}
   ~World() {
     receiver_.reset();
     FramePool::free_bulk(held_);
@@ -179,7 +179,7 @@ class World {
     FramePool::free_bulk({const_cast<rte_mbuf**>(frames.data()), frames.size()});
   }
 
-  std::vector<rte_mbuf*> frames_of(const TrainReceiver::Arrival& arrival) {
+  std::vector<rte_mbuf*> frames_of(const GsoReceiver::Arrival& arrival) {
     std::array<rte_mbuf*, kMaxBurst> burst;
     const std::span room = std::span(burst).first(1 + input_.below(kMaxBurst));
     unsigned count = receiver_->take(arrival, room, 0, kSeal, stats_);
@@ -191,7 +191,7 @@ class World {
   }
 
   // All but identification, lengths and checksums is what came.
-  void check_frame(std::span<const std::byte> frame, const Bytes& wanted, bool in_train) {
+  void check_frame(std::span<const std::byte> frame, const Bytes& wanted, bool in_batch) {
     expect(frame.size() == wanted.size(), "a frame has its segment's length");
     const unsigned headers = dpdk_io::headers_bytes_of(wanted);
     expect(headers != 0 && dpdk_io::headers_bytes_of(frame) == headers, "the headers are headers");
@@ -199,7 +199,7 @@ class World {
            "the payload is the segment");
     expect(std::ranges::equal(frame.first(kEthernetBytes), std::span(wanted).first(kEthernetBytes)),
            "the Ethernet header stays");
-    if (headers_come_ && !in_train)
+    if (headers_come_ && !in_batch)
       expect(std::ranges::equal(frame, wanted), "a single frame stays as it is");
     else
       check_lengths(frame, headers);
@@ -236,7 +236,7 @@ class World {
                               what.headers);
   }
 
-  // Frames as an endpoint makes them, in trains, by way of the kernel, to a receiver.
+  // Frames as an endpoint makes them, in batches, by way of the kernel, to a receiver.
   void send() {
     std::vector<rte_mbuf*> burst;
     const uint16_t common_bytes = static_cast<uint16_t>(kMinSealedBytes + input_.u16() % 4097);
@@ -246,8 +246,8 @@ class World {
       burst.push_back(frame);
     }
     for (std::span<rte_mbuf*> rest = burst; !rest.empty();) {
-      const unsigned count = dpdk_io::train_frames(rest);
-      expect(count >= 1 && count <= rest.size(), "a train is of frames that are there");
+      const unsigned count = dpdk_io::gso_batch_frames(rest);
+      expect(count >= 1 && count <= rest.size(), "a batch is of frames that are there");
       if (count > 1) through_the_kernel(rest.first(count));
       rest = rest.subspan(count);
     }
@@ -272,47 +272,47 @@ class World {
     return frame;
   }
 
-  void through_the_kernel(std::span<rte_mbuf*> train) {
-    const auto first_bytes = bytes_of(train[0]);
+  void through_the_kernel(std::span<rte_mbuf*> batch) {
+    const auto first_bytes = bytes_of(batch[0]);
     const unsigned headers_bytes = dpdk_io::headers_bytes_of(first_bytes);
     const bool ipv4 = dpdk_io::is_ipv4(first_bytes.data());
     const uint16_t first =
         headers_come_ && ipv4 ? dpdk_io::identification_of(first_bytes.data()) : 0;
-    dpdk_io::number_train(train, first, kSeal);
+    dpdk_io::number_gso_batch(batch, first, kSeal);
     const size_t step = first_bytes.size() - headers_bytes;
     Bytes headers(first_bytes.begin(), first_bytes.begin() + headers_bytes);
     Bytes packet(prefix_bytes_);
     if (headers_come_) packet.insert(packet.end(), headers.begin(), headers.end());
-    for (size_t i = 0; i < train.size(); ++i) {
-      const auto frame = bytes_of(train[i]);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const auto frame = bytes_of(batch[i]);
       expect(wire::icrc_matches(frame.subspan(kEthernetBytes)), "a numbered frame has its ICRC");
       expect(frame.size() - headers_bytes == step ||
-                 (i + 1 == train.size() && frame.size() - headers_bytes < step),
-             "all but the last frame of a train have one length");
+                 (i + 1 == batch.size() && frame.size() - headers_bytes < step),
+             "all but the last frame of a batch have one length");
       packet.insert(packet.end(), frame.begin() + headers_bytes, frame.end());
     }
     const size_t payload_bytes =
         packet.size() - prefix_bytes_ - (headers_come_ ? headers_bytes : 0);
-    expect(headers_bytes - kEthernetBytes + payload_bytes <= dpdk_io::kMaxTrainBytes,
-           "a train fits into an IP packet");
-    expect(payload_bytes > (train.size() - 1) * step, "no frame of it is empty");
+    expect(headers_bytes - kEthernetBytes + payload_bytes <= dpdk_io::kMaxGsoBytes,
+           "a batch fits into an IP packet");
+    expect(payload_bytes > (batch.size() - 1) * step, "no frame of it is empty");
     if (headers_come_) {
-      dpdk_io::write_train_lengths(&packet[prefix_bytes_], headers_bytes,
-                                   static_cast<unsigned>(payload_bytes));
+      dpdk_io::write_gso_lengths(&packet[prefix_bytes_], headers_bytes,
+                                 static_cast<unsigned>(payload_bytes));
     } else if (ipv4 != ipv4_) {
       return;  // another socket's
     }
     const std::span<mmsghdr> messages = receiver_->prepare();
     if (messages.empty()) return;
     const unsigned bytes = deliver(messages[0], packet);
-    expect(bytes == packet.size(), "a train fits into a slot");
+    expect(bytes == packet.size(), "a batch fits into a slot");
     const uint64_t lost_before = stats_.dropped(DropReason::queue_full);
     const std::vector<rte_mbuf*> frames =
         frames_of({0, bytes, static_cast<unsigned>(step), headers_in_front(headers)});
     if (stats_.dropped(DropReason::queue_full) == lost_before) {
-      expect(frames.size() == train.size(), "as many frames come as were sent");
+      expect(frames.size() == batch.size(), "as many frames come as were sent");
       for (size_t i = 0; i < frames.size(); ++i)
-        expect(std::ranges::equal(bytes_of(frames[i]), bytes_of(train[i])), "each as it was sent");
+        expect(std::ranges::equal(bytes_of(frames[i]), bytes_of(batch[i])), "each as it was sent");
     }
     FramePool::free_bulk({const_cast<rte_mbuf**>(frames.data()), frames.size()});
   }
@@ -321,7 +321,7 @@ class World {
   const bool headers_come_;
   const bool ipv4_;
   const unsigned prefix_bytes_;
-  std::unique_ptr<TrainReceiver> receiver_;
+  std::unique_ptr<GsoReceiver> receiver_;
   std::vector<rte_mbuf*> held_;
   PortStats stats_;
 };

@@ -1,15 +1,22 @@
-// What a port is linked to, as text: one grammar for the command line and the configuration file.
+// A port specification says what a port is linked to, as text: one grammar for the command line and
+// the configuration file.
 //
 //   switch           the in-process switch
 //   IFNAME           a kernel network interface, by a packet socket
-//   udp:ADDRESS[+ADDRESS...]   UDP sockets of the kernel, bound to these addresses of the machine
-//   vdev:SPEC[@NETWORK]   a virtual device of DPDK, as its --vdev option has it
-//   pci:BDF[,ARGUMENT=VALUE...][@NETWORK]   a NIC on the PCI bus by DPDK
+//   udp:ADDRESS[+ADDRESS...]
+//                    UDP sockets of the kernel, bound to these addresses of the machine
+//   vdev:SPEC[@NETWORK]
+//                    a virtual device of DPDK, as its --vdev option has it
+//   pci:BDF[,ARGUMENT=VALUE...][@NETWORK]
+//                    a NIC on the PCI bus by DPDK
 //
 // NETWORK is what nobody tells such devices, separated by commas:
-//   ADDRESS[/PREFIX][+ADDRESS[/PREFIX]...]   the port's addresses; a prefix is 24 or 64 if not
-//   given gateway=ADDRESS[+ADDRESS]                for destinations in no network of those vlan=ID
-//   the tag of all frames mtu=BYTES                                what the link carries
+//
+//   ADDRESS[/PREFIX][+ADDRESS...]   the port's addresses; a prefix is 24 or 64 if not given
+//   gateway=ADDRESS[+ADDRESS]       for destinations in no network of those
+//   vlan=ID                         the tag of all frames
+//   mtu=BYTES                       what the link carries
+//
 // The last @ is what counts, so a SPEC with one in it needs a NETWORK.
 //
 // An interface named like a keyword is written if:IFNAME.
@@ -30,8 +37,9 @@ enum class PortKind { fabric, interface, udp, vdev, pci };
 struct PortSpec {
   PortKind kind = PortKind::fabric;
   std::string name{};  // interface, or the device with its arguments as DPDK has them
-  std::vector<IpAddress> addresses{};  // udp
-  // These of vdev and pci. Without addresses the port has those that its device has on a switch.
+  std::vector<IpAddress> addresses{};  // of udp
+  // The members below are of vdev and pci. Without addresses the port has those that its device has
+  // on a switch.
   IpSettings ip{};
   uint16_t vlan_id = 0;    // 0: no tag
   unsigned mtu_bytes = 0;  // 0: the largest that the device takes
