@@ -1,5 +1,5 @@
-// Which frames are the device's, and which the host's: the same choice that an interface port
-// leaves to the kernel's socket filter.
+// Tells the frames that are the device's from those that are the host's: the same choice that an
+// interface port leaves to the kernel's socket filter.
 #pragma once
 
 #include <cstdint>

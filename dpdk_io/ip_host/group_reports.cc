@@ -80,7 +80,8 @@ void GroupReports::on_packet(TimeNs now, const IpPacket& packet) {
     return;
   old_querier_ = message.size() == old_bytes;
   if (groups_.empty()) return;
-  // In tenths of a second, or in milliseconds. What is above 127 or 32767 means more still.
+  // The field counts tenths of a second (IGMP) or milliseconds (MLD); values above 127 or 32767 are
+  // a mantissa and an exponent.
   const TimeNs within =
       is_ipv4 ? std::max<TimeNs>(message[1], 1) * 100 * kNsPerMs : get16(&message[4]) * kNsPerMs;
   report_at(std::max(now, quiet_until_) + random_up_to(within));

@@ -13,7 +13,7 @@
 
 namespace rocemu::dpdk_io {
 
-// Of one family: there is one for each.
+// The reports of one address family: there is an object for each.
 class GroupReports {
  public:
   using Send = std::function<void(Frame)>;

@@ -1,6 +1,6 @@
-// What an IP host does on an Ethernet link beside its own traffic, for ports that have no kernel to
-// do it: it asks for and tells MAC addresses (ARP, neighbour discovery), answers ping, and reports
-// the multicast groups it is in.
+// IpHost does what an IP host does on an Ethernet link beside its own traffic, for ports that have
+// no kernel to do it: it asks for and tells MAC addresses (ARP, neighbour discovery), answers ping,
+// and reports the multicast groups it is in.
 //
 // Sans-IO: time and frames come in as parameters, frames to be sent are pulled. All that comes in
 // may be made by anybody: memory and answers are bounded, and what is not understood is ignored.
@@ -25,8 +25,9 @@ struct IpHostStats {
   uint64_t rx_frames = 0;
   uint64_t neighbour_answers = 0;  // ARP replies and neighbour advertisements sent
   uint64_t echo_answers = 0;
-  uint64_t not_answered = 0;  // of both, beyond the rate or when too many wait to be sent
-  uint64_t conflicts = 0;     // somebody else says that an address of ours is his
+  uint64_t not_answered =
+      0;                   // questions of both kinds, beyond the rate or when too many frames wait
+  uint64_t conflicts = 0;  // somebody else says that an address of ours is his
 };
 
 class IpHost {
@@ -59,7 +60,7 @@ class IpHost {
     Kind kind = Kind::unreachable;
     MacAddress mac{};
   };
-  // Where frames for `destination` go. After not_yet it is being found out: to be asked again.
+  // Answers where frames for `destination` go. After not_yet it is being found out: ask again.
   Answer resolve(TimeNs now, const IpAddress& destination);
 
   // The groups that somebody behind this port wants frames of.
@@ -72,7 +73,7 @@ class IpHost {
 
   const IpHostStats& stats() const noexcept { return stats_; }
   size_t neighbours() const noexcept { return cache_.known(); }
-  // The last one, once.
+  // The last conflict, which is handed out once.
   std::optional<Conflict> take_conflict();
 
  private:
@@ -92,7 +93,7 @@ class IpHost {
   std::deque<Frame> outgoing_;
   std::optional<GroupReports> igmp_;  // with an IPv4 address
   GroupReports mld_;
-  std::set<IpAddress> own_groups_;  // of neighbour discovery
+  std::set<IpAddress> own_groups_;  // those of neighbour discovery
   std::set<IpAddress> groups_;
   RateLimit neighbour_limit_;
   RateLimit echo_limit_;

@@ -26,7 +26,7 @@ struct IpSettings {
   bool operator==(const IpSettings&) const = default;
 };
 
-// Of which everybody is a member (RFC 4291, 2.7.1 and RFC 1112, 4).
+// The groups of which everybody is a member (RFC 4291, 2.7.1 and RFC 1112, 4).
 inline constexpr IpAddress kAllNodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 inline constexpr IpAddress kAllHosts{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 224, 0, 0, 1}};
 
@@ -45,11 +45,11 @@ bool is_on_link(const LinkAddress& prefix, const IpAddress& address) noexcept;
 IpAddress link_local_address(const MacAddress& mac) noexcept;
 // ff02::1:ff00:0/104 with the last three bytes of the address (RFC 4291, 2.7.1).
 IpAddress solicited_node_group(const IpAddress& address) noexcept;
-// Where frames to a group go (RFC 1112, 6.4 and RFC 2464, 7).
+// The MAC that frames to a group go to (RFC 1112, 6.4 and RFC 2464, 7).
 MacAddress group_mac(const IpAddress& group) noexcept;
 
-// Who on the link frames for `destination` go to: itself, or a gateway. Empty: no way. IPv6
-// link-local addresses are always on the link.
+// The neighbour on the link that frames for `destination` go to: itself, or a gateway. Empty: no
+// way. IPv6 link-local addresses are always on the link.
 std::optional<IpAddress> next_hop(const IpSettings& settings, const IpAddress& destination);
 
 // The address to speak to `neighbour` from: the one in its network, else the first of its family.

@@ -1,5 +1,6 @@
-// Who on the link has which address. It holds nothing but what was asked for: what others send of
-// their own accord changes entries and makes none, so that a flood cannot fill it.
+// NeighbourCache knows who on the link has which address. It holds nothing but what was asked for:
+// what others send of their own accord changes entries and makes none, so that a flood cannot fill
+// it.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ class NeighbourCache {
   // All have to be asked for anew. Questions that are open stay so.
   void forget_known() noexcept { known_.clear(); }
 
-  // Whose questions have to be sent again. Those that have been often enough are given up.
+  // The addresses whose questions have to be sent again. Those asked for often enough are given up.
   std::vector<IpAddress> due(TimeNs now);
   TimeNs next_deadline() const noexcept { return next_ask_; }
 

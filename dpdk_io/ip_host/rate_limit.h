@@ -1,4 +1,5 @@
-// So many a second, and some at once: what limits answers that anybody can make us send.
+// RateLimit allows so many a second, and some at once: it limits answers that anybody can make us
+// send.
 #pragma once
 
 #include <algorithm>
