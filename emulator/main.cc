@@ -4,6 +4,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/signals.h"
 #include "emulator/lab/lab.h"
 
 namespace rocemu::cli {

@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/state_dir.h"
 #include "impairment/assignment.h"
+#include "verbs_shim/abi/control.h"
 
 namespace rocemu::cli {
 
@@ -25,6 +28,24 @@ NicOptions checked(NicOptions options) {
     if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);
   }
   return options;
+}
+
+void refuse_private(const std::string& name) {
+  if (!name.starts_with(kPrivatePrefix)) return;
+  throw Failure("names that start with '" + std::string(kPrivatePrefix) +
+                    "' are those of `rocemu run`, whose NIC ends with its program; use another",
+                kUsage);
+}
+
+int version(const Options& options) {
+  if (options.json) {
+    const nlohmann::ordered_json report = {{"version", ROCEMU_VERSION},
+                                           {"abi_version", static_cast<int>(ROCEMU_ABI_VERSION)}};
+    std::cout << report.dump() << '\n';
+  } else {
+    std::cout << version_text() << '\n';
+  }
+  return kSuccess;
 }
 
 }  // namespace rocemu::cli

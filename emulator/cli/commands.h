@@ -1,4 +1,5 @@
-// What each command does. Each returns the exit code and throws Failure for one line on stderr.
+// The commands of `rocemu`, each of which returns the exit code or throws Failure, which becomes
+// one line on stderr.
 #pragma once
 
 #include "emulator/cli/options.h"
@@ -15,10 +16,15 @@ int link_set(const Options& options);
 int link_show(const Options& options);
 int version(const Options& options);
 
-// One line on stderr, "rocemu: " in front.
+// Prints one line on stderr, with "rocemu: " before it.
 void complain(const std::string& message);
 
-// The options with file names made absolute, and their files checked as far as can be here.
+// Returns the options with file names made absolute. Throws Failure (usage) for what can be seen to
+// be wrong before rocemud is started.
 NicOptions checked(NicOptions options);
+
+// Throws Failure (usage) when the name is one of `rocemu run`'s NICs, which end with their
+// programs.
+void refuse_private(const std::string& name);
 
 }  // namespace rocemu::cli

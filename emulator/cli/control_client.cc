@@ -51,9 +51,8 @@ ControlClient::ControlClient(const std::filesystem::path& socket_path) : socket_
   rocemu_hello_reply reply = {};
   request(&hello, sizeof(hello), &reply, sizeof(reply));
   reply.daemon_version[sizeof(reply.daemon_version) - 1] = '\0';
-  daemon_version_ = reply.daemon_version;
   if (reply.header.status == EPROTO) {
-    throw Failure("the NIC behind " + socket_path.native() + " is rocemud " + daemon_version_ +
+    throw Failure("the NIC behind " + socket_path.native() + " is rocemud " + reply.daemon_version +
                   " with ABI " + std::to_string(reply.abi_version) + ", this is rocemu " +
                   ROCEMU_VERSION + " with ABI " + std::to_string(ROCEMU_ABI_VERSION) +
                   "; end that NIC and start it again with this rocemu");
@@ -110,7 +109,7 @@ UniqueFd ControlClient::simple_request(std::uint32_t op) {
   return request(&message, sizeof(message), &reply, sizeof(reply));
 }
 
-std::string ControlClient::text_request(std::uint32_t op) {
+Json ControlClient::json_request(std::uint32_t op, Json::value_t type) {
   const UniqueFd file = simple_request(op);
   if (!file) fail("its answer came without the file");
   struct stat info = {};
@@ -124,12 +123,16 @@ std::string ControlClient::text_request(std::uint32_t op) {
     if (got <= 0) fail("its answer cannot be read");
     have += static_cast<std::size_t>(got);
   }
-  return text;
+  Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (answer.type() == type) return answer;
+  throw Failure(
+      "the NIC behind " + socket_path_.native() + " answered with something that is no JSON " +
+      (type == Json::value_t::array ? "array" : "object") + "; update rocemu and rocemud together");
 }
 
-std::string ControlClient::status() { return text_request(ROCEMU_OP_STATUS); }
+Json ControlClient::status() { return json_request(ROCEMU_OP_STATUS, Json::value_t::object); }
 
-std::string ControlClient::links() { return text_request(ROCEMU_OP_LINK_SHOW); }
+Json ControlClient::links() { return json_request(ROCEMU_OP_LINK_SHOW, Json::value_t::array); }
 
 void ControlClient::set_link(const std::string& text) {
   rocemu_link_set message = {};

@@ -8,27 +8,27 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/unique_fd.h"
 
 namespace rocemu::cli {
 
+using Json = nlohmann::ordered_json;
+
 class ControlClient {
  public:
   // Connects and says HELLO without opening a device.
   explicit ControlClient(const std::filesystem::path& socket_path);
 
-  const std::string& daemon_version() const { return daemon_version_; }
-
-  // The daemon's account of itself: JSON text.
-  std::string status();
+  // Both return what control.h says: an object and an array.
+  Json status();
+  Json links();
 
   // `text` is as impairment::parse_assignment() takes it. Throws Failure (usage) when the NIC has
   // no such device.
   void set_link(const std::string& text);
-  // JSON text, as control.h has it.
-  std::string links();
 
   // Returns when the daemon has agreed; it ends a moment later.
   void shutdown();
@@ -38,14 +38,13 @@ class ControlClient {
   // with a status in `expected` it is the reply.
   UniqueFd request(const void* message, std::size_t message_bytes, void* reply,
                    std::size_t reply_bytes, std::initializer_list<int> expected = {});
-  std::string text_request(std::uint32_t op);
+  Json json_request(std::uint32_t op, Json::value_t type);
   UniqueFd simple_request(std::uint32_t op);
   [[noreturn]] void fail(const std::string& what) const;
 
   std::filesystem::path socket_path_;
   UniqueFd socket_;
   std::uint64_t cookie_ = 0;
-  std::string daemon_version_;
 };
 
 }  // namespace rocemu::cli

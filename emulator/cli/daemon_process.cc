@@ -82,17 +82,6 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   return command;
 }
 
-std::string last_log_line(const std::filesystem::path& state_dir) {
-  std::ifstream log(state_dir / "log");
-  std::string line;
-  std::string last;
-  while (std::getline(log, line)) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
-  }
-  constexpr std::string_view kOwnName = "rocemud: ";
-  return last.starts_with(kOwnName) ? last.substr(kOwnName.size()) : last;
-}
-
 std::string describe_end(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const int number = WTERMSIG(wait_status);

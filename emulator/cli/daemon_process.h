@@ -8,22 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "emulator/cli/environment.h"
+#include "emulator/cli/options.h"
+#include "emulator/cli/process_environment.h"
 #include "emulator/cli/signals.h"
 #include "emulator/cli/state_dir.h"
 
 namespace rocemu::cli {
-
-// What the user asked of the NIC; what is not set is left to the configuration file and then to the
-// daemon's defaults.
-struct NicOptions {
-  std::optional<unsigned> devices;
-  std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
-  std::filesystem::path pcap;
-  std::vector<std::string> impair;  // each as impairment::parse_assignment() takes it
-  std::filesystem::path config;
-  std::string log_level;
-};
 
 enum class Lifetime {
   kOfParent,  // ends with this process, however that ends
@@ -34,16 +24,8 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
                                         const std::filesystem::path& state_dir,
                                         const NicOptions& options, int ready_fd, Lifetime lifetime);
 
-// The last line of a NIC's log that is not blank; empty when there is none.
-std::string last_log_line(const std::filesystem::path& state_dir);
-
-// "exit code 3" or "signal 9 (Killed)", from a wait(2) status.
+// Says "exit code 3" or "signal 9 (Killed)" of a wait(2) status.
 std::string describe_end(int wait_status);
-
-// A signal arrived before the NIC was ready.
-struct Interrupted {
-  int signal;
-};
 
 class DaemonProcess {
  public:

@@ -1,36 +1,27 @@
 // `rocemu link set` and `rocemu link show`: impairments of a NIC that is up.
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/running_nic.h"
 #include "emulator/cli/status_view.h"
-#include "emulator/cli/target.h"
 #include "impairment/assignment.h"
 
 namespace rocemu::cli {
-
-using Json = nlohmann::ordered_json;
 
 int link_set(const Options& options) {
   const std::string& device = options.link.front();
   const std::string direction = options.link.size() > 2 ? options.link[1] : "";
   const auto parsed = impairment::parse_assignment(device, direction, options.link.back());
   if (!parsed.assignment) throw Failure(parsed.error, kUsage);
-  ControlClient(find_target(options).socket()).set_link(impairment::to_text(*parsed.assignment));
+  ControlClient(find_running_nic(options).socket())
+      .set_link(impairment::to_text(*parsed.assignment));
   return kSuccess;
 }
 
 int link_show(const Options& options) {
-  const Target target = find_target(options);
-  Json links = Json::parse(ControlClient(target.socket()).links(), nullptr,
-                           /*allow_exceptions=*/false);
-  if (!links.is_array()) {
-    throw Failure("the NIC behind " + target.socket().native() +
-                  " answered with something that is no JSON array; update rocemu and rocemud "
-                  "together");
-  }
+  Json links = ControlClient(find_running_nic(options).socket()).links();
   if (!options.link.empty() && options.link.front() != impairment::kAllPorts) {
     Json chosen = Json::array();
     for (const Json& link : links)

@@ -2,12 +2,22 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "emulator/cli/daemon_process.h"
-
 namespace rocemu::cli {
+
+// What the user asks of a NIC. A member that is not set is left to the configuration file, and then
+// to the daemon's defaults.
+struct NicOptions {
+  std::optional<unsigned> devices;
+  std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
+  std::filesystem::path pcap;
+  std::vector<std::string> impair;  // each as impairment::parse_assignment() takes it
+  std::filesystem::path config;
+  std::string log_level;
+};
 
 enum class Command { kRun, kUp, kExec, kStatus, kDown, kEnv, kLinkSet, kLinkShow, kVersion };
 
@@ -25,7 +35,7 @@ struct Options {
   std::string name_or_default() const;
 };
 
-// --help or --version was asked for: print this and end with success.
+// Thrown when --help or --version is asked for: this is to be printed, and the end is success.
 struct PrintAndExit {
   std::string text;
 };

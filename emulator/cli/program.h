@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/cli/environment.h"
+#include "emulator/cli/process_environment.h"
 #include "emulator/cli/signals.h"
 
 namespace rocemu::cli {

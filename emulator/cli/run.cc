@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "emulator/cli/commands.h"
+#include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 #include "emulator/cli/program.h"
 

@@ -15,6 +15,11 @@ struct SignalEvent {
   bool sent_by_process;
 };
 
+// Thrown when a signal that asks for the end arrives before a command has done its work.
+struct Interrupted {
+  int signal;
+};
+
 class SignalWatch {
  public:
   // Watches SIGCHLD and every signal that asks a program to end or is left to its own use.
@@ -26,7 +31,7 @@ class SignalWatch {
   int fd() const { return fd_.get(); }
   SignalEvent wait();
 
-  // In a child before exec: mask and SIGCHLD disposition as rocemu found them.
+  // For a child before exec: mask and disposition of SIGCHLD become as rocemu found them.
   void restore_in_child() const;
 
  private:

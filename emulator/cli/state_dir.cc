@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "emulator/cli/exit_codes.h"
@@ -196,6 +197,17 @@ void StateDir::remove() {
   const BaseLock hold(path_.parent_path());
   remove_tree(path_);
   lock_.reset();
+}
+
+std::string last_log_line(const fs::path& state_dir) {
+  std::ifstream log(state_dir / "log");
+  std::string line;
+  std::string last;
+  while (std::getline(log, line)) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  constexpr std::string_view kOwnName = "rocemud: ";
+  return last.starts_with(kOwnName) ? last.substr(kOwnName.size()) : last;
 }
 
 std::string private_name() {

@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxNameBytes = 32;
 bool valid_name(std::string_view name);
 void require_valid_name(std::string_view name);
 
-// Whether a folder is there and its files are in memory (tmpfs).
+// True when a folder is there and its files are in memory (tmpfs).
 bool is_in_memory(const std::filesystem::path& folder);
 
 // The places state directories can be in; tests put other folders here.
@@ -40,14 +40,14 @@ struct BasePlaces {
   bool (*in_memory)(const std::filesystem::path&) = is_in_memory;
 };
 
-// XDG_RUNTIME_DIR/rocemu when that folder is writable and the user's own; else for root
+// Returns XDG_RUNTIME_DIR/rocemu when that folder is writable and the user's own; else for root
 // /run/rocemu, or /dev/shm/rocemu where /run is on a disk; for others /dev/shm/rocemu-UID, or
 // /tmp/rocemu-UID where /dev/shm is not in memory. Nothing is made. A start makes some 400 small
 // files, and ext4 gets slow when such are made and removed again and again: after ten starts one
 // took 0.6 s, where one in memory takes 0.2.
 std::filesystem::path choose_base(const BasePlaces& places, uid_t user);
 
-// choose_base() for this process.
+// The same for this process.
 std::filesystem::path own_base();
 
 // Throws Failure unless `base` is a real folder that belongs to `user` and only they can write to
@@ -90,7 +90,11 @@ class StateDir {
   UniqueFd lock_;
 };
 
-// A name for a private NIC that no other has: run-PID-RANDOM.
+// Returns the last line of the log in a state directory that is not blank, without "rocemud: "
+// before it; empty when there is none.
+std::string last_log_line(const std::filesystem::path& state_dir);
+
+// Makes a name for a private NIC that no other has: run-PID-RANDOM.
 std::string private_name();
 
 }  // namespace rocemu::cli

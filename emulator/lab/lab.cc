@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -9,9 +10,9 @@
 #include <sstream>
 
 #include "emulator/cli/commands.h"
-#include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 #include "emulator/cli/program.h"
+#include "emulator/cli/signals.h"
 #include "emulator/lab/namespaces.h"
 #include "emulator/lab/up.h"
 

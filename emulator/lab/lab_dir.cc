@@ -8,7 +8,6 @@
 #include <fstream>
 #include <tuple>
 
-#include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 #include "emulator/cli/state_dir.h"
 

@@ -11,7 +11,6 @@
 #include <set>
 #include <system_error>
 
-#include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 #include "emulator/cli/program.h"
 #include "emulator/lab/interfaces.h"

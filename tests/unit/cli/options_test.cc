@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "emulator/cli/commands.h"
+#include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 
 namespace rocemu::cli {

@@ -1,4 +1,5 @@
-// The environment of a program that is to see the NIC, and of the daemon, which is not to.
+// The environment (environ(7)) of a program that is to see the NIC, and that of the daemon, which
+// is not to see one.
 #pragma once
 
 #include <filesystem>
@@ -15,32 +16,33 @@ using Environment = std::vector<std::string>;  // "NAME=value", as in environ(7)
 
 Environment current_environment();
 
-// The value of `name`; an empty view when it is not set.
+// Returns the value of `name`, or an empty view when it is not set.
 std::string_view get(const Environment& environment, std::string_view name);
 void set(Environment& environment, std::string_view name, std::string_view value);
 void unset(Environment& environment, std::string_view name);
 
-// LD_PRELOAD with `library` in it: in front of what is there, but after the run-time libraries of
-// sanitizers, which refuse to run unless they are first. A second mention is dropped.
+// Returns LD_PRELOAD with `library` in it: in front of what is there, but after the run-time
+// libraries of sanitizers, which refuse to run unless they are first. A second mention is dropped.
 std::string preload_list(std::string_view existing, const std::filesystem::path& library);
 
-// The variables that show the NIC in `state_dir` to a program, computed from what it has already.
+// Returns the variables that show the NIC in `state_dir` to a program, computed from what it has
+// already.
 std::vector<std::pair<std::string, std::string>> nic_variables(
     const Environment& environment, const Installation& installation,
     const std::filesystem::path& state_dir);
 
-// `share_memory`: what the program registers may be made shared memory. What the variable has
-// already stays otherwise.
+// Returns the environment with those variables. With `share_memory` the memory that the program
+// registers may be made shared memory; without it the variable that says so stays as it is.
 Environment for_program(Environment environment, const Installation& installation,
                         const std::filesystem::path& state_dir, bool share_memory = false);
 
 // Takes out an outer NIC's preload library and state directory (`rocemu run` inside `rocemu run`).
 Environment for_daemon(Environment environment);
 
-// `value` quoted for a POSIX shell.
+// Quotes `value` for a POSIX shell.
 std::string shell_quoted(std::string_view value);
 
-// Pointers into `strings`, ended by a null pointer, as execve wants them.
+// Returns pointers into `strings`, ended by a null pointer, as execve wants them.
 std::vector<char*> as_exec_array(const std::vector<std::string>& strings);
 
 }  // namespace rocemu::cli

@@ -1,4 +1,4 @@
-#include "emulator/cli/environment.h"
+#include "emulator/cli/process_environment.h"
 
 #include <unistd.h>
 

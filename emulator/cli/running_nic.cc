@@ -1,4 +1,4 @@
-#include "emulator/cli/target.h"
+#include "emulator/cli/running_nic.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Target at_socket(const fs::path& socket) {
+RunningNic at_socket(const fs::path& socket) {
   std::error_code error;
   if (socket.filename() != ROCEMU_SOCKET_NAME) {
     throw Failure(
@@ -25,23 +25,14 @@ Target at_socket(const fs::path& socket) {
                   kWrongState);
   }
   const fs::path state_dir = fs::absolute(socket).lexically_normal().parent_path();
-  return Target{state_dir, state_dir.filename()};
+  return RunningNic{state_dir, state_dir.filename()};
 }
 
 }  // namespace
 
-fs::path Target::socket() const { return state_dir / ROCEMU_SOCKET_NAME; }
+fs::path RunningNic::socket() const { return state_dir / ROCEMU_SOCKET_NAME; }
 
-std::string not_up_message(const std::string& name) {
-  return "no NIC named '" + name + "' is up; start one with: rocemu up --name " + name;
-}
-
-std::string ended_message(const std::string& name, const fs::path& state_dir) {
-  return "the NIC named '" + name + "' ended by itself, see " + (state_dir / "log").native() +
-         "; start it again with: rocemu up --name " + name;
-}
-
-Target find_target(const Options& options) {
+RunningNic find_running_nic(const Options& options) {
   if (!options.socket.empty()) return at_socket(options.socket);
   const char* outer = std::getenv(ROCEMU_ENV_DIR);
   if (options.name.empty() && outer != nullptr && *outer != '\0') {
@@ -49,16 +40,20 @@ Target find_target(const Options& options) {
   }
   const std::string name = options.name_or_default();
   const fs::path base = own_base();
-  const Target target{base / name, name};
+  const RunningNic nic{base / name, name};
   switch (liveness(base, name)) {
     case Liveness::kAbsent:
-      throw Failure(not_up_message(name), kWrongState);
+      throw Failure("no NIC named '" + name + "' is up; start one with: rocemu up --name " + name,
+                    kWrongState);
     case Liveness::kDead:
-      throw Failure(ended_message(name, target.state_dir), kWrongState);
+      throw Failure("the NIC named '" + name + "' ended by itself, see " +
+                        (nic.state_dir / "log").native() +
+                        "; start it again with: rocemu up --name " + name,
+                    kWrongState);
     case Liveness::kAlive:
       break;
   }
-  return target;
+  return nic;
 }
 
 std::vector<std::string> device_names(const fs::path& state_dir) {

@@ -1,16 +1,15 @@
-// `rocemu up` and `rocemu down`: a NIC that outlives the command that starts it.
+// `rocemu down`: ends a NIC that is up.
 #include <signal.h>
 #include <time.h>
 
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/running_nic.h"
 #include "emulator/cli/state_dir.h"
-#include "emulator/cli/target.h"
 
 namespace rocemu::cli {
 namespace {
@@ -18,29 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kStepTimeout_ms = 5000;  // for each of: asking, SIGTERM, SIGKILL
-
-void refuse_private(const std::string& name) {
-  if (!name.starts_with(kPrivatePrefix)) return;
-  throw Failure("names that start with '" + std::string(kPrivatePrefix) +
-                    "' are those of `rocemu run`, whose NIC ends with its program; use another",
-                kUsage);
-}
-
-void print_up(const Options& options, const StateDir& state_dir, pid_t pid) {
-  const std::vector<std::string> devices = device_names(state_dir.path());
-  const std::string name = options.name_or_default();
-  if (options.json) {
-    const nlohmann::ordered_json report = {{"name", name},
-                                           {"state_dir", state_dir.path().native()},
-                                           {"pid", pid},
-                                           {"devices", devices}};
-    std::cout << report.dump() << '\n';
-    return;
-  }
-  std::cout << "NIC '" << name << "' is up:";
-  for (const std::string& device : devices) std::cout << ' ' << device;
-  std::cout << '\n';
-}
 
 bool wait_until_gone(const fs::path& base, const std::string& name) {
   constexpr int kStep_ms = 10;
@@ -60,46 +36,21 @@ bool send_signal(const fs::path& state_dir, int number) {
 }
 
 bool end_nic(const fs::path& base, const std::string& name) {
-  const Target target{base / name, name};
+  const RunningNic nic{base / name, name};
   try {
-    ControlClient(target.socket()).shutdown();
+    ControlClient(nic.socket()).shutdown();
     if (wait_until_gone(base, name)) return true;
   } catch (const Failure&) {
     // It does not listen any more: the signals below are for this case.
   }
   for (const int number : {SIGTERM, SIGKILL}) {
-    if (liveness(base, name) == Liveness::kAlive) send_signal(target.state_dir, number);
+    if (liveness(base, name) == Liveness::kAlive) send_signal(nic.state_dir, number);
     if (wait_until_gone(base, name)) return true;
   }
   return false;
 }
 
 }  // namespace
-
-int up(const Options& options) {
-  const std::string name = options.name_or_default();
-  refuse_private(name);
-  const NicOptions nic_options = checked(options.nic);
-  const fs::path executable = own_executable();
-  find_installation(executable, ROCEMU_INSTALL_LIBDIR);
-  const fs::path daemon = find_daemon(executable);
-
-  SignalWatch signals;
-  const fs::path base = own_base();
-  remove_stale_private(base);
-  StateDir state_dir = StateDir::create(base, name);
-  try {
-    DaemonProcess nic(daemon, state_dir, nic_options, for_daemon(current_environment()),
-                      Lifetime::kOwn);
-    nic.wait_ready(signals);
-    print_up(options, state_dir, nic.pid());
-    nic.release();
-  } catch (...) {
-    state_dir.remove();
-    throw;
-  }
-  return kSuccess;
-}
 
 int down(const Options& options) {
   const std::string name = options.name_or_default();
