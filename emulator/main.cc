@@ -43,9 +43,10 @@ int exit_code_for(const Options& options, int code) {
 
 int main_with(const std::vector<std::string>& arguments) {
   Options options;
+  const bool is_lab = !arguments.empty() && arguments.front() == "lab";
+  const std::string about = is_lab ? "lab: " : "";
   try {
-    if (!arguments.empty() && arguments.front() == "lab")
-      return lab::run({arguments.begin() + 1, arguments.end()});
+    if (is_lab) return lab::run({arguments.begin() + 1, arguments.end()});
     options = parse_options(arguments);
     return dispatch(options);
   } catch (const PrintAndExit& request) {
@@ -54,10 +55,10 @@ int main_with(const std::vector<std::string>& arguments) {
   } catch (const Interrupted& interrupted) {
     return kSignalBase + interrupted.signal;
   } catch (const Failure& failure) {
-    complain(failure.what());
+    complain(about + failure.what());
     return exit_code_for(options, failure.exit_code());
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(about + error.what());
     return exit_code_for(options, kFailure);
   }
 }

@@ -20,7 +20,7 @@ enum ExitCode : int {
   kSignalBase = 128,  // plus the number of the signal that ended the program
 };
 
-// What a command throws to end with one line on stderr. The text says what is wrong and what to do,
+// Thrown by a command to end with one line on stderr. The text says what is wrong and what to do,
 // without a full stop and without the "rocemu: " that main() puts in front.
 class Failure : public std::runtime_error {
  public:

@@ -174,7 +174,10 @@ int down(Words words) {
   return cli::kSuccess;
 }
 
-int dispatch(Words words) {
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+  const Words words = arguments;
   const auto options_end = std::ranges::find(words, "--");
   if (std::any_of(words.begin(), options_end,
                   [](const std::string& word) { return word == "--help" || word == "-h"; })) {
@@ -189,20 +192,6 @@ int dispatch(Words words) {
   if (command == "down") return down(rest);
   std::cerr << kUsageText;
   return cli::kUsage;
-}
-
-}  // namespace
-
-int run(const std::vector<std::string>& arguments) {
-  try {
-    return dispatch(arguments);
-  } catch (const Failure& failure) {
-    cli::complain(std::string("lab: ") + failure.what());
-    return failure.exit_code();
-  } catch (const std::exception& error) {
-    cli::complain(std::string("lab: ") + error.what());
-    return cli::kFailure;
-  }
 }
 
 }  // namespace rocemu::lab

@@ -12,7 +12,8 @@
 
 namespace rocemu::lab {
 
-// `arguments` are what comes after "rocemu lab". Returns the exit code; the error is on stderr.
+// `arguments` are what comes after "rocemu lab". Returns the exit code. Throws cli::Failure and
+// std::system_error.
 int run(const std::vector<std::string>& arguments);
 
 }  // namespace rocemu::lab
