@@ -3,10 +3,17 @@
 // 1. With go-back-N everything sent behind a lost packet is sent in vain, so that on a lossy path a
 //    window larger than the path needs is a cost. Each loss halves it, down to kMinPackets, which
 //    is what most paths need at least.
-// 2. It doubles again after kWindowsToWiden windows were acknowledged without a loss. So it comes
-// to
-//    rest where a loss costs as much as a window that is too small.
-// 3. It goes by counts alone: neither by round-trip times nor by what has been sent.
+// 2. A NAK tells of a loss, and so does the ACK timeout, after which the whole window is sent again
+//    at once. If the path does not carry that much within the timeout, nothing else makes the
+//    window smaller: the same packets go out in vain until retry_count is used up, though none is
+//    lost any more (congestion_test.cc). On a path that is cut now and then it halves what is sent
+//    again: at 10 Gbit/s, cut for 2 of 4 ms, with 256 packets of 4096 bytes, 19 % instead of 48 %,
+//    at 14 % more goodput. With random loss it changes nothing (tests/data/goodput.txt): NAKs have
+//    brought the window down before a timeout comes.
+// 3. A probe (early retransmission) is no loss: it may be needless.
+// 4. The window doubles again after kWindowsToWiden windows were acknowledged without a loss. So it
+//    comes to rest where a loss costs as much as a window that is too small.
+// 5. It goes by counts alone: neither by round-trip times nor by what has been sent.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +43,7 @@ class AdaptiveWindow {
     acknowledged_ = 0;
   }
   void on_nak(TimeNs) { halve(); }
-  void on_timeout(TimeNs) {}
+  void on_timeout(TimeNs) { halve(); }
 
  private:
   void halve() {

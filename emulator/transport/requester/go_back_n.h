@@ -2,18 +2,16 @@
 // from where they are sent again. This is go-back-N: whatever is missing, sending goes back to the
 // oldest unacknowledged packet, since the responder keeps none that came out of order.
 //
-// 1. Packets from una() (the oldest PSN not acknowledged) to sent_end() (after the newest ever
-// sent)
-//    are in flight (IBTA vol 1, 9.7.2 and 9.7.7).
+// 1. In flight are the packets from una(), the oldest PSN not acknowledged, to sent_end(), which
+//    comes after the newest ever sent (IBTA vol 1, 9.7.2 and 9.7.7).
 // 2. An ACK is asked for at the end of every message, at least every limits.ack_interval_packets,
 //    twice in a window, so that it can move on, and when it is full.
 // 3. Three things set the cursor of the send window back to una(): a NAK for a sequence error, at
 //    once; an answer that shows that a READ response or an atomic's answer before it was lost
 //    (implied NAK: once until there is progress); and the ACK timer (9.7.6). Each costs one of
 //    retry_count. Progress gives them back, and so does an RNR NAK, which is an answer.
-// 4. The ACK timer runs while something is in flight, and is restarted by progress. With ACK
-// timeout
-//    0 there is none, and nothing is sent again for want of an answer (9.7.6.1.3).
+// 4. The ACK timer runs while something is in flight, and progress restarts it. With timeout 0
+//    there is none, and nothing is sent again for want of an answer (9.7.6.1.3).
 // 5. An RNR NAK holds sending for the responder's time (9.7.5.2.8), and then sets the cursor back.
 //    It costs one of rnr_retry, of which 7 means for ever; progress gives them back. Meanwhile the
 //    ACK timer rests and other NAKs set nothing back: Linux sends a sequence NAK for the packet

@@ -7,7 +7,7 @@
 
 namespace rocemu::transport {
 
-// What becomes of a request that is_local().
+// Executes a request that is_local(). Returns the status that it completes with.
 WcStatus execute_local(const QpContext& context, const SendWork& work);
 
 }  // namespace rocemu::transport

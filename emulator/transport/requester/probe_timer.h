@@ -2,17 +2,16 @@
 // long before the ACK timeout. The specification does not have it; to a responder a probe is a
 // retransmission like any other (IBTA vol 1, 9.7.5.1 and 9.7.7).
 //
-// 1. The timer runs while the responder owes an answer. It is restarted by every progress and holds
-//    off for RttEstimator::timeout_ns(), which each probe doubles.
-// 2. When it expires for the first time since there was progress, it waits a quarter longer: if
-// this
+// 1. The timer runs while the responder owes an answer, for RttEstimator::timeout_ns(), which each
+//    probe doubles. Progress restarts it.
+// 2. When it expires for the first time since there was progress, it waits a quarter longer: if the
 //    NIC has been away from its core, the answer lies unread or unsent, and needs a moment in which
 //    the NIC is known to run.
 // 3. Then the oldest unacknowledged packet is sent again and asks for an ACK: a probe. It makes the
 //    responder say how far it has got, be it because the packet is what it waits for or because it
 //    is a duplicate.
-// 4. Until then the window is one packet. Answers to what has been sent again since open it twofold
-//    each time, until it is as large as it may be or nothing is in flight.
+// 4. The window is then one packet. Answers to what has been sent again since open it twofold each
+//    time, until it is as large as it may be or nothing is in flight.
 // 5. An answer to more than has been sent again may come from before the probe, which then was
 //    needless, or may be the responder's word about a duplicate: the oldest packet that is now
 //    unacknowledged is the next probe. So a needless one costs a packet for each ACK under way, and

@@ -32,10 +32,11 @@ class RcRequester {
         recovery_(context, window_),
         congestion_(context.limits.window_packets) {}
 
+  // The states of the QP.
   void reset();
-  void start();  // to RTS: the first PSN is attributes.send_psn
-  void note_draining() { window_.note_draining(); }
-  // In RTS or SQD, which may change what requests under way go by.
+  void start();                                      // to RTS; the first PSN is attributes.send_psn
+  void note_draining() { window_.note_draining(); }  // to SQD
+  // The program has changed attributes that requests under way go by, in RTS or SQD.
   void on_attributes_changed();
   bool drained() const { return window_.empty(); }
   void add_load(QpLoad& load) const {

@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "base/time.h"
-#include "emulator/transport/interface/work.h"
 
 namespace rocemu::transport {
 

@@ -13,7 +13,7 @@
 
 namespace rocemu::transport {
 
-// What UC and UD send differently.
+// The service whose send queue it is: UC and UD differ in what they may send, and where to.
 class UnreliableService {
  public:
   // What is wrong with a request of this service.

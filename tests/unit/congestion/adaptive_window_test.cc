@@ -14,11 +14,12 @@ void acknowledge(AdaptiveWindow& window, uint32_t packets) {
 }  // namespace
 
 TEST_CASE("Losses halve the window, windows without one double it") {
+  const auto on_loss = GENERATE(&AdaptiveWindow::on_nak, &AdaptiveWindow::on_timeout);
   AdaptiveWindow window(256);
   CHECK(window.packets() == 256);
-  window.on_nak(0);
+  (window.*on_loss)(0);
   CHECK(window.packets() == 128);
-  for (int i = 0; i < 10; ++i) window.on_nak(0);
+  for (int i = 0; i < 10; ++i) (window.*on_loss)(0);
   CHECK(window.packets() == AdaptiveWindow::kMinPackets);
   const uint32_t enough = AdaptiveWindow::kWindowsToWiden * AdaptiveWindow::kMinPackets;
   acknowledge(window, enough - 1);
