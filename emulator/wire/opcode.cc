@@ -1,7 +1,8 @@
 #include "emulator/wire/opcode.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 
 #include "emulator/wire/headers.h"
 
@@ -36,37 +37,21 @@ constexpr MessageKind kind_of(Operation operation) {
   return operation == atomic_write ? MessageKind::atomic_write : MessageKind::atomic;
 }
 
+constexpr bool is_one_of(Operation operation, std::initializer_list<Operation> others) {
+  return std::find(others.begin(), others.end(), operation) != others.end();
+}
+
 constexpr bool starts_message(Operation operation) {
   using enum Operation;
-  switch (operation) {
-    case send_middle:
-    case send_last:
-    case send_last_imm:
-    case send_last_invalidate:
-    case write_middle:
-    case write_last:
-    case write_last_imm:
-    case read_response_middle:
-    case read_response_last:
-      return false;
-    default:
-      return true;
-  }
+  return !is_one_of(operation,
+                    {send_middle, send_last, send_last_imm, send_last_invalidate, write_middle,
+                     write_last, write_last_imm, read_response_middle, read_response_last});
 }
 
 constexpr bool ends_message(Operation operation) {
   using enum Operation;
-  switch (operation) {
-    case send_first:
-    case send_middle:
-    case write_first:
-    case write_middle:
-    case read_response_first:
-    case read_response_middle:
-      return false;
-    default:
-      return true;
-  }
+  return !is_one_of(operation, {send_first, send_middle, write_first, write_middle,
+                                read_response_first, read_response_middle});
 }
 
 // The headers that the operation itself brings, the same over every transport.
@@ -140,15 +125,13 @@ constexpr OpcodeTraits compute_traits(uint8_t opcode) {
   return traits;
 }
 
-constexpr auto kTable = [] {
+}  // namespace
+
+constexpr std::array<OpcodeTraits, 256> kOpcodeTraits = [] {
   std::array<OpcodeTraits, 256> table{};
   for (size_t opcode = 0; opcode < table.size(); ++opcode)
     table[opcode] = compute_traits(static_cast<uint8_t>(opcode));
   return table;
 }();
-
-}  // namespace
-
-constexpr std::array<OpcodeTraits, 256> kOpcodeTraits = kTable;
 
 }  // namespace rocemu::wire

@@ -9,26 +9,6 @@ using wire::Operation;
 
 namespace {
 
-Operation send_operation(WorkOpcode op, bool first, bool last) {
-  const bool imm = op == WorkOpcode::send_imm;
-  const bool invalidate = op == WorkOpcode::send_invalidate;
-  if (first && last)
-    return invalidate ? Operation::send_only_invalidate
-                      : (imm ? Operation::send_only_imm : Operation::send_only);
-  if (first) return Operation::send_first;
-  if (!last) return Operation::send_middle;
-  if (invalidate) return Operation::send_last_invalidate;
-  return imm ? Operation::send_last_imm : Operation::send_last;
-}
-
-Operation write_operation(WorkOpcode op, bool first, bool last) {
-  const bool imm = op == WorkOpcode::write_imm;
-  if (first && last) return imm ? Operation::write_only_imm : Operation::write_only;
-  if (first) return Operation::write_first;
-  if (!last) return Operation::write_middle;
-  return imm ? Operation::write_last_imm : Operation::write_last;
-}
-
 // True when the program that posted the element sees the range where the element says.
 bool is_own_memory(const QpContext& context, const Sge& sge, const MemoryRange& range) {
   return range.address == sge.address && !range.on_demand &&
@@ -38,7 +18,21 @@ bool is_own_memory(const QpContext& context, const Sge& sge, const MemoryRange& 
 }  // namespace
 
 Operation message_operation(WorkOpcode op, bool first, bool last) {
-  return is_send(op) ? send_operation(op, first, last) : write_operation(op, first, last);
+  using enum Operation;
+  if (!last && is_send(op)) return first ? send_first : send_middle;
+  if (!last) return first ? write_first : write_middle;
+  switch (op) {
+    case WorkOpcode::send:
+      return first ? send_only : send_last;
+    case WorkOpcode::send_imm:
+      return first ? send_only_imm : send_last_imm;
+    case WorkOpcode::send_invalidate:
+      return first ? send_only_invalidate : send_last_invalidate;
+    case WorkOpcode::write_imm:
+      return first ? write_only_imm : write_last_imm;
+    default:
+      return first ? write_only : write_last;
+  }
 }
 
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access) {
