@@ -11,10 +11,9 @@
 
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/pci_device.h"
-#include "emulator/daemon/attachment/kernel_attachment.h"
+#include "emulator/daemon/attachment/address_text.h"
+#include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
-#include "emulator/daemon/view/address_text.h"
-#include "emulator/daemon/view/links.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "verbs_shim/abi/control.h"
 
@@ -51,10 +50,6 @@ std::vector<device::HcaConfig> configure(const Options& options) {
   return devices;
 }
 
-bool is_on_the_kernel(const dpdk_io::PortSpec& spec) {
-  return spec.kind == dpdk_io::PortKind::interface || spec.kind == dpdk_io::PortKind::udp;
-}
-
 // Looks at the PCI bus for the NICs that are asked for and for no other. DPDK says little of what
 // is in the way, so that is found out before it starts.
 dpdk_io::EalOptions eal_options(const Options& options) {
@@ -77,83 +72,59 @@ Daemon::Daemon(const Options& options)
     : eal_(eal_options(options)),
       pool_("frames", kFrames, transport::kMaxFrameBytes),
       switch_(pool_),
-      attachments_(options.devices),
+      attachments_(io_, engine_, pool_, options.devices),
       engine_(pool_),
       nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
-      path_finders_(options.devices),
       signals_(io_, SIGTERM, SIGINT),
-      counter_timer_(io_),
-      frames_shown_(options.devices) {
-  nic_.mailbox_poller = &mailbox_poller_;
-  if (options.pcap) {
-    capture_ = std::make_unique<dpdk_io::PcapWriter>(
-        *options.pcap, dpdk_io::PcapWriter::kWholeFrames,
-        [](const std::string& message) { spdlog::error("{}", message); });
-    switch_.set_capture(capture_.get(), realtime_ns);
-    engine_.set_capture(capture_.get());
-  }
-  for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
-  for (const device::HcaConfig& config : nic_.devices)
-    if (attachments_[config.index] == nullptr) gids_.add(config.port);
-  for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
-  engine_.set_parallel(options.parallel, switch_);
-  for (const impairment::Assignment& assignment : options.impair)
-    set_links(nic_.ports, assignment, nic_.devices);
-
+      counter_timer_(io_) {
+  if (options.pcap) set_up_capture(*options.pcap);
+  set_up_devices(options);
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
-  nic_.cm = cm_.get();
-
-  const size_t max_sessions =
-      size_t{options.limits.max_contexts} * options.devices + kControlConnections;
-  // The socket first: whoever has it may replace the tree.
-  listener_ = std::make_unique<Listener>(io_, nic_, options.dir / ROCEMU_SOCKET_NAME, max_sessions);
-  sysfs_ = std::make_unique<SysfsTree>(options.dir / ROCEMU_SYSFS_NAME, nic_.devices);
+  set_up_control(options);
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) io_.stop();
   });
-  if (network_ != nullptr)
-    network_watch_ = std::make_unique<NetworkWatch>(io_, *network_, [this] { follow_network(); });
-  if (!ethdevs_.empty())
-    link_watch_ = std::make_unique<LinkWatch>(io_, ethdevs_, [this] { follow_network(); });
+  attachments_.watch([this] { follow_network(); });
   engine_.start();
   listener_->start();
-  if (network_ != nullptr) follow_network();
+  follow_network();
   refresh_counters();
 }
 
 Daemon::~Daemon() = default;
+
+void Daemon::set_up_capture(const std::filesystem::path& path) {
+  capture_ = std::make_unique<dpdk_io::PcapWriter>(
+      path, dpdk_io::PcapWriter::kWholeFrames,
+      [](const std::string& message) { spdlog::error("{}", message); });
+  switch_.set_capture(capture_.get(), realtime_ns);
+  engine_.set_capture(capture_.get());
+}
+
+void Daemon::set_up_devices(const Options& options) {
+  for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
+  for (const device::HcaConfig& config : nic_.devices)
+    if (attachments_.of(config.index) == nullptr) gids_.add(config.port);
+  for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
+  engine_.set_parallel(options.parallel, switch_);
+  for (const impairment::Assignment& assignment : options.impair)
+    set_links(nic_.ports, assignment, nic_.devices);
+}
 
 // Gives a device a port of the machine's network, and that port's identity.
 void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   if (assignment.spec.kind == dpdk_io::PortKind::fabric) return;
   device::HcaConfig& device = *std::ranges::find(nic_.devices, assignment.device,
                                                  [](const auto& config) { return config.name; });
-  std::unique_ptr<Attachment> attachment = open(assignment.spec, device);
-  device.port.gids.clear();
-  device.port = attachment->describe(device.port);
-  device.node_guid = device::guid_from_mac(device.port.mac);
-  attachment->follow(device.port);
-  if (capture_ != nullptr) attachment->port().set_capture(capture_.get(), realtime_ns);
+  Attachment& attachment = attachments_.attach(assignment.spec, device);
+  if (capture_ != nullptr) attachment.port().set_capture(capture_.get(), realtime_ns);
   spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),
                describe_port_state(device.port));
-  path_finders_[device.index] = std::make_unique<PathFinder>(io_, *attachment, device.port);
-  attachments_[device.index] = std::move(attachment);
-}
-
-std::unique_ptr<Attachment> Daemon::open(const dpdk_io::PortSpec& spec,
-                                         const device::HcaConfig& device) {
-  if (is_on_the_kernel(spec)) {
-    if (network_ == nullptr) network_ = std::make_unique<dpdk_io::KernelNetwork>();
-    return std::make_unique<KernelAttachment>(spec, device.index, *network_, pool_);
-  }
-  auto attachment = std::make_unique<EthdevAttachment>(spec, device, io_, engine_, pool_);
-  ethdevs_.push_back(attachment.get());
-  return attachment;
 }
 
 void Daemon::add_device(const device::HcaConfig& config, transport::TransportLimits limits) {
-  Attachment* const attachment = attachments_[config.index].get();
-  nic_.path_finders.push_back(path_finders_[config.index].get());
+  Attachment* const attachment = attachments_.of(config.index);
+  nic_.path_finders.push_back(attachments_.path_finder(config.index));
   nic_.groups.push_back(attachment == nullptr ? nullptr : attachment->groups());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
@@ -167,10 +138,20 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
                      *nic_.ports.back(), false);
 }
 
+void Daemon::set_up_control(const Options& options) {
+  nic_.mailbox_poller = &mailbox_poller_;
+  nic_.cm = cm_.get();
+  const size_t max_sessions =
+      size_t{options.limits.max_contexts} * options.devices + kControlConnections;
+  // The socket first: whoever has it may replace the tree.
+  listener_ = std::make_unique<Listener>(io_, nic_, options.dir / ROCEMU_SOCKET_NAME, max_sessions);
+  sysfs_ = std::make_unique<SysfsTree>(options.dir / ROCEMU_SYSFS_NAME, nic_.devices);
+}
+
 // Interfaces and addresses may have changed: what a program sees of the ports follows.
 void Daemon::follow_network() {
   for (device::HcaConfig& device : nic_.devices) {
-    Attachment* const attachment = attachments_[device.index].get();
+    Attachment* const attachment = attachments_.of(device.index);
     if (attachment == nullptr) continue;
     try {
       const device::PortConfig port = attachment->describe(device.port);
@@ -196,13 +177,13 @@ void Daemon::run() {
   engine_.stop();
 }
 
-// The one part of sysfs that changes. A NIC without traffic writes nothing.
+// The counters are what changes in sysfs without an event. A NIC without traffic writes nothing.
 void Daemon::refresh_counters() {
   counter_timer_.expires_after(kCounterPeriod);
   counter_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     engine_.post(Task([this] {
-      boost::asio::post(io_, [this, snapshot = take_snapshot(nic_)] {
+      boost::asio::post(io_, [this, snapshot = engine_.snapshot()] {
         write_counters(snapshot);
         leave_groups(snapshot);
         refresh_counters();
@@ -211,9 +192,9 @@ void Daemon::refresh_counters() {
   });
 }
 
-// What a QP is attached to is joined before the program hears of it (session_services.cc); how QPs
-// go is many-fold, so groups are left when they are found to have no QP any more.
-void Daemon::leave_groups(const Snapshot& snapshot) {
+// The group of a QP is joined before the program hears that the QP is attached. QPs go in many
+// ways, so groups are left when they are found to have no QP any more.
+void Daemon::leave_groups(const EngineSnapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i) {
     dpdk_io::MulticastGroups* const joined = nic_.groups_of(static_cast<uint32_t>(i));
     if (joined == nullptr || joined->count() == 0) continue;
@@ -224,12 +205,9 @@ void Daemon::leave_groups(const Snapshot& snapshot) {
   }
 }
 
-void Daemon::write_counters(const Snapshot& snapshot) {
+void Daemon::write_counters(const EngineSnapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i) {
     const DeviceSnapshot& device = snapshot.devices[i];
-    const uint64_t frames = device.port.rx_frames + device.port.tx_frames;
-    if (frames == frames_shown_[i]) continue;
-    frames_shown_[i] = frames;
     try {
       sysfs_->write_counters(nic_.devices[i], device.counters, device.port);
     } catch (const std::exception& error) {

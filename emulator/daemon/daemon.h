@@ -6,26 +6,19 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "dpdk_io/eal/eal.h"
-#include "dpdk_io/kernel/kernel_network.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/pcap.h"
 #include "dpdk_io/switch/switch.h"
-#include "emulator/daemon/attachment/attachment.h"
+#include "emulator/daemon/attachment/attachments.h"
 #include "emulator/daemon/attachment/gid_directory.h"
-#include "emulator/daemon/attachment/link_watch.h"
-#include "emulator/daemon/attachment/network_watch.h"
-#include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/cm_service/cm_service.h"
 #include "emulator/daemon/control/listener.h"
 #include "emulator/daemon/control/mailbox_poller.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
-#include "emulator/daemon/view/status.h"
 #include "emulator/daemon/view/sysfs_tree.h"
 
 namespace rocemu::daemon {
@@ -42,13 +35,15 @@ class Daemon {
   void run();
 
  private:
+  void set_up_capture(const std::filesystem::path& path);
+  void set_up_devices(const Options& options);
   void attach(const dpdk_io::PortAssignment& assignment);
-  std::unique_ptr<Attachment> open(const dpdk_io::PortSpec& spec, const device::HcaConfig& device);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
+  void set_up_control(const Options& options);
   void follow_network();
   void refresh_counters();
-  void leave_groups(const Snapshot& snapshot);
-  void write_counters(const Snapshot& snapshot);
+  void leave_groups(const EngineSnapshot& snapshot);
+  void write_counters(const EngineSnapshot& snapshot);
 
   // In the order they depend on each other: the engine goes before the io_context its answers are
   // posted to, and the frames before the pool.
@@ -56,23 +51,17 @@ class Daemon {
   dpdk_io::FramePool pool_;
   std::unique_ptr<dpdk_io::PcapWriter> capture_;
   dpdk_io::Switch switch_;
-  std::unique_ptr<dpdk_io::KernelNetwork> network_;  // when a port is on it
   GidDirectory gids_;
   boost::asio::io_context io_;
   MailboxPoller mailbox_poller_;
-  std::vector<std::unique_ptr<Attachment>> attachments_;  // by device; nullptr: on the switch
+  Attachments attachments_;
   Engine engine_;
   Nic nic_;
   std::unique_ptr<CmService> cm_;
-  std::vector<std::unique_ptr<PathFinder>> path_finders_;
   std::unique_ptr<SysfsTree> sysfs_;
   std::unique_ptr<Listener> listener_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer counter_timer_;
-  std::unique_ptr<NetworkWatch> network_watch_;
-  std::vector<EthdevAttachment*> ethdevs_;  // of attachments_
-  std::unique_ptr<LinkWatch> link_watch_;
-  std::vector<uint64_t> frames_shown_;  // by device, as of the last write to sysfs
 };
 
 }  // namespace rocemu::daemon

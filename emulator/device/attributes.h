@@ -76,6 +76,10 @@ struct HcaConfig {
 inline constexpr uint32_t kVendorId = 0xca3e;  // in no registry: "rocemu" has no OUI
 inline constexpr uint32_t kVendorPartId = 0x0001;
 
+// The numbers of the devices' nodes: Documentation/admin-guide/devices.txt of Linux.
+inline constexpr unsigned kUverbsMajor = 231;
+inline constexpr unsigned kUverbsFirstMinor = 192;
+
 // The modified EUI-64 of a MAC (RFC 4291, appendix A), in host order.
 uint64_t guid_from_mac(const wire::MacAddress& mac);
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "dpdk_io/ethdev/pci_device.h"
+#include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/attachment/port_description.h"
-#include "emulator/daemon/view/address_text.h"
 #include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::daemon {

@@ -7,18 +7,18 @@
 
 #include "emulator/daemon/cm_service/cm_commands.h"
 #include "emulator/daemon/cm_service/cm_events.h"
-#include "emulator/daemon/rings/event_pipe.h"
+#include "emulator/daemon/rings/event_writer.h"
 
 namespace rocemu::daemon {
 namespace {
 
 class PipeNotifier final : public cm::EventNotifier {
  public:
-  explicit PipeNotifier(std::unique_ptr<EventPipe> pipe) : pipe_(std::move(pipe)) {}
+  explicit PipeNotifier(std::unique_ptr<EventWriter> pipe) : pipe_(std::move(pipe)) {}
   void notify() noexcept override { pipe_->token(); }
 
  private:
-  std::unique_ptr<EventPipe> pipe_;
+  std::unique_ptr<EventWriter> pipe_;
 };
 
 struct HeaderAlone {
@@ -81,7 +81,7 @@ bool CmConversation::on_request(ReceivedMessage& message, const Reply& reply) {
 bool CmConversation::open_channel(ReceivedMessage& message, const Reply& reply) {
   const auto request = read_as<HeaderAlone>(message);
   if (!request) return false;
-  auto pipe = EventPipe::open(message.fds[0]);
+  auto pipe = EventWriter::open(message.fds[0]);
   if (!pipe) {
     refuse(reply, request->header, pipe.error());
     return true;

@@ -7,7 +7,7 @@
 
 #include "emulator/daemon/control/session.h"
 #include "emulator/daemon/rings/doorbells.h"
-#include "emulator/daemon/rings/event_pipe.h"
+#include "emulator/daemon/rings/event_writer.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -44,7 +44,7 @@ void Session::hello(const rocemu_hello& message, ReceivedMessage& received) {
 
 void Session::open_device(const rocemu_hello& message, ReceivedMessage& received) {
   device_index_ = message.device_index;
-  auto events = EventPipe::open(received.fds[0]);
+  auto events = EventWriter::open(received.fds[0]);
   if (!events) return refuse(events.error());
   auto memory = dma::AddressSpace::probe(peer().pid, received.fds[1].release(),
                                          message.probe_address, message.probe_value, nic_.dma);

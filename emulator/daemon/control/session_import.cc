@@ -8,7 +8,6 @@
 
 #include "emulator/daemon/control/session.h"
 #include "emulator/daemon/rings/shared_memory.h"
-#include "emulator/daemon/view/sysfs_tree.h"
 #include "verbs_shim/abi/import.h"
 
 namespace rocemu::daemon {
@@ -26,8 +25,8 @@ void Session::context_ticket() {
         std::memcpy(ticket.magic, ROCEMU_TICKET_MAGIC, sizeof(ticket.magic));
         ticket.abi_version = ROCEMU_ABI_VERSION;
         ticket.device_index = device_index_;
-        ticket.device_major = kUverbsMajor;
-        ticket.device_minor = kUverbsFirstMinor + device_index_;
+        ticket.device_major = device::kUverbsMajor;
+        ticket.device_minor = device::kUverbsFirstMinor + device_index_;
         std::copy(kept.begin(), kept.end(), ticket.token);
         const std::string_view content(reinterpret_cast<const char*>(&ticket), sizeof(ticket));
         const UniqueFd fd = make_text_memfd("rocemu-context", content);

@@ -152,7 +152,7 @@ void Session::resize_cq(const rocemu_resize_cq& message) {
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd = memory.take_fd();
   auto ring = std::make_unique<SharedCompletionRing>(std::move(memory), entries,
-                                                     nic_.engine.clock(), nic_.engine.core());
+                                                     nic_.engine.completion_host());
   on_context(
       [cq = message.cq, ring = std::move(ring),
        &clock = nic_.engine.clock()](EngineContext& context) mutable {

@@ -4,14 +4,14 @@
 #include <array>
 #include <cerrno>
 
+#include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/control/session.h"
-#include "emulator/daemon/rings/event_pipe.h"
+#include "emulator/daemon/reports.h"
+#include "emulator/daemon/rings/event_writer.h"
 #include "emulator/daemon/rings/queue_layout.h"
 #include "emulator/daemon/rings/shared_completion_ring.h"
 #include "emulator/daemon/rings/shared_work_queues.h"
 #include "emulator/daemon/view/device_description.h"
-#include "emulator/daemon/view/links.h"
-#include "emulator/daemon/view/status.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -23,7 +23,7 @@ struct CqOnChannel {
 
 // With a channel of its own when there is a pipe.
 device::Result<CqOnChannel> create_cq_on(EngineContext& context, device::CqSpec spec,
-                                         std::unique_ptr<EventPipe> pipe,
+                                         std::unique_ptr<EventWriter> pipe,
                                          std::unique_ptr<SharedCompletionRing> ring) {
   device::Hca& hca = context.hca();
   const bool own_channel = pipe != nullptr;
@@ -71,7 +71,7 @@ void Session::dereg_mr(uint32_t mr) {
 }
 
 void Session::create_channel(ReceivedMessage& received) {
-  auto pipe = EventPipe::open(received.fds[0]);
+  auto pipe = EventWriter::open(received.fds[0]);
   if (!pipe) return refuse(pipe.error());
   on_context(
       [pipe = std::move(*pipe)](EngineContext& context) mutable {
@@ -94,9 +94,9 @@ void Session::destroy_channel(uint32_t channel) {
 void Session::create_cq(const rocemu_create_cq& message, ReceivedMessage& received) {
   const device::CqSpec spec = to_cq_spec(message);
   if (const int error = device::check_cq(config().limits, spec)) return refuse(error);
-  std::unique_ptr<EventPipe> pipe;
+  std::unique_ptr<EventWriter> pipe;
   if (received.fd_count == 1) {
-    auto opened = EventPipe::open(received.fds[0]);
+    auto opened = EventWriter::open(received.fds[0]);
     if (!opened || spec.channel != 0) return refuse(opened ? EINVAL : opened.error());
     pipe = std::move(*opened);
   }
@@ -107,7 +107,7 @@ void Session::create_cq(const rocemu_create_cq& message, ReceivedMessage& receiv
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd = memory.take_fd();
   auto ring = std::make_unique<SharedCompletionRing>(std::move(memory), entries,
-                                                     nic_.engine.clock(), nic_.engine.core());
+                                                     nic_.engine.completion_host());
   on_context(
       [spec, pipe = std::move(pipe), ring = std::move(ring)](EngineContext& context) mutable {
         return create_cq_on(context, spec, std::move(pipe), std::move(ring));
@@ -189,10 +189,10 @@ void Session::destroy_qp(uint32_t qp) {
 }
 
 void Session::status() {
-  on_engine([&nic = nic_] { return take_snapshot(nic); },
-            [this](const Snapshot& snapshot) {
+  on_engine([&nic = nic_] { return take_status(nic); },
+            [this](const Report& report) {
               if (ended()) return;
-              const UniqueFd text = make_text_memfd("rocemu-status", to_json(nic_, snapshot));
+              const UniqueFd text = make_text_memfd("rocemu-status", report());
               answer_empty(std::array{text.get()});
             });
 }
@@ -220,11 +220,10 @@ void Session::link_set(const rocemu_link_set& message) {
 
 void Session::link_show() {
   if (nic_.ports.empty()) return refuse(EOPNOTSUPP);
-  on_engine([&nic = nic_] { return report_links(nic.ports); },
-            [this](const std::vector<LinkPair>& links) {
+  on_engine([&nic = nic_] { return take_links(nic); },
+            [this](const Report& report) {
               if (ended()) return;
-              const UniqueFd text =
-                  make_text_memfd("rocemu-links", links_to_json(links, nic_.devices));
+              const UniqueFd text = make_text_memfd("rocemu-links", report());
               answer_empty(std::array{text.get()});
             });
 }

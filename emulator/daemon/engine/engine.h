@@ -8,12 +8,12 @@
 //
 // While it sleeps, a thread that has a command for it runs the turn itself (engine_lock.h): that is
 // a function call where waking the engine, and being woken by it, takes two changes of threads. So
-// "the engine thread" here and elsewhere means: in a turn; for what belongs to a device, in that
-// device's part of one.
+// "the engine thread" here and elsewhere means the thread that is in a turn; for what belongs to a
+// device, the thread that is in that device's part of one.
 //
-// Going to sleep (rings.h): it shows `sleeping` in the engine page and then looks once more at all
-// that could have come. A program does it the other way round: doorbell, full fence, look at
-// `sleeping`. So one of the two sees the other.
+// Before it sleeps (verbs_shim/abi/rings.h) it shows `sleeping` in the engine page and then looks
+// once more at all that could have come. A program does it the other way round: doorbell, full
+// fence, look at `sleeping`. So one of the two sees the other.
 #pragma once
 
 #include <cstdint>
@@ -26,68 +26,60 @@
 #include "dpdk_io/port/pcap.h"
 #include "dpdk_io/port/port.h"
 #include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/engine/capture_flusher.h"
 #include "emulator/daemon/engine/command_queue.h"
 #include "emulator/daemon/engine/engine_clock.h"
 #include "emulator/daemon/engine/engine_context.h"
-#include "emulator/daemon/engine/engine_cpu.h"
-#include "emulator/daemon/engine/engine_device.h"
+#include "emulator/daemon/engine/engine_devices.h"
 #include "emulator/daemon/engine/engine_lock.h"
+#include "emulator/daemon/engine/engine_page.h"
+#include "emulator/daemon/engine/engine_snapshot.h"
 #include "emulator/daemon/engine/idle_policy.h"
-#include "emulator/daemon/engine/parallel_turns.h"
 #include "emulator/daemon/engine/wake_set.h"
-#include "emulator/daemon/rings/shared_memory.h"
+#include "emulator/daemon/rings/completion_host.h"
 #include "emulator/device/hca.h"
-#include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {
-
-struct EngineStats {
-  uint64_t turns = 0;
-  uint64_t busy_turns = 0;
-  uint64_t commands = 0;
-  uint64_t borrowed_turns = 0;  // by other threads, while the engine slept
-  uint64_t yields = 0;
-  uint64_t sleeps = 0;
-  uint64_t block_modes = 0;  // how often somebody was found to hog the core
-  ParallelStats parallel;
-};
 
 class Engine {
  public:
   // `pool` outlives the engine. Throws std::system_error.
-  explicit Engine(dpdk_io::FramePool& pool);
-  ~Engine();  // stops it
+  explicit Engine(dpdk_io::FramePool& pool) : devices_(pool), command_wake_(wake_set_) {}
+  ~Engine() { stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Before start(). The port outlives the engine.
+  // To be called before start(). The port outlives the engine. Throws std::system_error.
   void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
-  // Before start(): how devices on that switch, which outlives the engine, have their turns.
-  // Without this, one after the other. Throws std::system_error in mode `always`.
-  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric);
-  // Before start(). The writer outlives the engine; it is flushed when the engine has time.
-  void set_capture(dpdk_io::PcapWriter* writer) { capture_ = writer; }
+  // To be called before start(): how devices on that switch, which outlives the engine, have their
+  // turns. Without this, one after the other. Throws std::system_error in mode `always`.
+  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
+    devices_.set_parallel(mode, fabric);
+  }
+  // To be called before start(). The writer outlives the engine; it is flushed when the engine has
+  // time.
+  void set_capture(dpdk_io::PcapWriter* writer) { capture_.set_writer(writer); }
 
   void start();
   // All commands posted so far are run, then every context is closed, then the thread ends.
   void stop();
 
-  // Any thread. The task may run before this returns.
+  // Any thread may post. The task may run before this returns.
   void post(Task task);
   WakeSet& wake_set() { return wake_set_; }
-  int engine_page_fd() const { return engine_page_fd_.get(); }
+  int engine_page_fd() const { return page_.fd(); }
   const EngineClock& clock() const { return clock_; }
-  EngineCpu& core() { return core_; }
+  // For the completion rings of all devices.
+  CompletionHost& completion_host() { return completion_host_; }
 
-  // The engine thread, that is, from within a posted task.
-  uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
-  device::Hca& hca(uint32_t index) { return devices_[index]->hca(); }
-  const dpdk_io::Port& port(uint32_t index) const { return devices_[index]->frames().port(); }
-  // Sends a frame out of a device's port. False when too many wait.
+  // The rest is for the engine thread, that is, for a posted task.
+  uint32_t device_count() const { return static_cast<uint32_t>(devices_.count()); }
+  device::Hca& hca(uint32_t index) { return devices_.at(index).hca(); }
+  // Sends a frame out of a device's port. False when too many wait: it is lost then.
   bool send_frame(uint32_t device, std::vector<std::byte> frame) {
-    return devices_[device]->frames().queue(std::move(frame));
+    return devices_.at(device).frames().queue(std::move(frame));
   }
-  EngineStats stats() const;
+  EngineSnapshot snapshot() const;
   EngineContext& add_context(std::unique_ptr<EngineContext> context);
   void close_context(EngineContext& context);
 
@@ -98,35 +90,25 @@ class Engine {
   void run_inline();
   bool ring_doorbells();
   bool run_devices();
-  void show_crowded(bool crowded);
   void idle();
   void yield();
   void sleep();
   bool anything_to_do() const;
   TimeNs wake_up_time() const;
-  void flush_capture();
 
-  dpdk_io::FramePool& pool_;
-  dpdk_io::PcapWriter* capture_ = nullptr;
-  std::vector<std::unique_ptr<EngineDevice>> devices_;
-  std::unique_ptr<ParallelTurns> parallel_turns_;
+  EngineDevices devices_;
   std::vector<std::unique_ptr<EngineContext>> contexts_;
-  SharedMemory page_memory_;
-  rocemu_engine_page& page_;
-  UniqueFd engine_page_fd_;
+  EnginePage page_;
   WakeSet wake_set_;
   WakeFd command_wake_;
   EngineLock lock_;  // guards all but the wake-ups, the commands and the page's `sleeping`
   CommandQueue commands_;
   EngineClock clock_;
-  EngineCpu core_;
+  CompletionHost completion_host_;
   IdlePolicy idle_policy_;
+  CaptureFlusher capture_;
   EngineStats stats_;
-  uint64_t flushed_frames_ = 0;
-  TimeNs next_flush_ns_ = 0;
   TimeNs sleeps_until_ns_ = 0;
-  bool crowds_ = false;  // turns on several threads take all cores there are
-  bool shows_crowded_ = false;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -27,6 +27,11 @@ bool EngineDevice::turn(TimeNs now) {
   return busy;
 }
 
+DeviceSnapshot EngineDevice::snapshot() {
+  return {hca_->counts(), hca_->endpoint().counters(), frames_.port().stats(),
+          hca_->endpoint().multicast_groups().groups()};
+}
+
 TimeNs EngineDevice::next_event(TimeNs now) const {
   const TimeNs held = std::min<TimeNs>(frames_.port().next_arrival_ns(), hca_->next_held_event());
   return events_wait_ ? std::min(held, now + kEventRetryNs) : held;

@@ -8,7 +8,8 @@
 #include "base/time.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
-#include "emulator/daemon/engine/frame_port.h"
+#include "emulator/daemon/engine/engine_snapshot.h"
+#include "emulator/daemon/engine/port_frame_sink.h"
 #include "emulator/device/hca.h"
 
 namespace rocemu::daemon {
@@ -19,9 +20,8 @@ class EngineDevice {
                bool on_switch)
       : hca_(std::move(hca)), frames_(port, pool), stats_(port.stats()), on_switch_(on_switch) {}
 
-  device::Hca& hca() { return *hca_; }
-  FramePort& frames() { return frames_; }
-  const FramePort& frames() const { return frames_; }
+  device::Hca& hca() const { return *hca_; }
+  PortFrameSink& frames() { return frames_; }
   // On the switch of the NIC, and not on a port of its own.
   bool on_switch() const { return on_switch_; }
 
@@ -36,12 +36,14 @@ class EngineDevice {
   bool has_work() const { return frames_.has_work() || hca_->endpoint().wants_transmit(); }
   // When turn() has to be called at the latest, beside its transport's deadline.
   TimeNs next_event(TimeNs now) const;
-  // Sent and received, ever.
+  DeviceSnapshot snapshot();
+
+  // Counts what was sent and received since the device was made.
   uint64_t bytes_moved() const { return stats_.rx_bytes + stats_.tx_bytes; }
 
  private:
   std::unique_ptr<device::Hca> hca_;
-  FramePort frames_;
+  PortFrameSink frames_;
   const dpdk_io::PortStats& stats_;
   bool on_switch_;
   bool touched_ = false;

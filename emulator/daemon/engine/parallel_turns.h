@@ -12,15 +12,11 @@
 #include "base/time.h"
 #include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/engine/engine_device.h"
+#include "emulator/daemon/engine/engine_snapshot.h"
 #include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/daemon/engine/turn_workers.h"
 
 namespace rocemu::daemon {
-
-struct ParallelStats {
-  uint64_t parallel_turns = 0;
-  uint64_t worker_turns = 0;  // of devices, by the other thread
-};
 
 class ParallelTurns {
  public:

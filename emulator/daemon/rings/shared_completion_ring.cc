@@ -29,13 +29,12 @@ uint16_t wc_flags(const transport::Completion& completion) {
 }  // namespace
 
 SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries,
-                                           const EngineClock& clock, EngineCpu& core)
+                                           CompletionHost& host)
     : memory_(std::move(memory)),
       header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
       ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
       entries_(entries),
-      clock_(clock),
-      core_(core) {}
+      host_(host) {}
 
 // A consumer index that was never possible looks like a ring that is too full.
 bool SharedCompletionRing::full() noexcept {
@@ -74,7 +73,7 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
 
 bool SharedCompletionRing::show() noexcept {
   if (producer_ == published_) return false;
-  const uint64_t completed_ns = clock_.read_ns();
+  const uint64_t completed_ns = host_.read_clock_ns();
   for (; published_ != producer_; ++published_)
     std::memcpy(entry(published_) + offsetof(rocemu_cqe, timestamp_ns), &completed_ns,
                 sizeof(completed_ns));
@@ -83,7 +82,7 @@ bool SharedCompletionRing::show() noexcept {
   // The program arms, and then looks at `producer` once more.
   store_seq_cst(header_.producer, producer_);
   const uint32_t arm = load_seq_cst(header_.arm);
-  if (std::exchange(answers_, false)) core_.on_answer_for(load_acquire(header_.poller_core));
+  if (std::exchange(answers_, false)) host_.on_answer_for(load_acquire(header_.poller_core));
   return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
 }
 

@@ -5,8 +5,7 @@
 
 #include <cstdint>
 
-#include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/engine/engine_cpu.h"
+#include "emulator/daemon/rings/completion_host.h"
 #include "emulator/daemon/rings/shared_memory.h"
 #include "emulator/device/qp_attributes.h"
 #include "emulator/device/queues.h"
@@ -16,10 +15,8 @@ namespace rocemu::daemon {
 
 class SharedCompletionRing final : public device::CompletionRing {
  public:
-  // `memory` holds cq_memory_bytes(entries); `clock` stamps completions when they are shown,
-  // and `core` hears whom they are for; both outlive the ring.
-  SharedCompletionRing(SharedMemory memory, uint32_t entries, const EngineClock& clock,
-                       EngineCpu& core);
+  // `memory` holds cq_memory_bytes(entries); `host` outlives the ring.
+  SharedCompletionRing(SharedMemory memory, uint32_t entries, CompletionHost& host);
 
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
@@ -36,13 +33,13 @@ class SharedCompletionRing final : public device::CompletionRing {
   rocemu_cq_header& header_;
   std::byte* ring_;
   uint32_t entries_;
-  const EngineClock& clock_;
-  EngineCpu& core_;
+  CompletionHost& host_;
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;
-  bool answers_ = false;          // among what is not shown yet, as is the next
-  bool wakes_solicited_ = false;  // among what is not shown yet
+  // Both tell of the completions that are not shown yet.
+  bool answers_ = false;          // the program can go on with one of them
+  bool wakes_solicited_ = false;  // one of them wakes a program that armed for solicited ones
 };
 
 }  // namespace rocemu::daemon

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "emulator/daemon/view/address_text.h"
+#include "emulator/daemon/attachment/address_text.h"
 
 namespace rocemu::daemon {
 namespace {

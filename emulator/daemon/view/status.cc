@@ -4,10 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "emulator/daemon/cm_service/cm_service.h"
-#include "emulator/daemon/view/address_text.h"
+#include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/view/cm_status.h"
-#include "emulator/daemon/view/device_description.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -64,7 +62,7 @@ ordered_json describe(const dpdk_io::PortStats& port) {
           {"dropped_refused_by_kernel", port.dropped(DropReason::refused_by_kernel)}};
 }
 
-// null without impairments
+// A link without impairments is null.
 ordered_json describe(const LinkPair& links) {
   ordered_json described;
   for (const impairment::Direction direction : impairment::kDirections) {
@@ -82,12 +80,13 @@ ordered_json describe(const EngineStats& engine) {
           {"yields", engine.yields},
           {"sleeps", engine.sleeps},
           {"block_modes", engine.block_modes},
-          {"borrowed_turns", engine.borrowed_turns},
+          {"borrowed_turns", engine.inline_turns},
           {"parallel_turns", engine.parallel.parallel_turns},
           {"worker_turns", engine.parallel.worker_turns}};
 }
 
-ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot) {
+ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot,
+                      const LinkPair& links) {
   ordered_json gids = ordered_json::array();
   for (const device::GidEntry& entry : config.port.gids)
     if (entry.gid != wire::Gid{}) gids.push_back(to_text(entry.gid));
@@ -100,39 +99,25 @@ ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& sna
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
           {"port", describe(snapshot.port)},
-          {"impairments", describe(snapshot.links)}};
+          {"impairments", describe(links)}};
 }
 
 }  // namespace
 
-Snapshot take_snapshot(const Nic& nic) {
-  Engine& engine = nic.engine;
-  Snapshot snapshot;
-  std::vector<LinkPair> links(engine.device_count());
-  if (!nic.ports.empty()) links = report_links(nic.ports);
-  for (uint32_t i = 0; i < engine.device_count(); ++i) {
-    device::Hca& hca = engine.hca(i);
-    snapshot.devices.push_back({hca.counts(), hca.endpoint().counters(), engine.port(i).stats(),
-                                links[i], hca.endpoint().multicast_groups().groups()});
-  }
-  snapshot.engine = engine.stats();
-  return snapshot;
-}
-
-std::string to_json(const Nic& nic, const Snapshot& snapshot) {
-  ordered_json devices = ordered_json::array();
-  for (size_t i = 0; i < snapshot.devices.size(); ++i)
-    devices.push_back(describe(nic.devices[i], snapshot.devices[i]));
+std::string to_json(const Status& status) {
   constexpr double kNsPerS = 1e9;
-  ordered_json status = {
-      {"version", ROCEMU_VERSION},
-      {"pid", ::getpid()},
-      {"uptime_s", static_cast<double>(monotonic_now_ns() - nic.started_ns) / kNsPerS},
-      {"dma", nic.dma ? std::string(dma::to_string(*nic.dma)) : "auto"},
-      {"devices", devices},
-      {"engine", describe(snapshot.engine)}};
-  if (nic.cm != nullptr) status["connection_management"] = describe(nic.cm->cm());
-  return status.dump(2) + "\n";
+  ordered_json devices = ordered_json::array();
+  for (size_t i = 0; i < status.devices.size(); ++i)
+    devices.push_back(describe(status.devices[i], status.snapshot.devices[i],
+                               i < status.links.size() ? status.links[i] : LinkPair{}));
+  ordered_json json = {{"version", ROCEMU_VERSION},
+                       {"pid", ::getpid()},
+                       {"uptime_s", static_cast<double>(status.uptime_ns) / kNsPerS},
+                       {"dma", status.dma ? std::string(dma::to_string(*status.dma)) : "auto"},
+                       {"devices", devices},
+                       {"engine", describe(status.snapshot.engine)}};
+  if (status.cm != nullptr) json["connection_management"] = describe(*status.cm);
+  return json.dump(2) + "\n";
 }
 
 }  // namespace rocemu::daemon

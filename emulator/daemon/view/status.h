@@ -1,34 +1,30 @@
 // The NIC's state for people and tools: `rocemu status --json` prints this text.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "dpdk_io/port/port.h"
-#include "emulator/daemon/engine/engine.h"
-#include "emulator/daemon/nic.h"
-#include "emulator/daemon/view/links.h"
-#include "emulator/transport/interface/counters.h"
+#include "base/time.h"
+#include "emulator/cm/rdma_cm.h"
+#include "emulator/daemon/attachment/links.h"
+#include "emulator/daemon/engine/engine_snapshot.h"
+#include "emulator/device/attributes.h"
+#include "emulator/dma/address_space.h"
 
 namespace rocemu::daemon {
 
-struct DeviceSnapshot {
-  device::ObjectCounts objects;
-  transport::Counters counters;
-  dpdk_io::PortStats port;
-  LinkPair links;
-  std::vector<wire::Gid> groups;  // to which QPs are attached
+// Status is put together from what each part of the NIC tells of itself.
+struct Status {
+  TimeNs uptime_ns = 0;
+  std::optional<dma::Method> dma;  // empty: whichever works
+  std::span<const device::HcaConfig> devices;
+  EngineSnapshot snapshot;
+  std::vector<LinkPair> links;     // by device
+  const cm::RdmaCm* cm = nullptr;  // nullptr: connections are not managed
 };
 
-struct Snapshot {
-  std::vector<DeviceSnapshot> devices;
-  EngineStats engine;
-};
-
-// The engine thread.
-Snapshot take_snapshot(const Nic& nic);
-
-// The control thread.
-std::string to_json(const Nic& nic, const Snapshot& snapshot);
+std::string to_json(const Status& status);
 
 }  // namespace rocemu::daemon

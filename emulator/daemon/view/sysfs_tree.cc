@@ -12,10 +12,11 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/attachment/port_description.h"
-#include "emulator/daemon/view/address_text.h"
 #include "emulator/daemon/view/sysfs_counters.h"
 #include "verbs_shim/abi/control.h"
 
@@ -177,7 +178,8 @@ void write_ib_device(const Directory& ib, const HcaConfig& device) {
 
 void write_uverbs(const Directory& uverbs, const HcaConfig& device) {
   uverbs.file("ibdev", device.name);
-  uverbs.file("dev", fmt::format("{}:{}", kUverbsMajor, kUverbsFirstMinor + device.index));
+  uverbs.file("dev",
+              fmt::format("{}:{}", device::kUverbsMajor, device::kUverbsFirstMinor + device.index));
   uverbs.file("abi_version", 1);
   uverbs.link("device", "../../../" + pci_address(device));
 }
@@ -225,7 +227,10 @@ void SysfsTree::write_port(const HcaConfig& device) const {
 }
 
 void SysfsTree::write_counters(const HcaConfig& device, const transport::Counters& counters,
-                               const dpdk_io::PortStats& port) const {
+                               const dpdk_io::PortStats& port) {
+  const uint64_t frames = port.rx_frames + port.tx_frames;
+  const auto [shown, is_first] = frames_shown_.try_emplace(device.index, frames);
+  if (!is_first && std::exchange(shown->second, frames) == frames) return;
   const fs::path ports = root_ / pci_path(device) / "infiniband" / device.name / "ports/1";
   const Directory standard(ports / "counters");
   for (const auto& [name, value] : port_counters(counters, port)) standard.file(name, value);

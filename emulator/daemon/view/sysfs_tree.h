@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <unordered_map>
 #include <vector>
 
 #include "dpdk_io/port/port.h"
@@ -17,10 +18,6 @@
 #include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {
-
-// Of the devices' nodes: Documentation/admin-guide/devices.txt of Linux.
-inline constexpr unsigned kUverbsMajor = 231;
-inline constexpr unsigned kUverbsFirstMinor = 192;
 
 class SysfsTree {
  public:
@@ -34,12 +31,14 @@ class SysfsTree {
   // Brings what may change of a port up to date: state, GIDs, the interface behind it.
   void write_port(const device::HcaConfig& device) const;
 
-  // Brings counters/ and hw_counters/ of a device up to date.
+  // Brings counters/ and hw_counters/ of a device up to date, if a frame has crossed its port since
+  // the last time.
   void write_counters(const device::HcaConfig& device, const transport::Counters& counters,
-                      const dpdk_io::PortStats& port) const;
+                      const dpdk_io::PortStats& port);
 
  private:
   std::filesystem::path root_;
+  std::unordered_map<uint32_t, uint64_t> frames_shown_;  // as of the last write, by device
 };
 
 }  // namespace rocemu::daemon

@@ -130,11 +130,10 @@ void Client::create_cq(const rocemu_create_cq& message) {
   if (device::check_cq(hca_.config().limits, spec) != 0) return;
   const uint32_t entries = daemon::cq_entries(spec.cqe);
   expect(entries >= spec.cqe && (entries & (entries - 1)) == 0, "a ring holds what was asked for");
-  const auto cq =
-      hca_.create_cq(context_->id(), spec,
-                     std::make_unique<daemon::SharedCompletionRing>(
-                         daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries,
-                         clock_, core_));
+  const auto cq = hca_.create_cq(
+      context_->id(), spec,
+      std::make_unique<daemon::SharedCompletionRing>(
+          daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries, host_));
   if (!cq) return;
   expect(spec.channel == 0 || model_.channels.contains(spec.channel), "a CQ has its channel");
   expect(model_.cqs.emplace(*cq, Model::Cq{spec.channel, 0}).second, "a new CQ has a new handle");

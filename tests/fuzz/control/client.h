@@ -10,7 +10,7 @@
 #include "emulator/daemon/control/message_codec.h"
 #include "emulator/daemon/engine/engine_clock.h"
 #include "emulator/daemon/engine/engine_context.h"
-#include "emulator/daemon/engine/engine_cpu.h"
+#include "emulator/daemon/rings/completion_host.h"
 #include "tests/fuzz/control/model.h"
 
 namespace rocemu::fuzz {
@@ -79,7 +79,7 @@ class Client {
 
   device::Hca& hca_;
   const daemon::EngineClock& clock_;
-  daemon::EngineCpu core_;
+  daemon::CompletionHost host_;
   std::vector<std::byte> memory_;
   std::byte* doorbell_page_ = nullptr;
   std::unique_ptr<daemon::EngineContext> context_;

@@ -172,11 +172,10 @@ void Client::free_dm(uint32_t handle) {
 void Client::resize_cq(const rocemu_resize_cq& message) {
   if (message.cqe == 0 || message.cqe > hca_.config().limits.max_cqe) return;
   const uint32_t entries = daemon::cq_entries(message.cqe);
-  const int outcome =
-      hca_.resize_cq(context_->id(), message.cq, clock_.now_ns(),
-                     std::make_unique<daemon::SharedCompletionRing>(
-                         daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries,
-                         clock_, core_));
+  const int outcome = hca_.resize_cq(
+      context_->id(), message.cq, clock_.now_ns(),
+      std::make_unique<daemon::SharedCompletionRing>(
+          daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries, host_));
   expect(outcome == 0 ? model_.cqs.contains(message.cq) : outcome == EINVAL,
          "a CQ that exists is resized, if what waits in it fits");
 }

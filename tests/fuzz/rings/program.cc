@@ -33,8 +33,7 @@ void write_entry(const Piece& piece, const daemon::RingLayout& ring, uint32_t pr
 
 }  // namespace
 
-Program::Program(device::Hca& hca, const daemon::EngineClock& clock, const Options& options)
-    : hca_(hca), memory_(kProgramBytes) {
+Program::Program(device::Hca& hca, const Options& options) : hca_(hca), memory_(kProgramBytes) {
   context_ = hca.open_context(dma::AddressSpace::local(memory_, kProgramAddress),
                               std::make_unique<Events>())
                  .value();
@@ -47,9 +46,9 @@ Program::Program(device::Hca& hca, const daemon::EngineClock& clock, const Optio
   daemon::SharedMemory ring("fuzz-cq", cq_bytes);
   pieces_[kCompletions] = make_piece(ring, cq_bytes);
   const auto channel = hca.create_channel(context_, std::make_unique<Events>()).value();
-  cq_ = hca.create_cq(context_, {options.cqe, channel, 0, 0},
-                      std::make_unique<daemon::SharedCompletionRing>(std::move(ring), cq_entries_,
-                                                                     clock, core_))
+  cq_ = hca.create_cq(
+               context_, {options.cqe, channel, 0, 0},
+               std::make_unique<daemon::SharedCompletionRing>(std::move(ring), cq_entries_, host_))
             .value();
 
   daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));

@@ -8,8 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/rings/doorbells.h"
 #include "emulator/daemon/rings/shared_completion_ring.h"
 #include "emulator/device/hca.h"
@@ -47,7 +45,7 @@ class Program {
   static constexpr size_t kDoorbells = kQps + 1;
   static constexpr size_t kPieces = kQps + 2;
 
-  Program(device::Hca& hca, const daemon::EngineClock& clock, const Options& options);
+  Program(device::Hca& hca, const Options& options);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -87,7 +85,7 @@ class Program {
   uint32_t cq_entries_ = 0;
   uint32_t consumer_ = 0;
   std::unique_ptr<daemon::Doorbells> doorbells_;
-  daemon::EngineCpu core_;
+  daemon::CompletionHost host_;
 };
 
 }  // namespace rocemu::fuzz

@@ -33,8 +33,8 @@ class Scribbles {
   explicit Scribbles(ByteSource& input)
       : input_(input),
         hca_(small_device(), {}, wire_),
-        honest_(hca_, clock_, {}),
-        hostile_(hca_, clock_, draw_options(input)),
+        honest_(hca_, {}),
+        hostile_(hca_, draw_options(input)),
         trap_([this](size_t piece, size_t offset) { on_access(piece, offset); }) {
     for (size_t i = 0; i < Program::kPieces; ++i) trap_.watch(hostile_.piece(i).nic);
     for (size_t i = 0; i < kQps; ++i) {
@@ -97,7 +97,6 @@ class Scribbles {
   }
 
   void turn() {
-    clock_.advance_to(now_ns_);
     trapped([&] {
       hostile_.scan_doorbells();
       wire_.turn(hca_, now_ns_);
@@ -208,7 +207,6 @@ class Scribbles {
 
   ByteSource& input_;
   TimeNs now_ns_ = 1000;
-  daemon::EngineClock clock_;
   Loopback wire_{small_device().port};
   device::Hca hca_;
   Program honest_;

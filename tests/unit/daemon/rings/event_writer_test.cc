@@ -1,4 +1,4 @@
-#include "emulator/daemon/rings/event_pipe.h"
+#include "emulator/daemon/rings/event_writer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ struct Pipe {
 
 TEST_CASE("events come out of the pipe as libibverbs reads them") {
   Pipe pipe;
-  auto events = EventPipe::open(pipe.write);
+  auto events = EventWriter::open(pipe.write);
   REQUIRE(events);
   CHECK((*events)->completion_event(0x1122334455667788));
   uint64_t cq = 0;
@@ -44,7 +44,7 @@ TEST_CASE("events come out of the pipe as libibverbs reads them") {
 
 TEST_CASE("a full pipe does not hold the writer up, whatever the program's flags say") {
   Pipe pipe;  // its write end would block
-  auto events = EventPipe::open(pipe.write);
+  auto events = EventWriter::open(pipe.write);
   REQUIRE(events);
   size_t written = 0;
   while ((*events)->completion_event(written)) REQUIRE(++written < 1'000'000);
@@ -58,7 +58,7 @@ TEST_CASE("a full pipe does not hold the writer up, whatever the program's flags
 TEST_CASE("events for a pipe without a reader are nobody's and count as written") {
   ::signal(SIGPIPE, SIG_IGN);
   Pipe pipe;
-  auto events = EventPipe::open(pipe.write);
+  auto events = EventWriter::open(pipe.write);
   REQUIRE(events);
   pipe.read.reset();
   CHECK((*events)->completion_event(1));
@@ -68,10 +68,10 @@ TEST_CASE("only a pipe that can be written to is taken") {
   Pipe pipe;
   const UniqueFd eventfd(::eventfd(0, EFD_CLOEXEC));
   const UniqueFd file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  CHECK(EventPipe::open(pipe.read).error() == EINVAL);
-  CHECK(EventPipe::open(eventfd).error() == EINVAL);
-  CHECK(EventPipe::open(file).error() == EINVAL);
-  CHECK(EventPipe::open(UniqueFd()).error() == EINVAL);
+  CHECK(EventWriter::open(pipe.read).error() == EINVAL);
+  CHECK(EventWriter::open(eventfd).error() == EINVAL);
+  CHECK(EventWriter::open(file).error() == EINVAL);
+  CHECK(EventWriter::open(UniqueFd()).error() == EINVAL);
 }
 
 }  // namespace rocemu::daemon

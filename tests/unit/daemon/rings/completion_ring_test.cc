@@ -14,7 +14,7 @@ struct Cq {
   explicit Cq(uint32_t entries = 4) {
     SharedMemory shared("test", cq_memory_bytes(entries));
     memory = shared.data();
-    ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, clock, core);
+    ring = std::make_unique<SharedCompletionRing>(std::move(shared), entries, host);
   }
   rocemu_cq_header& header() { return *reinterpret_cast<rocemu_cq_header*>(memory); }
   const rocemu_cqe& entry(uint32_t index) {
@@ -28,8 +28,7 @@ struct Cq {
     return ring->push(completion);
   }
 
-  EngineClock clock{[] { return TimeNs{123}; }};
-  EngineCpu core;
+  CompletionHost host{[] { return TimeNs{123}; }};
   std::byte* memory = nullptr;
   std::unique_ptr<SharedCompletionRing> ring;
 };
@@ -107,8 +106,9 @@ TEST_CASE("an armed CQ asks for one event") {
 }
 
 TEST_CASE("a program that polls on the engine's core and is answered is noted") {
+  constexpr uint32_t here = 3;
   Cq cq;
-  cq.core.look();
+  cq.host.set_cpu(here);
   const auto noted = [&](uint32_t poller_core, transport::WcOpcode opcode) {
     cq.header().poller_core = poller_core;
     Completion completion;
@@ -116,9 +116,8 @@ TEST_CASE("a program that polls on the engine's core and is answered is noted") 
     cq.ring->push(completion);
     cq.ring->publish();
     cq.header().consumer = cq.header().producer;
-    return cq.core.take_program_waits();
+    return cq.host.take_program_waits();
   };
-  const uint32_t here = cq.core.number();
   CHECK(noted(here, transport::WcOpcode::receive));
   CHECK(noted(here, transport::WcOpcode::rdma_read));
   // The peer's answer is what the program waits for.

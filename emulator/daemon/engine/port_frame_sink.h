@@ -15,13 +15,13 @@
 
 namespace rocemu::daemon {
 
-class FramePort final : private transport::FrameSink {
+class PortFrameSink final : private transport::FrameSink {
  public:
   // Both outlive this object.
-  FramePort(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(port), pool_(pool) {}
-  ~FramePort();
-  FramePort(const FramePort&) = delete;
-  FramePort& operator=(const FramePort&) = delete;
+  PortFrameSink(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(port), pool_(pool) {}
+  ~PortFrameSink();
+  PortFrameSink(const PortFrameSink&) = delete;
+  PortFrameSink& operator=(const PortFrameSink&) = delete;
 
   // Hands what has arrived to the endpoint, at most kReceiveBudget frames; returns how many.
   unsigned receive(TimeNs now, transport::Endpoint& endpoint) noexcept;

@@ -88,6 +88,9 @@ TEST_CASE("counters change in place") {
   dpdk_io::PortStats stats;
   stats.tx_bytes = 4000;
   tree.tree->write_counters(tree.devices[0], counters, stats);
+  CHECK(tree.line(port / "counters/port_xmit_data") == "0");  // no frame, no look at the rest
+  stats.tx_frames = 1;
+  tree.tree->write_counters(tree.devices[0], counters, stats);
   CHECK(tree.line(port / "counters/port_xmit_data") == "1000");
   CHECK(tree.line(port / "hw_counters/retransmitted_pkts") == "12");
   CHECK(tree.line("class/infiniband/rocemu1/ports/1/counters/port_xmit_data") == "0");

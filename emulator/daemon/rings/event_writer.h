@@ -16,11 +16,11 @@
 
 namespace rocemu::daemon {
 
-class EventPipe final : public device::EventChannel {
+class EventWriter final : public device::EventChannel {
  public:
   // `theirs` is what the program sent. An errno: EINVAL when it is no pipe that can be written to,
   // otherwise what open(2) says.
-  static tl::expected<std::unique_ptr<EventPipe>, int> open(const UniqueFd& theirs);
+  static tl::expected<std::unique_ptr<EventWriter>, int> open(const UniqueFd& theirs);
 
   bool completion_event(uint64_t cq_user_pointer) noexcept override;
   bool async_event(uint64_t element, uint32_t event_type) noexcept override;
@@ -28,7 +28,7 @@ class EventPipe final : public device::EventChannel {
   bool token() noexcept;
 
  private:
-  explicit EventPipe(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit EventWriter(UniqueFd fd) : fd_(std::move(fd)) {}
   bool write(const void* event, size_t bytes) noexcept;
 
   UniqueFd fd_;

@@ -1,4 +1,4 @@
-#include "emulator/daemon/engine/frame_port.h"
+#include "emulator/daemon/engine/port_frame_sink.h"
 
 #include <rte_mbuf.h>
 
@@ -14,12 +14,12 @@ constexpr std::byte kGroupBit{1};  // of a MAC's first byte (IEEE 802-2014, 8.2.
 
 }  // namespace
 
-FramePort::~FramePort() {
+PortFrameSink::~PortFrameSink() {
   dpdk_io::FramePool::free_bulk({burst_.data(), waiting_});
   dpdk_io::FramePool::free_bulk({own_multicast_.data(), looped_back_});
 }
 
-unsigned FramePort::receive(TimeNs now, transport::Endpoint& endpoint) noexcept {
+unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint) noexcept {
   std::array<rte_mbuf*, kBurst> frames;
   std::array<std::span<const std::byte>, kBurst> bytes;
   unsigned total = 0;
@@ -38,7 +38,7 @@ unsigned FramePort::receive(TimeNs now, transport::Endpoint& endpoint) noexcept 
   return total;
 }
 
-unsigned FramePort::receive_looped_back(TimeNs now, transport::Endpoint& endpoint) noexcept {
+unsigned PortFrameSink::receive_looped_back(TimeNs now, transport::Endpoint& endpoint) noexcept {
   const unsigned count = looped_back_;
   for (unsigned i = 0; i < count; ++i) {
     const rte_mbuf* frame = own_multicast_[i];
@@ -51,13 +51,13 @@ unsigned FramePort::receive_looped_back(TimeNs now, transport::Endpoint& endpoin
 }
 
 // When there is no room the frame is lost here, as any datagram may be.
-void FramePort::loop_back(rte_mbuf* frame) noexcept {
+void PortFrameSink::loop_back(rte_mbuf* frame) noexcept {
   if (looped_back_ == kBurst) return;
   rte_mbuf_refcnt_update(frame, 1);
   own_multicast_[looped_back_++] = frame;
 }
 
-unsigned FramePort::transmit(TimeNs now, transport::Endpoint& endpoint) noexcept {
+unsigned PortFrameSink::transmit(TimeNs now, transport::Endpoint& endpoint) noexcept {
   sent_ = 0;
   if (waiting_ != 0) hand_to_port(now);
   if (!queued_.empty()) send_queued(now);
@@ -68,13 +68,13 @@ unsigned FramePort::transmit(TimeNs now, transport::Endpoint& endpoint) noexcept
   return sent_;
 }
 
-bool FramePort::queue(std::vector<std::byte> frame) {
+bool PortFrameSink::queue(std::vector<std::byte> frame) {
   if (queued_.size() >= kMaxQueued || frame.size() > transport::kMaxFrameBytes) return false;
   queued_.push_back(std::move(frame));
   return true;
 }
 
-void FramePort::send_queued(TimeNs now) noexcept {
+void PortFrameSink::send_queued(TimeNs now) noexcept {
   transport::FrameBuffer buffer;
   while (!queued_.empty() && allocate(buffer)) {
     const std::vector<std::byte>& frame = queued_.front();
@@ -85,7 +85,7 @@ void FramePort::send_queued(TimeNs now) noexcept {
   hand_to_port(now);
 }
 
-bool FramePort::allocate(transport::FrameBuffer& buffer) noexcept {
+bool PortFrameSink::allocate(transport::FrameBuffer& buffer) noexcept {
   if (waiting_ + being_built_ == kBurst) return false;
   rte_mbuf* frame = pool_.allocate();
   if (frame == nullptr) return false;
@@ -95,7 +95,7 @@ bool FramePort::allocate(transport::FrameBuffer& buffer) noexcept {
   return true;
 }
 
-void FramePort::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
+void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
   auto* frame = static_cast<rte_mbuf*>(buffer.handle);
   frame->data_len = static_cast<uint16_t>(length_bytes);
   frame->pkt_len = length_bytes;
@@ -105,12 +105,12 @@ void FramePort::send(const transport::FrameBuffer& buffer, uint32_t length_bytes
     loop_back(frame);
 }
 
-void FramePort::discard(const transport::FrameBuffer& buffer) noexcept {
+void PortFrameSink::discard(const transport::FrameBuffer& buffer) noexcept {
   --being_built_;
   dpdk_io::FramePool::free(static_cast<rte_mbuf*>(buffer.handle));
 }
 
-void FramePort::hand_to_port(TimeNs now) noexcept {
+void PortFrameSink::hand_to_port(TimeNs now) noexcept {
   const unsigned taken = port_.transmit(now, {burst_.data(), waiting_});
   std::copy(burst_.begin() + taken, burst_.begin() + waiting_, burst_.begin());
   waiting_ -= taken;

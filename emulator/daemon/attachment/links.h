@@ -1,8 +1,8 @@
-// The impairments of the devices' links, between their text and the ports. Port N is device N's.
+// The impairments of the devices' links: from an assignment to the ports it names, and back. Port N
+// is that of device N. What touches ports is called on the engine thread, or before it starts.
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dpdk_io/port/linked_port.h"
@@ -21,19 +21,14 @@ struct LinkPair {
   }
 };
 
-// True of `all` as well.
+// An assignment to all devices names one, too.
 bool names_a_device(const impairment::Assignment& assignment,
                     std::span<const device::HcaConfig> devices);
 
-// The engine thread, or before it starts; so is report_links().
 void set_links(std::span<dpdk_io::LinkedPort* const> ports,
                const impairment::Assignment& assignment,
                std::span<const device::HcaConfig> devices);
 
 std::vector<LinkPair> report_links(std::span<dpdk_io::LinkedPort* const> ports);
-
-// As control.h has it for ROCEMU_OP_LINK_SHOW.
-std::string links_to_json(std::span<const LinkPair> links,
-                          std::span<const device::HcaConfig> devices);
 
 }  // namespace rocemu::daemon

@@ -1,4 +1,4 @@
-#include "emulator/daemon/view/links.h"
+#include "emulator/daemon/attachment/links.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/view/link_report.h"
 #include "tests/unit/daemon/nic_fixture.h"
 
 namespace rocemu::daemon {

@@ -1,4 +1,4 @@
-#include "emulator/daemon/view/address_text.h"
+#include "emulator/daemon/attachment/address_text.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,81 @@
+#include "emulator/daemon/engine/engine_devices.h"
+
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace rocemu::daemon {
+namespace {
+
+// The number of CPUs that this process may use.
+unsigned usable_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return ::sched_getaffinity(0, sizeof(allowed), &allowed) == 0
+             ? static_cast<unsigned>(CPU_COUNT(&allowed))
+             : 1;
+}
+
+}  // namespace
+
+void EngineDevices::add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch) {
+  devices_.push_back(std::make_unique<EngineDevice>(std::move(hca), port, pool_, on_switch));
+}
+
+void EngineDevices::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
+  const auto on_switch =
+      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); });
+  const bool automatic = mode == ParallelMode::automatic;
+  if (mode == ParallelMode::never || on_switch < 2) return;
+  if (automatic && usable_cpus() < ParallelTurns::kThreads) return;
+  try {
+    parallel_turns_ = std::make_unique<ParallelTurns>(mode, fabric);
+    fills_cpus_ = usable_cpus() <= ParallelTurns::kThreads;
+  } catch (const std::system_error& error) {
+    if (!automatic) throw;
+    spdlog::warn("devices will not work at the same time: {}", error.what());
+  }
+}
+
+bool EngineDevices::turn(TimeNs now) {
+  if (parallel_turns_ != nullptr) return parallel_turns_->turn(now, devices_);
+  bool busy = false;
+  for (const auto& device : devices_) busy |= device->turn(now);
+  return busy;
+}
+
+void EngineDevices::touch_all() {
+  for (const auto& device : devices_) device->touch();
+}
+
+bool EngineDevices::any_has_work() const {
+  return std::ranges::any_of(devices_, [](const auto& device) { return device->has_work(); });
+}
+
+TimeNs EngineDevices::next_deadline() const {
+  TimeNs until = kNever;
+  for (const auto& device : devices_)
+    until = std::min(until, device->hca().endpoint().next_deadline());
+  return until;
+}
+
+TimeNs EngineDevices::next_event(TimeNs now) const {
+  TimeNs until = kNever;
+  for (const auto& device : devices_) until = std::min(until, device->next_event(now));
+  return until;
+}
+
+std::vector<DeviceSnapshot> EngineDevices::snapshot() const {
+  std::vector<DeviceSnapshot> snapshots;
+  for (const auto& device : devices_) snapshots.push_back(device->snapshot());
+  return snapshots;
+}
+
+ParallelStats EngineDevices::parallel_stats() const {
+  return parallel_turns_ != nullptr ? parallel_turns_->stats() : ParallelStats{};
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,54 @@
+// EngineDevices holds all devices of the NIC and lets them have their turns: one after the other,
+// or at the same time where that is faster (parallel_turns.h). Only the engine thread uses it, but
+// for what is called before the engine starts.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/port.h"
+#include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/engine/engine_device.h"
+#include "emulator/daemon/engine/engine_snapshot.h"
+#include "emulator/daemon/engine/parallel_turns.h"
+#include "emulator/device/hca.h"
+
+namespace rocemu::daemon {
+
+class EngineDevices {
+ public:
+  explicit EngineDevices(dpdk_io::FramePool& pool) : pool_(pool) {}
+
+  // Before the engine starts. See Engine.
+  void add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
+  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric);
+
+  size_t count() const { return devices_.size(); }
+  EngineDevice& at(size_t index) const { return *devices_[index]; }
+
+  // Returns whether there was any work.
+  bool turn(TimeNs now);
+  // Tells whether the last turn was on as many threads as there are CPUs.
+  bool takes_all_cpus() const { return fills_cpus_ && parallel_turns_->together(); }
+  // See EngineDevice::touch().
+  void touch_all();
+
+  bool any_has_work() const;
+  // The earliest deadline of the transports, and the earliest of the devices' other events.
+  TimeNs next_deadline() const;
+  TimeNs next_event(TimeNs now) const;
+
+  std::vector<DeviceSnapshot> snapshot() const;
+  ParallelStats parallel_stats() const;
+
+ private:
+  dpdk_io::FramePool& pool_;
+  std::vector<std::unique_ptr<EngineDevice>> devices_;
+  std::unique_ptr<ParallelTurns> parallel_turns_;  // nullptr: one device after the other
+  bool fills_cpus_ = false;  // parallel turns use as many threads as there are CPUs, or more
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,43 @@
+// EnginePage is the memory in which the engine tells all programs how it is (rocemu_engine_page of
+// verbs_shim/abi/rings.h). Programs can only read it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "emulator/daemon/rings/shared_memory.h"
+#include "emulator/daemon/rings/shared_words.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon {
+
+class EnginePage {
+ public:
+  EnginePage();  // throws std::system_error
+
+  // The descriptor that programs map.
+  int fd() const { return fd_.get(); }
+
+  // Any thread may ask; the answer is ordered against what it wrote before (load_seq_cst).
+  bool shows_sleeping() const noexcept { return load_seq_cst(page_.sleeping) != 0; }
+
+  // The rest belongs to whoever holds the EngineLock.
+  void show_sleeping() noexcept { store_seq_cst(page_.sleeping, 1); }
+  void show_awake() noexcept { store_release(page_.sleeping, 0); }
+  // As in rings.h: the system's number plus 1.
+  void show_cpu(uint32_t number) noexcept { store_release(page_.core, number); }
+  // Programs yield more often while the engine's threads take all CPUs there are.
+  void show_crowded(bool crowded) noexcept {
+    if (std::exchange(shows_crowded_, crowded) != crowded)
+      store_release(page_.crowded, uint32_t{crowded});
+  }
+
+ private:
+  SharedMemory memory_;
+  rocemu_engine_page& page_;
+  UniqueFd fd_;
+  bool shows_crowded_ = false;
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,41 @@
+// EngineSnapshot is what the engine tells of itself and its devices, taken between two turns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dpdk_io/port/port.h"
+#include "emulator/device/hca.h"
+#include "emulator/transport/interface/counters.h"
+
+namespace rocemu::daemon {
+
+struct ParallelStats {
+  uint64_t parallel_turns = 0;
+  uint64_t worker_turns = 0;  // of devices, taken by the helping thread
+};
+
+struct EngineStats {
+  uint64_t turns = 0;
+  uint64_t busy_turns = 0;
+  uint64_t commands = 0;
+  uint64_t inline_turns = 0;  // taken by the threads that had a command while the engine slept
+  uint64_t yields = 0;
+  uint64_t sleeps = 0;
+  uint64_t block_modes = 0;  // how often the engine began to block (idle_policy.h)
+  ParallelStats parallel;
+};
+
+struct DeviceSnapshot {
+  device::ObjectCounts objects;
+  transport::Counters counters;
+  dpdk_io::PortStats port;
+  std::vector<wire::Gid> groups;  // multicast groups to which QPs are attached
+};
+
+struct EngineSnapshot {
+  std::vector<DeviceSnapshot> devices;
+  EngineStats engine;
+};
+
+}  // namespace rocemu::daemon
