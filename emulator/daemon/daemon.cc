@@ -22,8 +22,8 @@ namespace {
 
 using boost::system::error_code;
 
-// For all devices together. Each QP may have a window (256) of frames on the wire; when the pool is
-// empty, senders wait.
+// All devices together have so many frames. Each QP may have a window (256) of them on the wire;
+// when the pool is empty, senders wait.
 constexpr unsigned kFrames = 4096;
 constexpr size_t kControlConnections = 64;  // on top of as many as there can be contexts
 constexpr std::chrono::seconds kCounterPeriod{1};
@@ -143,12 +143,12 @@ void Daemon::set_up_control(const Options& options) {
   nic_.cm = cm_.get();
   const size_t max_sessions =
       size_t{options.limits.max_contexts} * options.devices + kControlConnections;
-  // The socket first: whoever has it may replace the tree.
+  // The socket comes first: whoever has it may replace the tree.
   listener_ = std::make_unique<Listener>(io_, nic_, options.dir / ROCEMU_SOCKET_NAME, max_sessions);
   sysfs_ = std::make_unique<SysfsTree>(options.dir / ROCEMU_SYSFS_NAME, nic_.devices);
 }
 
-// Interfaces and addresses may have changed: what a program sees of the ports follows.
+// Interfaces and addresses may have changed, and what a program sees of the ports follows them.
 void Daemon::follow_network() {
   for (device::HcaConfig& device : nic_.devices) {
     Attachment* const attachment = attachments_.of(device.index);
@@ -158,7 +158,7 @@ void Daemon::follow_network() {
       if (port == device.port) continue;
       device.port = port;
       spdlog::info("{}: {}", device.name, describe_port_state(port));
-      // First the files: whoever gets the event finds the news there.
+      // The files come first, so that a program that gets the event finds the news there.
       sysfs_->write_port(device);
       cm_->follow(device);
       engine_.post(Task([this, index = device.index, attachment, port] {

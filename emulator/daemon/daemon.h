@@ -1,5 +1,5 @@
-// Puts the parts of rocemud together and runs them: DPDK, switch, devices, engine thread, sysfs
-// tree, and on the calling thread the control plane.
+// Daemon puts the parts of rocemud together and runs them: DPDK, switch, devices, engine thread,
+// sysfs tree, and on the calling thread the control plane.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -45,8 +45,8 @@ class Daemon {
   void leave_groups(const EngineSnapshot& snapshot);
   void write_counters(const EngineSnapshot& snapshot);
 
-  // In the order they depend on each other: the engine goes before the io_context its answers are
-  // posted to, and the frames before the pool.
+  // The members stand in the order in which they depend on each other: the engine goes before the
+  // io_context that its answers are posted to, and the frames before the pool.
   dpdk_io::Eal eal_;
   dpdk_io::FramePool pool_;
   std::unique_ptr<dpdk_io::PcapWriter> capture_;

@@ -5,7 +5,7 @@ namespace {
 
 using device::DeviceLimits;
 
-constexpr uint32_t kMost24Bits = (1u << 24) - 1;  // what the NIC can have of any kind
+constexpr uint32_t kMax24Bits = (1u << 24) - 1;  // what the NIC can have of any kind
 constexpr uint32_t kMaxKeys = 1u << 23;
 
 struct Profile {
@@ -13,30 +13,30 @@ struct Profile {
   DeviceLimits limits;
 };
 
-// As ibv_devinfo -v shows them of a ConnectX-6, where the NIC goes so far: of QPs it has half as
-// many, of regions and windows, CQs and address handles the most it can.
+// The limits that ibv_devinfo -v shows of a ConnectX-6, as far as this NIC can: it has half as many
+// QPs, and as many regions, windows, CQs and address handles as it can have.
 constexpr DeviceLimits mlx5_like() {
   DeviceLimits limits;
   limits.max_qp = 65536;
   limits.max_qp_wr = 32768;
   limits.max_sge = 30;
-  limits.max_cq = kMost24Bits;
+  limits.max_cq = kMax24Bits;
   limits.max_cqe = 4194303;
   limits.max_mr = limits.max_mw = kMaxKeys;
   limits.max_pd = 8388608;
-  limits.max_ah = kMost24Bits;
+  limits.max_ah = kMax24Bits;
   limits.max_srq = 8388608;
   limits.max_srq_wr = 32767;
   limits.max_srq_sge = 31;
   limits.max_mcast_grp = 2097152;
   limits.max_mcast_qp_attach = 240;
-  limits.max_total_mcast_qp_attach = kMost24Bits;
+  limits.max_total_mcast_qp_attach = kMax24Bits;
   limits.max_qp_rd_atom = 16;
   limits.max_msg_size = 1u << 30;
   return limits;
 }
 
-// As rxe_param.h of Linux has them.
+// The limits of rxe_param.h of Linux.
 constexpr DeviceLimits rxe_like() {
   DeviceLimits limits;
   limits.max_qp = 0x10000;
@@ -60,7 +60,7 @@ constexpr DeviceLimits rxe_like() {
   return limits;
 }
 
-// Little of everything, so that a program's own limits show.
+// A device with little of everything shows where a program expects more than it may.
 constexpr DeviceLimits small() {
   DeviceLimits limits;
   limits.max_qp = 64;

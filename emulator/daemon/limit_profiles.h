@@ -1,4 +1,4 @@
-// Sets of device limits that users know from devices they have, by name.
+// Limit profiles are sets of device limits, with names, that users know from devices they have.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace rocemu::daemon {
 
 std::vector<std::string> limit_profile_names();
-// Nothing when there is no profile of that name.
+// Returns nothing when there is no profile of that name.
 std::optional<device::DeviceLimits> limit_profile(const std::string& name);
 
 }  // namespace rocemu::daemon

@@ -1,4 +1,4 @@
-// rocemud. See options.h and daemon.h.
+// The main program of rocemud: the process around Daemon (daemon.h), as Options (options.h) say.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -28,7 +28,7 @@ void set_up_log(const std::string& level) {
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
-// Two descriptors for each context and one for each channel.
+// A context takes two descriptors and a channel one, so the NIC takes all that it may have.
 void raise_descriptor_limit() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -45,7 +45,7 @@ void make_dir(const std::filesystem::path& dir) {
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all);
 }
 
-// Whoever waits for this and is gone by now would have been the one to end us.
+// Who waits for this would also end the NIC, so it ends itself when that process is gone.
 void say_ready(int fd) {
   constexpr std::string_view kReady = "ready\n";
   if (::write(fd, kReady.data(), kReady.size()) != static_cast<ssize_t>(kReady.size()))

@@ -21,7 +21,7 @@ constexpr uint32_t kMaxEntries = 1u << 24;  // of a ring: its indices are 32 bit
 // 1, 9.7.2).
 constexpr uint32_t kMaxMessageBytes = 1u << 30;
 
-// The sections of the configuration file. Not to be typed on the command line.
+// Adds a section of the configuration file, which is hidden from the command line's help.
 CLI::App* add_section(CLI::App& app, const char* name) {
   CLI::App* section = app.add_subcommand(name);
   section->group("");
@@ -104,54 +104,60 @@ std::string read_ports(const std::vector<std::string>& texts, bool devices_given
   return {};
 }
 
-// CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
-std::string setting_named(const std::string& message) {
-  const std::string name = message.substr(message.find_last_of(' ') + 1);
-  return name.substr(0, name.find(".++"));
+// Returns what is wrong, or nothing.
+std::string read_impairments(const std::vector<std::string>& texts, Options& options) {
+  for (const std::string& text : texts) {
+    impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
+    if (parsed.assignment && !has_device(options.devices, parsed.assignment->port))
+      return "there is no device '" + parsed.assignment->port + "'; the last one is " +
+             device::default_config(options.devices - 1).name;
+    if (!parsed.error.empty()) return parsed.error;
+    options.impair.push_back(std::move(*parsed.assignment));
+  }
+  return {};
 }
 
-}  // namespace
-
-ParsedOptions parse_options(int argc, const char* const* argv) {
-  Options options;
+// Texts are options as they are typed, before they are read into Options.
+struct Texts {
   std::string dma = "auto";
   std::string pcap;
   std::vector<std::string> impair;
   std::vector<std::string> ports;
   int ready_fd = -1;
+  std::string profile;
+};
 
-  CLI::App app(
-      "rocemud: the software RoCEv2 NIC. People start it with 'rocemu up' or 'rocemu run'.",
-      "rocemud");
-  app.set_version_flag("--version", ROCEMU_VERSION);
-  app.set_config("--config", "", "Read options from a TOML file");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+// The order of options here and in add_process_options() is that of the help.
+void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--dir", options.dir, "State directory: the socket and the sysfs tree go there")
       ->required();
-  CLI::Option* const devices =
-      app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
-          ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
-          ->capture_default_str();
-  app.add_option("--port", ports,
+  app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
+      ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
+      ->capture_default_str();
+  app.add_option("--port", texts.ports,
                  "What a device's port is linked to: DEVICE=switch, =IFNAME, =udp:ADDRESS, "
                  "=vdev:SPEC[@ADDRESS/PREFIX] or =pci:BDF[@ADDRESS/PREFIX] by DPDK; several times "
                  "for several devices")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--pcap", pcap, "Write every frame on the wire to this file");
-  app.add_option("--impair", impair,
+  app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file");
+  app.add_option("--impair", texts.impair,
                  "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
                  "several times for several links")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--ready-fd", ready_fd, "Write 'ready' and a newline here when programs can start")
+}
+
+void add_process_options(CLI::App& app, Options& options, Texts& texts) {
+  app.add_option("--ready-fd", texts.ready_fd,
+                 "Write 'ready' and a newline here when programs can start")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--log-level", options.log_level, "How much to say on stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   app.add_flag("--die-with-parent", options.die_with_parent,
                "End when the process that started this one ends");
-  app.add_option("--dma", dma, "How to reach programs' memory")
+  app.add_option("--dma", texts.dma, "How to reach programs' memory")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
       ->capture_default_str();
   app.add_option("--parallel", options.parallel,
@@ -162,47 +168,70 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
                                               {"never", ParallelMode::never},
                                               {"always", ParallelMode::always}}))
       ->default_str("auto");
-  std::string profile;
-  add_device_limits(app, profile, options.limits);
-  add_transport_limits(app, options.transport);
+}
 
+// CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
+std::string setting_named(const std::string& message) {
+  const std::string name = message.substr(message.find_last_of(' ') + 1);
+  return name.substr(0, name.find(".++"));
+}
+
+// Returns the exit code when there is nothing to run.
+std::optional<int> parse(CLI::App& app, int argc, const char* const* argv,
+                         const std::string& profile, device::DeviceLimits& limits) {
   try {
     app.parse(argc, argv);
-    if (const auto limits = limit_profile(profile)) {
-      // Once more, so that limits which are given themselves change the profile's.
-      options.limits = *limits;
+    if (const auto chosen = limit_profile(profile)) {
+      // The command line is parsed once more, so that limits which are given themselves change
+      // those of the profile.
+      limits = *chosen;
       app.parse(argc, argv);
     }
   } catch (const CLI::Success& success) {
-    return {std::nullopt, app.exit(success)};
+    return app.exit(success);
   } catch (const CLI::ConfigError& error) {
     std::fprintf(stderr, "rocemud: unknown setting in the configuration file: %s\n",
                  setting_named(error.what()).c_str());
-    return {std::nullopt, kExitUsage};
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "rocemud: %s (see rocemud --help)\n", error.what());
-    return {std::nullopt, kExitUsage};
+    return kExitUsage;
   }
+  return std::nullopt;
+}
 
-  if (const std::string error = read_ports(ports, devices->count() > 0, options); !error.empty()) {
-    std::fprintf(stderr, "rocemud: port: %s\n", error.c_str());
-    return {std::nullopt, kExitUsage};
-  }
-  for (const std::string& text : impair) {
-    impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
-    if (parsed.assignment && !has_device(options.devices, parsed.assignment->port))
-      parsed.error = "there is no device '" + parsed.assignment->port + "'; the last one is " +
-                     device::default_config(options.devices - 1).name;
-    if (!parsed.error.empty()) {
-      std::fprintf(stderr, "rocemud: impair: %s\n", parsed.error.c_str());
-      return {std::nullopt, kExitUsage};
-    }
-    options.impair.push_back(std::move(*parsed.assignment));
-  }
-  if (!pcap.empty()) options.pcap = pcap;
-  if (ready_fd >= 0) options.ready_fd = ready_fd;
-  if (dma == "process_vm") options.dma = dma::Method::process_vm;
-  if (dma == "mem_fd") options.dma = dma::Method::mem_fd;
+ParsedOptions refuse(const char* option, const std::string& error) {
+  std::fprintf(stderr, "rocemud: %s: %s\n", option, error.c_str());
+  return {std::nullopt, kExitUsage};
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  Options options;
+  Texts texts;
+  CLI::App app(
+      "rocemud: the software RoCEv2 NIC. People start it with 'rocemu up' or 'rocemu run'.",
+      "rocemud");
+  app.set_version_flag("--version", ROCEMU_VERSION);
+  app.set_config("--config", "", "Read options from a TOML file");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_nic_options(app, options, texts);
+  add_process_options(app, options, texts);
+  add_device_limits(app, texts.profile, options.limits);
+  add_transport_limits(app, options.transport);
+  if (const auto exit_code = parse(app, argc, argv, texts.profile, options.limits))
+    return {std::nullopt, *exit_code};
+
+  if (const std::string error = read_ports(texts.ports, app.count("--devices") > 0, options);
+      !error.empty())
+    return refuse("port", error);
+  if (const std::string error = read_impairments(texts.impair, options); !error.empty())
+    return refuse("impair", error);
+  if (!texts.pcap.empty()) options.pcap = texts.pcap;
+  if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;
+  if (texts.dma == "process_vm") options.dma = dma::Method::process_vm;
+  if (texts.dma == "mem_fd") options.dma = dma::Method::mem_fd;
   return {std::move(options), 0};
 }
 

@@ -1,4 +1,4 @@
-// Addresses as the kernel writes them in sysfs.
+// Writes addresses as the kernel does in sysfs.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A device's port on a network beyond the NIC: what carries its frames, what is known of it, and
-// who is behind an address there.
+// Attachment is a device's port on a network beyond the NIC: it carries the device's frames, knows
+// the port's state and addresses, and finds who is behind an address there.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace rocemu::daemon {
 
-// The control thread's, except for port(), learned() and follow(), which are the engine's.
+// Only the control thread uses it, but for port(), learned() and follow(), which are for the engine
+// thread.
 class Attachment {
  public:
   virtual ~Attachment() = default;
@@ -20,18 +21,18 @@ class Attachment {
   dpdk_io::UplinkPort& port() { return *port_; }
   LearnedAddresses& learned() { return learned_; }
 
-  // nullptr: groups are nothing to this port.
+  // nullptr for a port that does not have to be told of multicast groups.
   virtual dpdk_io::MulticastGroups* groups() { return nullptr; }
 
-  // How many frames of the largest size the receiving side holds for sure: what a peer of the same
-  // kind may have under way without loss.
+  // How many frames of the largest size the receiving side holds for sure. A peer of the same kind
+  // may have so many under way without loss.
   unsigned window_packets() const { return window_packets_; }
 
-  // As it is now. `before` is what it was, to begin with the device's name and nothing else. Throws
-  // std::system_error when that cannot be found out.
+  // Returns the port as it is now. `before` is what it was; the first time that is the device's
+  // name and nothing else. Throws std::system_error when the state cannot be found out.
   virtual device::PortConfig describe(const device::PortConfig& before) = 0;
 
-  // Has the port behave as `port` is now. The engine's, or before it starts.
+  // Makes the port behave as `port` says. To be called on the engine thread, or before it starts.
   virtual void follow(const device::PortConfig& port) noexcept {
     port_->set_mac(port.mac);
     port_->set_running(port.active);
@@ -43,11 +44,11 @@ class Attachment {
     wire::MacAddress mac{};
   };
   using Answered = std::function<void(const Answer&)>;
-  // Where frames for `destination` go, as far as is known; `port` is the device's now. Called back
-  // once on the control thread, at once or later.
+  // Finds where frames for `destination` go, as far as is known; `port` is the device's current
+  // state. Calls `answered` once on the control thread, at once or later.
   virtual void find(const device::PortConfig& port, const wire::Gid& destination,
                     Answered answered) = 0;
-  // After not_yet: has it found out.
+  // To be called after not_yet: starts ARP or neighbour discovery where find() has not.
   virtual void begin_to_ask(const wire::Gid& /*destination*/) {}
 
  protected:

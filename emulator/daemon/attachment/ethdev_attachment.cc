@@ -51,7 +51,7 @@ EthdevAttachment::EthdevAttachment(const dpdk_io::PortSpec& spec, const device::
   link_is_up_ = device_.link_is_up();
 }
 
-// The port first: on links with a delay it holds frames that are in buffers of the device.
+// The port goes first: on links with a delay it holds frames that are in buffers of the device.
 EthdevAttachment::~EthdevAttachment() { port_.reset(); }
 
 device::PortConfig EthdevAttachment::describe(const device::PortConfig& before) {
@@ -95,7 +95,7 @@ void EthdevAttachment::connect_again() {
   }));
 }
 
-// That of a tap whose interface was deleted is ready for ever, with nothing to be read.
+// The descriptor of a tap whose interface was deleted is ready for ever, with nothing to be read.
 void EthdevAttachment::stop_waiting_for_a_dead_descriptor() {
   pollfd descriptor{device_.receive_fd(), POLLIN, 0};
   if (descriptor.fd < 0 || ::poll(&descriptor, 1, 0) != 1 || (descriptor.revents & POLLERR) == 0)

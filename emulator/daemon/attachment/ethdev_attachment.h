@@ -1,5 +1,5 @@
-// A port on a device of DPDK. There is no kernel behind it: its addresses are given, and it finds
-// neighbours itself.
+// EthdevAttachment is a port on an Ethernet device of DPDK. There is no kernel behind it: its
+// addresses are given, and it finds neighbours itself.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,9 +19,9 @@ namespace rocemu::daemon {
 
 class EthdevAttachment final : public Attachment {
  public:
-  // `config` is the device's, with the addresses and the MAC that it has on a switch: they are its
-  // own unless `spec` and DPDK's device have others. What is given by reference outlives the
-  // attachment. Throws std::runtime_error with a message for the user.
+  // `config` is the device's, with the addresses and the MAC that it has on a switch: it keeps them
+  // unless `spec` and DPDK's device have others. All references outlive the attachment. Throws
+  // std::runtime_error with a message for the user.
   EthdevAttachment(const dpdk_io::PortSpec& spec, const device::HcaConfig& config,
                    boost::asio::io_context& io, Engine& engine, dpdk_io::FramePool& pool);
   ~EthdevAttachment() override;
@@ -37,7 +37,8 @@ class EthdevAttachment final : public Attachment {
   bool link_is_up() const { return link_is_up_; }
 
  private:
-  // Groups as the control thread has them; the engine is told all of them.
+  // Groups keeps the joined groups for the control thread, and tells the engine all of them after
+  // each change.
   class Groups final : public dpdk_io::MulticastGroups {
    public:
     explicit Groups(EthdevAttachment& attachment) : attachment_(attachment) {}
@@ -60,7 +61,7 @@ class EthdevAttachment final : public Attachment {
   boost::asio::io_context& io_;
   Engine& engine_;
   dpdk_io::EthernetDevice device_;
-  dpdk_io::EthdevPort* ethdev_port_;  // in port_
+  dpdk_io::EthdevPort* ethdev_port_;  // owned by port_
   Groups groups_{*this};
   bool link_is_up_ = false;
   bool connecting_ = false;

@@ -1,4 +1,4 @@
-// Who has which GID among the devices of this daemon, which all hang on one switch.
+// GidDirectory knows which of the devices on the in-process switch has which GID.
 #pragma once
 
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 namespace rocemu::daemon {
 
-// Filled before the engine starts, only read afterwards.
+// It is filled before the engine starts, and only read afterwards.
 class GidDirectory final : public device::AddressResolver {
  public:
   void add(const device::PortConfig& port) {

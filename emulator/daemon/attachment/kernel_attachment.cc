@@ -17,7 +17,8 @@ namespace {
 using dpdk_io::KernelInterface;
 using dpdk_io::PortKind;
 
-// What the kernel counts for a datagram of the largest path MTU: two pages and its own structures.
+// The kernel charges a socket's buffer so much for a datagram of the largest path MTU: two pages
+// and its own structures.
 constexpr unsigned kDatagramBytes = 2 * 4096 + 1024;
 
 const dpdk_io::IdentificationSeal kSeal{wire::set_identification, wire::icrc_matches};

@@ -1,5 +1,5 @@
-// A port on the machine's own network: an interface, or UDP sockets. The kernel knows its
-// addresses, its state and its neighbours.
+// KernelAttachment is a port on the machine's own network: an interface, or UDP sockets. The kernel
+// knows its addresses, its state and its neighbours.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace rocemu::daemon {
 
 class KernelAttachment final : public Attachment {
  public:
-  // `spec` is of one of these kinds, `number` the device's; `network` and `pool` outlive the
-  // attachment. Throws std::runtime_error with a message for the user.
+  // `spec` is of one of these kinds, `number` is the device's index; `network` and `pool` outlive
+  // the attachment. Throws std::runtime_error with a message for the user.
   KernelAttachment(const dpdk_io::PortSpec& spec, unsigned number, dpdk_io::KernelNetwork& network,
                    dpdk_io::FramePool& pool);
 
@@ -37,7 +37,7 @@ class KernelAttachment final : public Attachment {
   dpdk_io::KernelNetwork& network_;
   unsigned interface_index_ = 0;                          // of an interface port
   std::optional<dpdk_io::GroupMemberships> memberships_;  // of an interface port
-  dpdk_io::InterfacePort* interface_port_ = nullptr;      // in port_
+  dpdk_io::InterfacePort* interface_port_ = nullptr;      // owned by port_
 };
 
 }  // namespace rocemu::daemon

@@ -1,5 +1,5 @@
-// Who has which GID beyond the in-process switch, as far as the control plane has found it out. It
-// tells the engine before it asks for the path (session.h, with_path).
+// LearnedAddresses knows who has which GID beyond the in-process switch, as far as the control
+// plane has found it out. A session tells the engine what it has found before it asks for the path.
 #pragma once
 
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 namespace rocemu::daemon {
 
-// The engine thread's. Bounded: beyond kMax addresses all are forgotten, which costs those who
+// Only the engine thread uses it. Beyond kMax addresses all are forgotten, which costs those who
 // come later another question, and nobody a connection.
 class LearnedAddresses final : public device::AddressResolver {
  public:

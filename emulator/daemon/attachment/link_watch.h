@@ -1,5 +1,5 @@
-// Looks at the links of ports on devices of DPDK, which have nothing that would tell of them: ten
-// times a second while one is down, so that it is soon seen up, else once a second.
+// LinkWatch looks at the links of ports on devices of DPDK, which have nothing that would tell of
+// them: ten times a second while one is down, so that it is soon seen up, else once a second.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

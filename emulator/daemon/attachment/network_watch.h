@@ -1,4 +1,4 @@
-// Tells when interfaces or addresses of the machine have changed.
+// NetworkWatch tells when interfaces or addresses of the machine have changed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 // Linux asks three times, a second apart, before it gives up.
 constexpr milliseconds kPatience{3500};
-// What asks may be lost, or not leave at all: just after link up an IPv6 address is tentative.
+// A question may be lost, or not leave at all: just after link up an IPv6 address is tentative.
 constexpr milliseconds kAskAgain{1000};
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};

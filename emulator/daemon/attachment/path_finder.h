@@ -1,5 +1,5 @@
-// Finds where frames for an address go on a device's port. The answer may have to wait for ARP or
-// neighbour discovery; the control thread does not: others are served meanwhile.
+// PathFinder finds where frames for an address go on a device's port. The answer may have to wait
+// for ARP or neighbour discovery; the control thread does not, and serves others meanwhile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,16 +13,17 @@ namespace rocemu::daemon {
 
 class PathFinder {
  public:
-  // Called once on the control thread, at once or later: 0 and the MAC, or EHOSTUNREACH.
+  // Found is called once on the control thread, at once or later, with 0 and the MAC, or with
+  // EHOSTUNREACH.
   using Found = std::function<void(int error, const wire::MacAddress& mac)>;
 
-  // All outlive the calls under way; `port` is the device's, which may change.
+  // All outlive the calls under way; `port` is the device's state, which may change.
   PathFinder(boost::asio::io_context& io, Attachment& attachment, const device::PortConfig& port)
       : io_(io), attachment_(attachment), port_(port) {}
 
-  // Waits for at most kPatience.
+  // Asks, and waits for an answer as long as Linux would (kPatience).
   void find(const wire::Gid& destination, Found found);
-  // What is known already: asks nobody.
+  // Answers from what is known already, and asks nobody.
   void look_once(const wire::Gid& destination, Found found);
   LearnedAddresses& learned() { return attachment_.learned(); }
 

@@ -14,13 +14,13 @@
 
 namespace rocemu::daemon {
 
-// What a packet may have beside its payload. GRH (the longest IP header), UDP, BTH, XRCETH,
-// AtomicETH, ICRC: what iboe_get_mtu() of Linux takes off.
+// The most that a packet may have beside its payload, as iboe_get_mtu() of Linux counts it: GRH
+// (the longest IP header), UDP, BTH, XRCETH, AtomicETH, ICRC.
 inline constexpr unsigned kMaxHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
 
-// Places in a port's GID table. As on other devices most of them are empty, so that a program need
-// not ask for the table's length again when an address comes. A UDP port with more addresses has a
-// longer one.
+// The number of places in a port's GID table. As on other devices most of them are empty, so that a
+// program need not ask for the table's length again when an address comes. A UDP port with more
+// addresses has a longer one.
 inline constexpr size_t kGidTableLength = 64;
 inline size_t gid_table_length(const device::PortConfig& port) {
   return std::max(kGidTableLength, port.gids.size());
@@ -30,32 +30,32 @@ inline size_t gid_table_length(const device::PortConfig& port) {
 // at least.
 uint32_t path_mtu_bytes(unsigned interface_mtu_bytes);
 
-// A port on an interface. GID 0 is the link-local address made from the MAC, then comes one for
-// each IP address. A GID keeps its index for as long as the address is there; one that goes leaves
-// an empty place, which the next one takes. Empty `now`: the interface is gone, and the port is
-// down.
+// Describes a port on an interface. GID 0 is the link-local address made from the MAC, then comes
+// one for each IP address. A GID keeps its index for as long as the address is there; one that goes
+// leaves an empty place, which the next one takes. Empty `now`: the interface is gone, and the port
+// is down.
 device::PortConfig describe_interface_port(const device::PortConfig& before,
                                            const std::optional<dpdk_io::KernelInterface>& now);
 
 struct UdpAddress {
   dpdk_io::IpAddress address;
-  std::optional<dpdk_io::KernelInterface> interface;  // that has the address now
+  std::optional<dpdk_io::KernelInterface> interface;  // the one that has the address now
 };
 
-// A port on UDP sockets: a GID for each address, empty while no interface has it; up while one of
-// them is. Precondition: at least one address.
+// Describes a port on UDP sockets, which has a GID for each address, empty while no interface has
+// it, and is up while one of the interfaces is. Precondition: at least one address.
 device::PortConfig describe_udp_port(const device::PortConfig& before,
                                      std::span<const UdpAddress> addresses);
 
-// A port on a device of DPDK, of which all is known but whether its link is up.
+// Describes a port on a device of DPDK, of which only the state of its link changes.
 device::PortConfig describe_ethdev_port(const device::PortConfig& before,
                                         const wire::MacAddress& mac, unsigned mtu_bytes,
                                         const dpdk_io::IpSettings& ip, bool link_is_up);
 
-// The addresses that a device has on a switch, as those of a network: /24 and /64.
+// Returns the addresses that a device has on a switch as those of a network: /24 and /64.
 dpdk_io::IpSettings default_network(const device::PortConfig& port);
 
-// A MAC for an address whose own never shows: locally administered, made from its last bytes.
+// Makes a MAC for an address whose own never shows: locally administered, from its last bytes.
 wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address);
 
 wire::Gid to_gid(const dpdk_io::IpAddress& address);

@@ -1,5 +1,5 @@
-// Calls that other threads want the engine thread to make. Bounded by its users: a session has at
-// most one call under way.
+// CommandQueue holds the calls that other threads want the engine thread to make. Its users bound
+// it: a session has at most one call under way.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@ namespace rocemu::daemon {
 
 class CommandQueue {
  public:
-  // Any thread; the caller then looks whether the engine sleeps.
+  // Any thread may post; it then looks whether the engine sleeps.
   void post(Task task) {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
     pending_.store(true);
   }
 
-  // The engine thread: one look at a flag, cheap enough for every turn.
+  // The engine thread asks in every turn, so this is one look at a flag.
   bool pending() const noexcept { return pending_.load(); }
 
-  // The engine thread: makes the calls posted so far, in order.
+  // The engine thread makes the calls posted so far, in order.
   void run() {
     {
       const std::lock_guard lock(mutex_);
@@ -37,7 +37,7 @@ class CommandQueue {
   std::mutex mutex_;
   std::atomic<bool> pending_{false};
   std::vector<Task> tasks_;
-  std::vector<Task> running_;  // the engine thread's
+  std::vector<Task> running_;  // only the engine thread touches it; keeps its memory
 };
 
 }  // namespace rocemu::daemon

@@ -1,5 +1,6 @@
-// One opened device of one program, as the engine has it: its objects in the HCA, and the doorbells
-// that belong to its QPs. The engine thread's; destroying it closes the context.
+// EngineContext is one opened device of one program, as the engine has it: its objects in the HCA,
+// and the doorbells that belong to its QPs. Only the engine thread uses it; destroying it closes
+// the context.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,10 @@ class EngineContext {
   Doorbells& doorbells() const { return *doorbells_; }
   int wake_fd() const { return wake_->get(); }
 
-  // As in Hca, and a doorbell comes and goes with the QP. ENOMEM when no slot is left.
+  // These do what Hca does, and a doorbell comes and goes with the QP. ENOMEM when no slot is left.
   device::Result<CreatedQueuePair> create_qp(const device::QpSpec& spec,
                                              std::unique_ptr<device::WorkQueues> queues);
-  // Without a doorbell: nothing can be posted to it.
+  // A QP that is opened (XRC_RECV) has no doorbell: nothing can be posted to it.
   device::Result<device::CreatedQp> open_qp(device::Handle xrcd, wire::Qpn qpn,
                                             uint64_t user_pointer) {
     return hca_.open_qp(id_, xrcd, qpn, user_pointer);

@@ -1,4 +1,5 @@
-// A device as the engine drives it: its HCA, and the port that its frames go through.
+// EngineDevice is a device as the engine drives it: its HCA, and the port that its frames go
+// through. Only the thread that has its turn uses it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class EngineDevice {
 
   device::Hca& hca() const { return *hca_; }
   PortFrameSink& frames() { return frames_; }
-  // On the switch of the NIC, and not on a port of its own.
+  // True for a device on the NIC's in-process switch, false for one with a port of its own.
   bool on_switch() const { return on_switch_; }
 
   // Lets it receive, time out, send, and show completions. Returns whether there was any work.
@@ -34,7 +35,7 @@ class EngineDevice {
   void touch() { touched_ = true; }
 
   bool has_work() const { return frames_.has_work() || hca_->endpoint().wants_transmit(); }
-  // When turn() has to be called at the latest, beside its transport's deadline.
+  // The latest time for the next turn(), but for the transport's deadline, which is not counted.
   TimeNs next_event(TimeNs now) const;
   DeviceSnapshot snapshot();
 

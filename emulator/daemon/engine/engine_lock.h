@@ -1,6 +1,7 @@
-// Who may touch the engine's state: the engine thread while it is awake, and while it sleeps
-// whoever has a command for it. Whoever finds the token taken rings the engine instead. Not owned
-// by a thread, so that a command which posts another one finds the token taken, too.
+// EngineLock guards the engine's state. The engine thread holds it while it is awake; while that
+// sleeps, any thread that has a command for it may take it, and one that finds it taken wakes the
+// engine instead. No thread owns it, unlike a mutex, so that a command which posts another one
+// finds it taken, too.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,7 @@ namespace rocemu::daemon {
 
 class EngineLock {
  public:
-  // Waits for it.
+  // Waits until nobody holds it.
   void lock() noexcept {
     while (locked_.exchange(1, std::memory_order_acquire) != 0)
       locked_.wait(1, std::memory_order_relaxed);

@@ -16,6 +16,7 @@ namespace {
 constexpr int kNice = -10;
 constexpr unsigned long kTimerSlackNs = 1000;
 
+// OnlyFaults blocks all signals but SIGBUS on the calling thread for as long as it lives.
 class OnlyFaults {
  public:
   OnlyFaults() {
@@ -34,8 +35,8 @@ class OnlyFaults {
 
 }  // namespace
 
-// The last one gives it a place in DPDK's caches of free frames, which are kept by thread: without
-// one, each allocation goes to the shared part of the pool.
+// The registration gives the thread a place in DPDK's caches of free frames, which are kept by
+// thread: without one, each allocation goes to the shared part of the pool.
 EngineThread::EngineThread(const char* name) {
   ::pthread_setname_np(::pthread_self(), name);
   ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
@@ -48,7 +49,7 @@ EngineThread::~EngineThread() {
 }
 
 std::thread start_engine_thread(std::function<void()> main) {
-  const OnlyFaults mask;  // which the thread inherits
+  const OnlyFaults mask;  // the new thread inherits it
   return std::thread(std::move(main));
 }
 

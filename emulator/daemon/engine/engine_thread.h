@@ -1,5 +1,5 @@
-// What the engine thread and those that help it have in common: what they ask the system for when
-// they start, and which signals they take.
+// The engine thread and those that help it have the same start: what they ask the system for, and
+// which signals they take.
 #pragma once
 
 #include <functional>
@@ -7,21 +7,23 @@
 
 namespace rocemu::daemon {
 
-// Made by a thread, for as long as it runs.
+// EngineThread is made by a thread at its start and lives as long as that runs. It raises the
+// thread's priority, makes its timers exact and registers it with DPDK. What the system does not
+// grant is done without.
 class EngineThread {
  public:
-  // `name` has at most 15 characters. What is not granted is done without.
+  // `name` has at most 15 characters, as pthread_setname_np(3) wants.
   explicit EngineThread(const char* name);
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
  private:
-  bool registered_;  // with DPDK
+  bool registered_;  // with DPDK, which wants to be told of the end, too
 };
 
-// A thread that no signal reaches, but what an access of its own may give (dma/guarded_access.h).
-// The others are the control thread's.
+// Starts a thread that no signal reaches but SIGBUS, which an access of its own may raise
+// (dma/guarded_access.h). All others go to the control thread.
 std::thread start_engine_thread(std::function<void()> main);
 
 }  // namespace rocemu::daemon

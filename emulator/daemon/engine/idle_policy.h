@@ -1,16 +1,17 @@
-// What the engine does with a turn that found no work. Time comes in as a parameter.
+// IdlePolicy decides what the engine does after a turn that found no work. Time comes in as a
+// parameter.
 //
-// There are often fewer cores than threads that want to spin: two programs and the engine on two
-// cores is the normal case. The engine therefore
-//   - polls, and yields every few empty turns, so that the program it shares a core with gets on;
-//     at once when it has just answered a program that was seen polling on its core;
+// There are often fewer CPUs than threads that busy-poll: two programs and the engine on two CPUs
+// is the normal case. The engine therefore
+//   - polls, and yields every few empty turns, so that the program it shares a CPU with gets on;
+//     at once when it has just answered a program that was seen polling on its CPU;
 //   - sleeps after some 50 us without work, so that an idle NIC costs nothing;
 //   - sleeps at once after a turn without work that a timer alone has brought about;
-//   - times each yield. Two within 10 ms that took over 300 us mean that a program which never
-//     yields (one that polls its own memory, say) hogs the core until the scheduler takes it away.
-//     The engine then goes to block mode for 20 to 200 ms: it sleeps at once, and the kernel's
-//     wake-up preemption, which a yielding thread does not get, brings it back when a doorbell
-//     rings.
+//   - times each yield. Two within 10 ms that took over 300 us mean that a program which busy-polls
+//     without ever yielding (one that polls its own memory, say) keeps the CPU until the scheduler
+//     preempts it. The engine then goes to block mode for 20 to 200 ms: it sleeps at once, and the
+//     kernel's wake-up preemption, which a yielding thread does not get, brings it back when a
+//     doorbell rings.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +42,11 @@ class IdlePolicy {
     empty_turns_ = 0;
     timed_out_ = false;
   }
-  // `program_waits`: for this core, and can go on (engine_core.h).
+  // `program_waits` says that a program waits for this CPU and can go on (CompletionHost).
   Action on_empty_turn(TimeNs now, bool program_waits);
   void on_yield(TimeNs before, TimeNs after);
-  // After a sleep. When nothing but time has ended it, a turn without work is followed by the next
-  // sleep at once: a port that is looked at by time would cost far more than the look.
+  // To be called after a sleep. When nothing but time has ended it, a turn without work is followed
+  // by the next sleep at once: a port that is looked at by time would cost far more than the look.
   void on_wake_up(bool timed_out) {
     empty_turns_ = 0;
     timed_out_ = timed_out;

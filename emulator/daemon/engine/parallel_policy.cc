@@ -15,7 +15,7 @@ bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible)
   if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always;
   if (!loaded_ && !divisible && !in_window_) return false;
   if (now - window_began_ >= 2 * parameters_.window_ns) {
-    // A pause, of which neither way is the cause.
+    // There was a pause, of which neither way is the cause.
     give_up_trial(now);
     in_window_ = false;
   }
@@ -60,7 +60,7 @@ void ParallelPolicy::begin_trial() {
   together_ = false;
 }
 
-// The middle one of each way: a window may have lost its core for a while.
+// The median of each way counts, since a window may have lost its CPU for a while.
 void ParallelPolicy::end_trial(TimeNs now) {
   std::array<double, kWindowsPerWay> alone, together;
   for (unsigned i = 0; i < kWindowsPerWay; ++i) {
@@ -78,7 +78,7 @@ void ParallelPolicy::end_trial(TimeNs now) {
   next_trial_at_ = now + hold_ns_;
 }
 
-// The next one begins later, so that a load which comes and goes is not on trial all the time.
+// The next trial begins later, so that a load which comes and goes is not on trial all the time.
 void ParallelPolicy::give_up_trial(TimeNs now) {
   if (!in_trial()) return;
   trial_window_ = kTrialWindows;

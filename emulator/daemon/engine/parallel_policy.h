@@ -1,9 +1,9 @@
-// Whether devices have their turns one after the other, or at the same time on several threads.
-// Time comes in as a parameter.
+// ParallelPolicy decides whether devices have their turns one after the other, or at the same time
+// on several threads. Time comes in as a parameter.
 //
-// What the second costs and brings cannot be known beforehand: every frame then goes from one
-// core's cache to the other's, the threads wait for each other at the end of each turn, and on a
-// machine with few cores they take them from the programs that they work for. So it is measured.
+// The cost and the gain of the second way cannot be known beforehand: every frame then goes from
+// one CPU's cache to the other's, the threads wait for each other at the end of each turn, and on a
+// machine with few CPUs they take them from the programs that they work for. So it is measured.
 // While two devices or more move much at once, a trial does it both ways in turn, and the faster
 // one is kept for a while, the longer the more often it has come out the same.
 #pragma once
@@ -25,9 +25,9 @@ enum class ParallelMode : uint8_t {
 class ParallelPolicy {
  public:
   struct Parameters {
-    TimeNs window_ns = 4'000'000;           // of one measurement
-    double gain_at_least = 1.05;            // for turns at the same time
-    TimeNs shortest_hold_ns = 250'000'000;  // of what a trial has shown
+    TimeNs window_ns = 4'000'000;  // length of one measurement
+    double gain_at_least = 1.05;   // turns at the same time have to be faster by this factor
+    TimeNs shortest_hold_ns = 250'000'000;  // how long the outcome of a trial is kept
     TimeNs longest_hold_ns = 4'000'000'000;
   };
 
@@ -36,8 +36,8 @@ class ParallelPolicy {
   ParallelPolicy(ParallelMode mode, const Parameters& parameters)
       : mode_(mode), parameters_(parameters) {}
 
-  // Before each turn. `bytes_moved` counts up, by all devices; `divisible`: two or more had much to
-  // do last time. True: at the same time.
+  // To be called before each turn; true: the devices have it at the same time. `bytes_moved` is a
+  // running count for all devices; `divisible` says that two or more had much to do last time.
   bool next_turn(TimeNs now, uint64_t bytes_moved, bool divisible);
 
  private:
@@ -53,15 +53,15 @@ class ParallelPolicy {
 
   ParallelMode mode_ = ParallelMode::never;
   Parameters parameters_;
-  bool together_ = false;  // in this window
-  bool loaded_ = false;    // the last window was
+  bool together_ = false;  // the way of this window
+  bool loaded_ = false;    // the last window had enough divisible turns
   TimeNs window_began_ = 0;
   uint64_t bytes_at_begin_ = 0;
   bool in_window_ = false;
   uint32_t divisible_turns_ = 0;  // in this window
   unsigned trial_window_ = kTrialWindows;
   std::array<double, kTrialWindows> rates_{};  // bytes a nanosecond; every other one together
-  bool winner_ = false;                        // of the last trial
+  bool winner_ = false;                        // the last trial's faster way, as in together_
   TimeNs hold_ns_ = 0;
   TimeNs next_trial_at_ = 0;
 };

@@ -28,8 +28,8 @@ bool ParallelTurns::turn(TimeNs now, Devices devices) {
   return busy;
 }
 
-// Which devices, as bits, have moved much lately. A request and its answer often take turns, so
-// two turns count.
+// Returns a bit for each device that has moved much lately. A request and its answer often take
+// turns, so two turns count.
 uint64_t ParallelTurns::look_at_load(Devices devices) {
   uint64_t loaded = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -54,7 +54,7 @@ bool ParallelTurns::turn_together(TimeNs now, Devices devices, uint64_t loaded) 
       if ((loaded >> i & 1) == 0) take_turn(i);
   };
   switch_.hold(now);
-  // By reference: a copy would take memory.
+  // The functions go by reference, since a std::function with a copy of them would allocate.
   stats_.worker_turns += workers_.run(loaded, std::ref(take_turn), std::ref(take_others));
   switch_.carry_held(now);
   ++stats_.parallel_turns;

@@ -1,7 +1,8 @@
-// The part of the engine's turn that is the devices': one after the other, or those that have much
-// to do at the same time, on the engine's thread and on another that helps it. Each device has its
-// turn on one thread; what is between devices, the switch above all, is done before and after by
-// the engine's alone. So nothing of a device, a queue or a connection needs a lock.
+// ParallelTurns lets the devices have their part of the engine's turn: one after the other, or
+// those that have much to do at the same time, on the engine's thread and on another that helps it.
+// Each device has its turn on one thread; what is between devices, the switch above all, is done
+// before and after by the engine's alone. So nothing of a device, a queue or a connection needs a
+// lock.
 #pragma once
 
 #include <array>
@@ -24,13 +25,13 @@ class ParallelTurns {
 
   static constexpr unsigned kThreads = 2;  // the engine's and another one
 
-  // `fabric` is what devices' ports are on that say so, and outlives this. Throws
+  // `fabric` is the switch of all devices that say they are on one; it outlives this object. Throws
   // std::system_error.
   ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric);
 
-  // The same devices each time, at most 64. Returns whether there was any work.
+  // `devices` are the same each time, at most 64. Returns whether there was any work.
   bool turn(TimeNs now, Devices devices);
-  // Whether the last turn was on several threads.
+  // True when the last turn was on several threads.
   bool together() const { return together_; }
 
   const ParallelStats& stats() const { return stats_; }

@@ -1,5 +1,6 @@
-// Joins a device's endpoint to its DPDK port: received frames go in as spans, frames to send are
-// written by the transport straight into the mbufs that leave. The engine thread's.
+// PortFrameSink joins a device's endpoint to its DPDK port: received frames go in as spans, and the
+// transport writes frames to send straight into the mbufs that leave. Only the thread that has the
+// device's turn uses it.
 #pragma once
 
 #include <array>
@@ -54,7 +55,8 @@ class PortFrameSink final : private transport::FrameSink {
 
   dpdk_io::Port& port_;
   dpdk_io::FramePool& pool_;
-  std::array<rte_mbuf*, kBurst> burst_;  // finished frames, of which the port took none yet
+  // Finished frames, the first waiting_ of burst_, that the port has not taken yet.
+  std::array<rte_mbuf*, kBurst> burst_;
   std::deque<std::vector<std::byte>> queued_;
   unsigned waiting_ = 0;
   unsigned being_built_ = 0;

@@ -1,4 +1,5 @@
-// A call to be made once by another thread. Unlike std::function it can own what cannot be copied.
+// Task is a call to be made once by another thread. Unlike std::function it can own what cannot be
+// copied.
 #pragma once
 
 #include <memory>

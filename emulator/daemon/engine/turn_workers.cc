@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kLooksPerYield = 64;
 constexpr TimeNs kSleepAfterNs = 200'000;
 
-// Whether the bit was still there.
+// Takes a job by clearing its bit. False when another thread was faster.
 bool take(std::atomic<uint64_t>& jobs, uint64_t bit) {
   return (jobs.fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
 }
@@ -47,7 +47,7 @@ unsigned TurnWorkers::run(uint64_t jobs, const std::function<void(unsigned)>& jo
   meanwhile();
   for (unsigned looks = 1; done_.load(std::memory_order_acquire) != by_workers; ++looks) {
     __builtin_ia32_pause();
-    // It may be this core that the worker waits for.
+    // The worker may be waiting for this CPU.
     if (looks % kLooksPerYield == 0) ::sched_yield();
   }
   return by_workers;
@@ -76,7 +76,8 @@ void TurnWorkers::work() {
   }
 }
 
-// Shows that it sleeps and then looks once more; run() does it the other way round.
+// The worker shows that it sleeps and then looks once more for jobs; run() sets jobs first and then
+// looks for sleepers, so that one of the two sees the other.
 void TurnWorkers::sleep() {
   const uint32_t wake_ups = wake_ups_.load();
   sleepers_.fetch_add(1);

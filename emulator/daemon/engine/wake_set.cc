@@ -57,7 +57,8 @@ WakeFd::WakeFd(WakeSet& set) : set_(set), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NON
   add(set_.epoll_.get(), fd_.get(), EPOLLIN | EPOLLET);
 }
 
-// By hand: a program may have the eventfd open still, and closing ours would leave it in the set.
+// The eventfd is taken out by hand: a program may have it open still, and closing ours would leave
+// it in the set.
 WakeFd::~WakeFd() { ::epoll_ctl(set_.epoll_.get(), EPOLL_CTL_DEL, fd_.get(), nullptr); }
 
 void WakeFd::ring() const noexcept {

@@ -1,5 +1,5 @@
-// What a sleeping engine waits for: the eventfds that others write to wake it, and the descriptors
-// of ports.
+// WakeSet is what a sleeping engine waits for: the eventfds that others write to wake it, and the
+// descriptors of ports.
 //
 // An eventfd that a program holds is in the program's power: it can drain it, fill it, or make
 // reads of it block. Hence each program gets one of its own, and the engine never reads any:
@@ -18,12 +18,12 @@ class WakeSet {
   WakeSet(const WakeSet&) = delete;
   WakeSet& operator=(const WakeSet&) = delete;
 
-  // A port's descriptor; the port outlives the set. Throws std::system_error.
+  // Adds the descriptor of a port that outlives the set. Throws std::system_error.
   void add_port(int fd);
-  // Of one that is in the set. Nothing happens when it is not.
+  // Nothing happens when the descriptor is not in the set.
   void remove_port(int fd) noexcept;
 
-  // Until something wakes it or `timeout_ns` has passed; kNever: no limit. False: the time has.
+  // Waits until something wakes it (true) or `timeout_ns` has passed (false); kNever: no limit.
   bool wait(TimeNs timeout_ns) noexcept;
 
  private:
@@ -32,7 +32,8 @@ class WakeSet {
   bool has_pwait2_ = true;
 };
 
-// An eventfd that wakes a set when somebody writes to it. Any thread may make, ring and destroy it.
+// WakeFd is an eventfd that wakes a set when somebody writes to it. Any thread may make, ring and
+// destroy it.
 class WakeFd {
  public:
   explicit WakeFd(WakeSet& set);  // throws std::system_error

@@ -1,5 +1,5 @@
-// A context's doorbell page (verbs_shim/abi/rings.h): which of its QPs have been posted to. The
-// engine thread's, except for the constructor.
+// Doorbells is a context's doorbell page (verbs_shim/abi/rings.h), which tells to which of its QPs
+// the program has posted. Only the engine thread uses it, once it is made.
 #pragma once
 
 #include <bit>
@@ -21,14 +21,15 @@ class Doorbells {
   // ROCEMU_DOORBELL_SLOTS_MAX.
   Doorbells(SharedMemory memory, uint32_t slots);
 
-  // The lowest free slot, so that few words have to be looked at; empty when all are taken.
+  // Returns the lowest free slot, so that few words have to be looked at; empty when all are taken.
   std::optional<uint32_t> allocate(wire::Qpn qpn);
   void release(uint32_t slot);
 
-  // True when something was rung since the last scan: the last look before the engine sleeps.
+  // True when something was rung since the last scan. This is the last look before the engine
+  // sleeps.
   bool any_rung() const noexcept;
 
-  // Calls ring(Qpn) for each slot that was rung. Bits of slots that are nobody's are dropped.
+  // Calls ring(Qpn) for each slot that was rung. Bits of slots that belong to no QP are dropped.
   // Returns true when there was any.
   template <class Ring>
   bool scan(Ring&& ring) noexcept {
@@ -50,7 +51,7 @@ class Doorbells {
   bool scan_group(uint32_t index, Ring& ring) noexcept {
     bool any = false;
     rocemu_doorbell_group& group = page_.groups[index];
-    // The summary first: a bit set after it was taken sets the summary again.
+    // The summary is taken first: a bit that is set after that sets the summary again.
     uint64_t words = __atomic_exchange_n(&group.summary, 0, __ATOMIC_SEQ_CST);
     for (; words != 0; words &= words - 1) {
       const auto word = static_cast<uint32_t>(std::countr_zero(words));

@@ -1,9 +1,9 @@
-// The write end of a program's pipe for completion events or async events. The process ignores
-// SIGPIPE: a program may close its end at any time.
+// EventWriter is the write end of a program's pipe for completion events or async events. The
+// process ignores SIGPIPE, since a program may close its end at any time.
 //
-// The pipe is the program's own, so it could hold up a writer: O_NONBLOCK is a flag of the open
-// file, which the program shares and can take away at any time. The pipe is therefore opened anew
-// through /proc/self/fd, with flags that are ours alone.
+// The program made the pipe and could hold up a writer: O_NONBLOCK is a flag of the open file,
+// which the program shares and can take away at any time. The pipe is therefore opened anew through
+// /proc/self/fd, with flags that only this process can change.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace rocemu::daemon {
 
 class EventWriter final : public device::EventChannel {
  public:
-  // `theirs` is what the program sent. An errno: EINVAL when it is no pipe that can be written to,
-  // otherwise what open(2) says.
+  // `theirs` is the descriptor that the program sent. Fails with EINVAL when it is no pipe that can
+  // be written to, otherwise with what open(2) says.
   static tl::expected<std::unique_ptr<EventWriter>, int> open(const UniqueFd& theirs);
 
   bool completion_event(uint64_t cq_user_pointer) noexcept override;
   bool async_event(uint64_t element, uint32_t event_type) noexcept override;
-  // A byte that says no more than that there is something. False when the pipe is full.
+  // Writes a byte that says no more than that there is something. False when the pipe is full.
   bool token() noexcept;
 
  private:

@@ -14,7 +14,7 @@ constexpr size_t aligned(size_t bytes) { return (bytes + kAlignBytes - 1) & ~(kA
 
 uint32_t ring_entries(uint32_t wanted) { return wanted == 0 ? 0 : std::bit_ceil(wanted); }
 
-// What fits in the slot is granted, as far as the device goes.
+// Grants as many elements as fit into the slot, up to the device's limit.
 uint32_t granted_sge(size_t room_bytes, uint32_t limit, uint32_t wanted) {
   const auto fitting = static_cast<uint32_t>(room_bytes / sizeof(rocemu_sge));
   return std::max(wanted, std::min(fitting, limit));

@@ -1,5 +1,5 @@
-// Where the rings of a QP and of a CQ stand in their memfds (verbs_shim/abi/rings.h), and how much
-// a program gets when it asks for so much.
+// The layout of the rings of QPs, SRQs and CQs in their memfds (verbs_shim/abi/rings.h), and how
+// much a program is granted when it asks for so much.
 #pragma once
 
 #include <cstddef>

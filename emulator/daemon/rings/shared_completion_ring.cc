@@ -9,13 +9,13 @@
 namespace rocemu::daemon {
 namespace {
 
-// enum ibv_wc_flags
+// These are from enum ibv_wc_flags.
 constexpr uint16_t kWcGrh = 1u << 0;
 constexpr uint16_t kWcWithImm = 1u << 1;
 constexpr uint16_t kWcWithInv = 1u << 3;
 
-// What a program can go on with: data from its peer. That a SEND or WRITE has arrived there is
-// mostly followed by the peer's answer.
+// An answer is what a program can go on with: data from its peer. That a SEND or WRITE has arrived
+// there is none: it is mostly followed by the peer's answer.
 bool is_answer(transport::WcOpcode opcode) {
   return opcode != transport::WcOpcode::send && opcode != transport::WcOpcode::rdma_write;
 }

@@ -1,6 +1,6 @@
-// The ring of a CQ in memory that the program writes to (verbs_shim/abi/rings.h). The producer
-// index that counts is private; the program's consumer index can do no more than make the ring look
-// full.
+// SharedCompletionRing is the ring of a CQ in memory that the program writes to
+// (verbs_shim/abi/rings.h). The producer index that counts is private; the program's consumer index
+// can do no more than make the ring look full.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ void add_seals(int fd, int seals) {
   if (::fcntl(fd, F_ADD_SEALS, seals) != 0) throw_errno("F_ADD_SEALS");
 }
 
-// Unmaps on the way out of a constructor that fails.
+// Mapping unmaps on the way out of a constructor that fails.
 struct Mapping {
   std::byte* data = nullptr;
   size_t size_bytes = 0;
@@ -42,7 +42,7 @@ SharedMemory::SharedMemory(const char* name, size_t bytes, Others others) {
   void* address = ::mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (address == MAP_FAILED) throw_errno("mmap");
   Mapping mapping{static_cast<std::byte*>(address), size_bytes_};
-  // F_SEAL_FUTURE_WRITE leaves our mapping, which exists already, writable.
+  // F_SEAL_FUTURE_WRITE leaves this mapping, which exists already, writable.
   add_seals(fd_.get(), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL |
                            (others == Others::only_read ? F_SEAL_FUTURE_WRITE : 0));
   data_ = std::exchange(mapping.data, nullptr);

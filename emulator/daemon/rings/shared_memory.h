@@ -1,6 +1,6 @@
-// A piece of memory that a program and the NIC share: a memfd that can neither shrink nor grow, so
-// that no access of ours faults whatever the program does with its descriptor (memfd_create(2),
-// fcntl(2) F_ADD_SEALS).
+// SharedMemory is a piece of memory that a program and the NIC share: a memfd that can neither
+// shrink nor grow, so that no access of the NIC faults whatever the program does with its
+// descriptor (memfd_create(2), fcntl(2) F_ADD_SEALS).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ class SharedMemory {
  public:
   enum class Others { may_write, only_read };  // what mappings anybody else can make
 
-  // Zeroed, `bytes` rounded up to pages. Throws std::system_error (ENOMEM, EMFILE, …).
+  // The memory is zeroed, and `bytes` rounded up to pages. Throws std::system_error (ENOMEM,
+  // EMFILE, …).
   SharedMemory(const char* name, size_t bytes, Others others = Others::may_write);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
@@ -34,7 +35,7 @@ class SharedMemory {
   size_t size_bytes_ = 0;
 };
 
-// A sealed memfd that holds `content`, with the file offset at 0. Throws std::system_error.
+// Makes a sealed memfd that holds `content`, with the file offset at 0. Throws std::system_error.
 UniqueFd make_text_memfd(const char* name, std::string_view content);
 
 }  // namespace rocemu::daemon

@@ -1,5 +1,5 @@
-// Reading and writing what a program can write at the same time. Everything read here is hostile:
-// it is copied to private memory once, and only the copy is checked and used.
+// Functions that read and write memory which a program can write at the same time. Everything read
+// here is hostile: it is copied to private memory once, and only the copy is checked and used.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ inline void store_release(uint32_t& word, uint32_t value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 
-// Sequentially consistent: for the places where each side writes one word and then reads the
-// other's, and one of the two has to see what the other wrote.
+// The sequentially consistent ones are for the places where each side writes one word and then
+// reads the other's, and one of the two has to see what the other wrote.
 inline uint32_t load_seq_cst(const uint32_t& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_SEQ_CST);
 }

@@ -18,7 +18,7 @@
 
 namespace rocemu::daemon {
 
-// Which entries of one ring are the NIC's to take. Indices run freely modulo 2^32.
+// RingCursor keeps which entries of one ring the NIC may take. Indices run freely modulo 2^32.
 class RingCursor {
  public:
   RingCursor(const uint32_t& producer, uint32_t entries)
@@ -27,13 +27,13 @@ class RingCursor {
   enum class Next { none, entry, nonsense };
   Next next() noexcept;
   uint32_t slot() const noexcept { return slot(0); }
-  // Of the entry that is `ahead` behind the next one.
+  // The slot of the entry that comes `ahead` entries after the next one.
   uint32_t slot(uint32_t ahead) const noexcept { return (popped_ + ahead) & (entries_ - 1); }
   void advance() noexcept { ++popped_; }
   void release(uint32_t count) noexcept { released_ += count; }
   uint32_t popped() const noexcept { return popped_; }
   uint32_t released() const noexcept { return released_; }
-  // What the program has published and next() has not given; bounded by the ring.
+  // How many entries the program has published and next() has not given; at most the ring's size.
   uint32_t waiting() const noexcept;
   void skip_all() noexcept;
 
@@ -73,7 +73,7 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   bool pop(transport::ReceiveWork& work) noexcept override;
   void reset() noexcept;
   uint32_t waiting() const noexcept { return cursor_.waiting(); }
-  // See device::ReceiveRing. Precondition: this queue is new.
+  // Does what device::ReceiveRing says. Precondition: this queue is new.
   bool take_over(const SharedReceiveQueue& old) noexcept;
 
  private:
@@ -99,7 +99,7 @@ class SharedWorkQueues final : public device::WorkQueues {
   SharedReceiveQueue receive_;
 };
 
-// A shared receive queue in memory of its own.
+// SharedReceiveRing is a shared receive queue (SRQ) in memory of its own.
 class SharedReceiveRing final : public device::ReceiveRing {
  public:
   SharedReceiveRing(SharedMemory memory, const RingLayout& ring);

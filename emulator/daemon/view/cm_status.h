@@ -1,4 +1,5 @@
-// Listeners and connections for `rocemu status --json`. The control thread's.
+// Describes listeners and connections for `rocemu status --json`. To be called on the control
+// thread.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -31,7 +31,7 @@ constexpr unsigned kPciClassInfiniband = 0x020700;
 constexpr unsigned kRdmaCmAbiVersion = 4;  // RDMA_USER_CM_ABI_VERSION
 constexpr std::string_view kUp = "../../";
 
-// One directory, for writing sysfs attributes into: a line each.
+// Directory is one directory that sysfs attributes are written into, a line each.
 class Directory {
  public:
   explicit Directory(fs::path path) : path_(std::move(path)) { fs::create_directories(path_); }
@@ -84,7 +84,7 @@ std::string cpu_list(const cpu_set_t& cpus) {
   return list;
 }
 
-// Groups of 32 bits in hexadecimal, the highest first, as the kernel prints cpumasks.
+// Writes groups of 32 bits in hexadecimal, the highest first, as the kernel prints cpumasks.
 std::string cpu_mask(const cpu_set_t& cpus) {
   std::string mask;
   for (int group = CPU_SETSIZE / 32 - 1; group >= 0; --group) {

@@ -21,7 +21,7 @@ namespace rocemu::daemon {
 
 class SysfsTree {
  public:
-  // Makes `root`; one that is there already is replaced. Throws std::runtime_error with a message
+  // Makes `root`, and replaces one that is there already. Throws std::runtime_error with a message
   // for the user (std::filesystem::filesystem_error is one).
   SysfsTree(std::filesystem::path root, const std::vector<device::HcaConfig>& devices);
   ~SysfsTree();  // removes it
