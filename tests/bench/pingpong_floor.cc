@@ -26,13 +26,13 @@
 #include <system_error>
 #include <vector>
 
-#include "emulator/daemon/engine/engine_cpu.h"
 #include "emulator/daemon/engine/idle_policy.h"
+#include "emulator/daemon/rings/completion_host.h"
 #include "verbs_shim/provider/poll_pacer.h"
 
 namespace {
 
-using rocemu::daemon::EngineCpu;
+using rocemu::daemon::CompletionHost;
 using rocemu::daemon::IdlePolicy;
 using rocemu::provider::PollPacer;
 
@@ -94,13 +94,14 @@ class Program {
 [[noreturn]] void run_nic(Shared& shared, int wake_fd) {
   ::prctl(PR_SET_TIMERSLACK, 1000);
   IdlePolicy policy;
-  EngineCpu core;
+  CompletionHost host;
   uint32_t taken[2] = {0, 0};
   const auto pending = [&](int i) {
     return shared.posted[i].count.load(std::memory_order_acquire) != taken[i];
   };
   for (;;) {
-    if (core.look()) shared.nic_core.store(core.number(), std::memory_order_relaxed);
+    const auto core = static_cast<uint32_t>(::sched_getcpu()) + 1;
+    if (host.move_to(core)) shared.nic_core.store(core, std::memory_order_relaxed);
     bool busy = false;
     for (int i = 0; i < 2; ++i) {
       if (!pending(i)) continue;
@@ -109,14 +110,14 @@ class Program {
       std::memcpy(target.message, shared.posted[i].message, sizeof target.message);
       target.count.store(target.count.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
-      core.on_answer_for(target.poller_core.load(std::memory_order_relaxed));
+      host.on_answer_for(target.poller_core.load(std::memory_order_relaxed));
       busy = true;
     }
     if (busy) {
       policy.on_work();
       continue;
     }
-    switch (policy.on_empty_turn(now_ns(), core.take_program_waits())) {
+    switch (policy.on_empty_turn(now_ns(), host.take_program_waits())) {
       case IdlePolicy::Action::poll:
         __builtin_ia32_pause();
         break;

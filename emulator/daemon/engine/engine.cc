@@ -87,10 +87,7 @@ void Engine::run() {
 bool Engine::timed_turn() {
   clock_.advance_to(monotonic_now_ns());
   const auto cpu = static_cast<uint32_t>(::sched_getcpu()) + 1;
-  if (cpu != completion_host_.cpu()) {
-    completion_host_.set_cpu(cpu);
-    page_.show_cpu(cpu);
-  }
+  if (completion_host_.move_to(cpu)) page_.show_cpu(cpu);
   ++stats_.turns;
   const bool busy = turn();
   if (busy) ++stats_.busy_turns;

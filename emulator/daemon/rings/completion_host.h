@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "base/monotonic_clock.h"
 
@@ -19,9 +20,9 @@ class CompletionHost {
   TimeNs read_clock_ns() const { return clock_(); }
 
   // CPU numbers here are the system's plus 1, as in verbs_shim/abi/rings.h; 0 stands for none.
-  // Only the engine thread moves the NIC to another CPU.
   uint32_t cpu() const { return cpu_; }
-  void set_cpu(uint32_t cpu) { cpu_ = cpu; }
+  // To be called by the engine thread with the CPU that it runs on; true when that is another one.
+  bool move_to(uint32_t cpu) { return std::exchange(cpu_, cpu) != cpu; }
 
   // A program that was last seen polling on `poller_cpu` has been answered. Any thread may call
   // this during a turn.

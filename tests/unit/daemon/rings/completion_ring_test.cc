@@ -108,7 +108,7 @@ TEST_CASE("an armed CQ asks for one event") {
 TEST_CASE("a program that polls on the engine's core and is answered is noted") {
   constexpr uint32_t here = 3;
   Cq cq;
-  cq.host.set_cpu(here);
+  cq.host.move_to(here);
   const auto noted = [&](uint32_t poller_core, transport::WcOpcode opcode) {
     cq.header().poller_core = poller_core;
     Completion completion;

@@ -1,0 +1,63 @@
+#include "emulator/daemon/view/status.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace rocemu::daemon {
+namespace {
+
+std::vector<std::string> keys(const nlohmann::ordered_json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the status has the keys that scripts rely on, in their order") {
+  std::vector<device::HcaConfig> devices = {device::default_config(0), device::default_config(1)};
+  devices[1].port.active = false;
+  Status status;
+  status.uptime_ns = 1'500'000'000;
+  status.devices = devices;
+  status.snapshot.devices.resize(2);
+  status.snapshot.devices[0].counters.tx_frames = 7;
+  status.snapshot.engine.inline_turns = 3;
+  status.links.resize(1);
+  status.links[0].transmit.spec = impairment::parse_assignment("loss=1%").assignment.value().spec;
+
+  const auto json = nlohmann::ordered_json::parse(to_json(status));
+  CHECK(keys(json) ==
+        std::vector<std::string>{"version", "pid", "uptime_s", "dma", "devices", "engine"});
+  CHECK(json.at("uptime_s") == 1.5);
+  CHECK(json.at("dma") == "auto");
+  CHECK(json.at("engine").at("borrowed_turns") == 3);
+
+  const auto& first = json.at("devices").at(0);
+  CHECK(keys(first) == std::vector<std::string>{"name", "node_guid", "mac", "gids", "mtu",
+                                                "port_state", "objects", "counters", "port",
+                                                "impairments"});
+  CHECK(first.at("name") == "rocemu0");
+  CHECK(first.at("port_state") == "ACTIVE");
+  CHECK(first.at("counters").at("tx_frames") == 7);
+  CHECK(first.at("impairments").at("tx") == "loss=1%");
+  CHECK(first.at("impairments").at("rx").is_null());
+
+  // A device whose port has no links that could be impaired shows none.
+  const auto& second = json.at("devices").at(1);
+  CHECK(second.at("port_state") == "DOWN");
+  CHECK(second.at("impairments").at("tx").is_null());
+}
+
+TEST_CASE("the status tells of connections when they are managed") {
+  const cm::RdmaCm cm(cm::Interfaces({}), [] { return uint64_t{1}; });
+  Status status;
+  status.cm = &cm;
+  const auto json = nlohmann::ordered_json::parse(to_json(status));
+  CHECK(json.at("connection_management").at("ids") == 0);
+  CHECK(json.at("devices").empty());
+}
+
+}  // namespace rocemu::daemon
