@@ -14,7 +14,7 @@ class MacTable {
  public:
   // nullptr when no port has it.
   Port* find(uint64_t mac) noexcept {
-    if (mac != last_mac_) {
+    if (mac != last_mac_) [[unlikely]] {
       last_mac_ = mac;
       last_port_ = slot_of(mac).port;
     }
@@ -49,18 +49,20 @@ class MacTable {
   // The slot of `mac`, or the free one that it would get. At least half of them are free.
   Slot& slot_of(uint64_t mac) noexcept {
     size_t at = (mac * 0x9e37'79b9'7f4a'7c15) >> shift_;  // Fibonacci hashing
-    while (slots_[at].port != nullptr && slots_[at].mac != mac) at = (at + 1) % slots_.size();
+    while (slots_[at].port != nullptr && slots_[at].mac != mac) at = (at + 1) & mask_;
     return slots_[at];
   }
   void grow() {
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
+    mask_ = slots_.size() - 1;
     --shift_;
     for (const Slot& slot : old)
       if (slot.port != nullptr) slot_of(slot.mac) = slot;
   }
 
-  std::vector<Slot> slots_{8};  // a power of two: 2^(64 - shift_)
+  std::vector<Slot> slots_{8};  // 2^(64 - shift_) of them
+  size_t mask_ = 7;
   unsigned shift_ = 61;
   size_t size_ = 0;
   uint64_t last_mac_ = kNoMac;  // of the last find()

@@ -33,7 +33,15 @@ impairment::Link& Fabric::link(const Node& from, const Node& to) {
 }
 
 void Fabric::schedule(uint64_t at_ns, Event event) {
-  events_.push(std::max(at_ns, now_ns_), std::move(event));
+  auto slot = static_cast<uint32_t>(events_.size());
+  if (free_slots_.empty()) {
+    events_.push_back(std::move(event));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    events_[slot] = std::move(event);
+  }
+  due_.push(std::max(at_ns, now_ns_), std::move(slot));
 }
 
 void Fabric::at(uint64_t at_ns, std::function<void()> action) {
@@ -64,16 +72,18 @@ void Fabric::cross(const Node& from, Node& to, const network::SharedFrame& frame
 
 bool Fabric::run(uint64_t until_ns, uint64_t max_events) {
   for (uint64_t i = 0; i < max_events; ++i) {
-    if (events_.empty()) return true;
-    if (events_.next() > until_ns) {
+    if (due_.empty()) return true;
+    if (due_.next() > until_ns) {
       now_ns_ = until_ns;
       return false;
     }
-    auto due = events_.pop();
+    const auto due = due_.pop();
     now_ns_ = due.at;
-    std::visit([this](auto& event) { handle(std::move(event)); }, due.item);
+    Event event = std::move(events_[due.item]);
+    free_slots_.push_back(due.item);
+    std::visit([this](auto& what) { handle(std::move(what)); }, event);
   }
-  return events_.empty();
+  return due_.empty();
 }
 
 void Fabric::handle(Poll poll) { poll.node->poll(now_ns_); }

@@ -95,7 +95,9 @@ class Fabric {
   network::Forwarding<network::SharedFrames, Node, network::Macs::configured> forwarding_;
   std::map<std::pair<uint32_t, uint32_t>, impairment::Link> links_;
   uint64_t now_ns_ = 0;
-  network::DueQueue<Event> events_;
+  network::DueQueue<uint32_t> due_;  // slots of events_, which itself would be long to move about
+  std::vector<Event> events_;
+  std::vector<uint32_t> free_slots_;
 };
 
 }  // namespace rocemu::sim
