@@ -38,16 +38,16 @@ case $target in
   frame) max_len=1200 code=(emulator/wire) ;;
   gso) max_len=1024 code=(dpdk_io/kernel/gso_receiver.cc dpdk_io/kernel/gso_batch.cc emulator/wire/icrc_identification.cc) ;;
   transport | services) max_len=2048 code=(emulator/transport) ;;
-  control) max_len=1024 code=(emulator/device emulator/daemon/message_codec.cc) ;;
+  control) max_len=1024 code=(emulator/device emulator/daemon/control/message_codec.cc) ;;
   cm)
     max_len=2048
-    code=(emulator/cm emulator/daemon/cm_commands.cc emulator/daemon/cm_structures.cc
+    code=(emulator/cm emulator/daemon/cm_service/cm_commands.cc emulator/daemon/cm_service/cm_structures.cc
           emulator/wire/cm_message.cc emulator/wire/cma_header.cc)
     ;;
   rings)
     max_len=1024
-    code=(emulator/daemon/shared_work_queues.cc emulator/daemon/shared_completion_ring.cc
-          emulator/daemon/doorbells.cc emulator/daemon/doorbells.h)
+    code=(emulator/daemon/rings/shared_work_queues.cc emulator/daemon/rings/shared_completion_ring.cc
+          emulator/daemon/rings/doorbells.cc emulator/daemon/rings/doorbells.h)
     ;;
   ip_host) max_len=1024 code=(dpdk_io/ip_host) ;;
   *) usage "there is no target '$target'" ;;
