@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path.insert(0, str(ROOT / "tests/e2e/tools"))
 from pairs import End, Pair, PairFailed, choose_port, listens  # noqa: E402
 
 LIMIT_SECONDS = 120

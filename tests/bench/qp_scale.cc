@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/failure.h"
-#include "tests/e2e/verbs_objects.h"
+#include "tests/e2e/tools/failure.h"
+#include "tests/e2e/tools/verbs_objects.h"
 
 using namespace rocemu::e2e;
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/e2e/failure.h"
-#include "tests/e2e/verbs_objects.h"
+#include "tests/e2e/tools/failure.h"
+#include "tests/e2e/tools/verbs_objects.h"
 
 using namespace rocemu::e2e;
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/e2e/failure.h"
+#include "tests/e2e/tools/failure.h"
 
 namespace rocemu::interop {
 namespace {

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/failure.h"
-#include "tests/e2e/verbs_objects.h"
+#include "tests/e2e/tools/failure.h"
+#include "tests/e2e/tools/verbs_objects.h"
 #include "tests/interop/meeting.h"
 
 namespace rocemu::interop {

@@ -2,7 +2,7 @@
 // memory, and what connects two of them.
 #pragma once
 
-#include "tests/e2e/lab.h"
+#include "tests/e2e/tools/lab.h"
 
 namespace rocemu::e2e {
 

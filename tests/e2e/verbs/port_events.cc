@@ -3,7 +3,7 @@
 //   PORT_DOWN, PORT_UP     take the link away and give it back
 //   GID_ADD, GID_DELETE    give each device one more address, and take it away
 // A row whose command is not named is skipped. Runs on any device, as verbs does.
-#include "tests/e2e/row_runner.h"
+#include "tests/e2e/tools/row_runner.h"
 #include "tests/e2e/verbs/ends.h"
 
 int main(int argc, char** argv) {

@@ -9,8 +9,8 @@
 # ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77: skipped.
 set -euo pipefail
 
-# shellcheck source=../namespaces.sh
-source "$(dirname "$0")/../namespaces.sh"
+# shellcheck source=../tools/namespaces.sh
+source "$(dirname "$0")/../tools/namespaces.sh"
 as_user_if_asked "$@"
 
 if [[ ${1:-} != --inside ]]; then

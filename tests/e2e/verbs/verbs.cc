@@ -2,7 +2,7 @@
 // pages and ConnectX do where they leave room: what arrives, what each side is told, what is lost
 // in silence, which events come. What a program can do wrong over RC is bad_input's. Uses the
 // public libibverbs interface alone, so that it runs on any device. Exits 0 when every row passed.
-#include "tests/e2e/row_runner.h"
+#include "tests/e2e/tools/row_runner.h"
 #include "tests/e2e/verbs/ends.h"
 
 int main(int argc, char** argv) {

@@ -1,0 +1,20 @@
+# Programs over bad links.
+foreach(loss 0.1 1 5 10)
+  rocemu_e2e_test(impaired/loss-${loss} 240 ${here}/impairments/impaired.sh loss=${loss}%)
+  rocemu_e2e_test(impaired/loss-${loss}-dup-reorder 240 ${here}/impairments/impaired.sh
+                  loss=${loss}%,dup=1%,reorder=1%)
+endforeach()
+rocemu_e2e_test(impaired/corrupt 240 ${here}/impairments/impaired.sh corrupt=1%)
+rocemu_e2e_test(impaired/delay-jitter-rate 240 ${here}/impairments/impaired.sh
+                delay=20us,jitter=20us,rate=5gbit,queue=10mb)
+rocemu_e2e_test(impaired/everything 240 ${here}/impairments/impaired.sh
+                loss=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=20us,jitter=5us,rate=10gbit,outage=1ms/500ms)
+rocemu_e2e_test(impaired/link-lost 120 ${here}/impairments/link_lost.py)
+
+# Every byte, at loss alone and at everything together.
+set(few_messages --messages 200 --max-size 65536 --budget-mib 4)
+rocemu_e2e_test(impaired/verify_bytes-loss 240 ${rocemu} run --impair loss=1% --
+                $<TARGET_FILE:verify_bytes> -d rocemu0 -D rocemu1 ${few_messages})
+rocemu_e2e_test(impaired/verify_bytes-everything 240
+                ${rocemu} run --impair loss=2%,dup=2%,reorder=2%,corrupt=1%,delay=10us,jitter=10us,seed=3 --
+                $<TARGET_FILE:verify_bytes> -d rocemu0 -D rocemu1 ${few_messages})

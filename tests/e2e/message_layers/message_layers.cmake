@@ -1,0 +1,33 @@
+# UCX's own test program, and MPI over UCX.
+set(MPI_CXX_SKIP_MPICXX TRUE)
+find_package(MPI COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  foreach(program hello ring alltoall)
+    add_executable(mpi_${program} mpi/${program}.cc)
+    target_link_libraries(mpi_${program} PRIVATE rocemu_options MPI::MPI_CXX)
+    set_target_properties(mpi_${program} PROPERTIES OUTPUT_NAME ${program}
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mpi)
+  endforeach()
+endif()
+
+function(rocemu_message_layer_test name)
+  rocemu_e2e_test(${name} 300 ${here}/message_layers/message_layers.py ${ARGN})
+  if(MPI_CXX_FOUND)
+    set_property(TEST e2e/${name} APPEND PROPERTY ENVIRONMENT
+                 "MPI_PROGRAMS=${CMAKE_CURRENT_BINARY_DIR}/mpi")
+  endif()
+endfunction()
+foreach(case ucx:rc ucx:ud ucx:large ucx:transports mpi)
+  rocemu_message_layer_test(${case} ${case})
+endforeach()
+foreach(case ucx:rc ucx:transports mpi)
+  rocemu_message_layer_test(user/${case} --user ${case})
+endforeach()
+foreach(user "" --user)
+  rocemu_e2e_test(lab-impaired${user} 240 ${here}/lab/lab_impaired.py ${user})
+  rocemu_e2e_test(lab-mpi${user} 240 ${here}/lab/lab_mpi.sh ${user})
+  if(MPI_CXX_FOUND)
+    set_property(TEST e2e/lab-mpi${user} APPEND PROPERTY ENVIRONMENT
+                 "MPI_PROGRAMS=${CMAKE_CURRENT_BINARY_DIR}/mpi")
+  endif()
+endforeach()
