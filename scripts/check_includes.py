@@ -46,7 +46,7 @@ KNOWN_CIRCLES = [
     {"emulator/daemon", "emulator/daemon/cm_service", "emulator/daemon/control"},
     {"emulator/transport/requester", "emulator/transport/service"},
 ]
-KNOWN_CROWDS = {"verbs_shim/provider"}
+KNOWN_CROWDS = set()
 
 
 def is_below(folder, tops):

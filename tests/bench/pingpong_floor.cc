@@ -28,7 +28,7 @@
 
 #include "emulator/daemon/engine/idle_policy.h"
 #include "emulator/daemon/rings/completion_host.h"
-#include "verbs_shim/provider/poll_pacer.h"
+#include "verbs_shim/provider/rings/poll_pacer.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 namespace rocemu::exchange {
 namespace {
 
-// What a thread costs that is put to sleep and woken. The program shares its core with others, the
-// NIC perhaps among them, so it must not be more.
+// As much as it costs to put a thread to sleep and to wake it. The program shares its core with
+// others, the NIC perhaps among them, so it must not be more.
 constexpr int64_t kPatienceNs = 20'000;
 constexpr size_t kPageBytes = ROCEMU_MAILBOX_BYTES;
 constexpr unsigned kLooksPerClock = 16;

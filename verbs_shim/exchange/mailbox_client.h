@@ -23,8 +23,8 @@ class MailboxClient {
 
   // Fills in `reply` up to `reply_bytes`; `got` is the length that it was sent with.
   Outcome ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes, size_t& got);
-  // Takes back whatever a process that died in its turn may have left. For requests that are not
-  // asked here.
+  // Takes back whatever a process that died in its turn may have left. To be called before a
+  // request that is not asked here.
   void withdraw();
   void settle();
 

@@ -27,12 +27,12 @@ struct ProcmapQuery {
 static_assert(sizeof(ProcmapQuery) == 104);
 inline constexpr unsigned long kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
 
-// Of vma_flags, and of query_flags to ask for such mappings alone.
+// Bits of vma_flags, and of query_flags to ask for such mappings alone.
 inline constexpr uint64_t kReadable = 0x01;
 inline constexpr uint64_t kWritable = 0x02;
 inline constexpr uint64_t kExecutable = 0x04;
 inline constexpr uint64_t kShared = 0x08;
-// Of query_flags.
+// Bits of query_flags.
 inline constexpr uint64_t kCoveringOrNext = 0x10;
 inline constexpr uint64_t kFileBacked = 0x20;
 

@@ -12,7 +12,7 @@
 namespace rocemu::exchange {
 namespace {
 
-// As the kernel spells it.
+// The name as the kernel spells it.
 constexpr char kRegionPath[] = "/memfd:" ROCEMU_REGION_FILE " (deleted)";
 constexpr size_t kRegionPathLength = sizeof(kRegionPath) - 1;
 

@@ -1,4 +1,4 @@
-// Where the program's memory is a shared memory region: a shared mapping of a memfd that the
+// Finds where the program's memory is a shared memory region: a shared mapping of a memfd that the
 // provider put in the place of private memory when that was registered, so that the NIC can map it.
 //
 // For use below an allocator, which may hold its locks: nothing here allocates, locks, or has

@@ -50,7 +50,7 @@ void note_cdev(int fd, dev_t cdev);
 // The entry, if its descriptor still is the file it was noted for; else drops it and says null.
 FdEntry* check_entry(int fd, FdEntry* entry);
 
-// To be called before `fd`, which has an entry, is closed.
+// The caller of close() calls it before `fd`, which has an entry, is closed.
 void before_close(int fd, FdEntry* entry);
 
 // Makes the table be emptied in forked children, where the descriptors are the parent's business.

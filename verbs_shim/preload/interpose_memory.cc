@@ -35,7 +35,7 @@ int advise(uintptr_t from, uintptr_t to, int advice) {
   return next_madvise(reinterpret_cast<void*>(from), to - from, advice);
 }
 
-// Where [address, address + bytes) ends for madvise, which rounds up to pages.
+// The end of [address, address + bytes) for madvise, which rounds up to pages.
 uintptr_t end_of(void* address, size_t bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   return (reinterpret_cast<uintptr_t>(address) + bytes + page - 1) & ~(page - 1);
@@ -106,7 +106,7 @@ __attribute__((noinline)) int free_lazily(void* address, size_t bytes) {
   LazyFree work = {from, 0};
   RegionWalk walk = {from, end, free_before, &work};
   if (end <= from || visit_regions(walk) != 0 || work.at == from) return fail(EINVAL);
-  // What is behind the last region.
+  // The part behind the last region is left.
   if (work.at < end && (work.error == 0 || work.error == ENOMEM) &&
       advise(work.at, end, MADV_FREE) != 0) {
     work.error = errno;

@@ -116,7 +116,7 @@ ROCEMU_EXPORT int openat64(int directory, const char* path, int flags, ...) {
   return open_resolved(next.open64, path, flags, mode);
 }
 
-// What open() becomes in programs built with _FORTIFY_SOURCE, when no mode is given.
+// Programs built with _FORTIFY_SOURCE call these for open() when no mode is given.
 ROCEMU_EXPORT int __open_2(const char* path, int flags) {
   const Real& next = real();
   if (!concerns(path)) return next.open_2(path, flags);

@@ -119,8 +119,8 @@ ROCEMU_EXPORT int statx(int directory, const char* path, int flags, unsigned mas
                        [&](const char* to) { return next.statx(AT_FDCWD, to, flags, mask, out); });
 }
 
-// What stat() was called in programs linked before glibc 2.33; the version argument has one value
-// on 64-bit machines.
+// Programs linked before glibc 2.33 call these for stat() and its like; the version argument has
+// one value on 64-bit machines.
 ROCEMU_EXPORT int __xstat(int, const char* path, struct stat* out) { return stat(path, out); }
 ROCEMU_EXPORT int __xstat64(int, const char* path, struct stat64* out) { return stat64(path, out); }
 ROCEMU_EXPORT int __lxstat(int, const char* path, struct stat* out) { return lstat(path, out); }

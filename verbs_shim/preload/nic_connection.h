@@ -15,7 +15,7 @@ namespace rocemu::preload {
 // holds the lock of rdma_cm.cc.
 int call_nic(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd = -1);
 
-// In a forked child: the connection is the parent's.
+// Gives the connection up in a forked child: it is the parent's.
 void forget_nic_connection();
 
 }  // namespace rocemu::preload

@@ -11,7 +11,7 @@
 
 namespace rocemu::preload {
 
-// As open(2): the descriptor, or -1 with errno.
+// Opens /dev/infiniband/rdma_cm as open(2) would: the descriptor, or -1 with errno.
 int open_rdma_cm(int flags, dev_t cdev);
 
 // A channel of this process. Never freed, since a thread may still hold one that another has

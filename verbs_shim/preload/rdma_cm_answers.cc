@@ -5,8 +5,8 @@
 namespace rocemu::preload {
 namespace {
 
-// By id modulo that many, which is more than programs have under way at once; rocemud gives ids one
-// after the other.
+// An answer stands at its id modulo that many, which is more than programs have under way at once;
+// rocemud gives ids one after the other.
 constexpr uint32_t kSlots = 2048;
 
 rocemu_cm_answers* slots = nullptr;  // made when needed, and never freed

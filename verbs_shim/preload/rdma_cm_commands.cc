@@ -13,8 +13,8 @@
 namespace rocemu::preload {
 namespace {
 
-// Where in a command, behind its header, the address of the answer stands, and the id it is about;
-// -1 for those without.
+// The places in a command, behind its header, of the answer's address and of the id it is about; -1
+// for those without.
 struct Layout {
   int response;
   int id;
@@ -96,7 +96,7 @@ CmChannel* take_channel(rocemu_cm_command& request) {
   return from;
 }
 
-// From what is known already: false when it has to be asked for.
+// Answers from what is known already. False when it has to be asked for.
 bool answer_from_memory(const rocemu_cm_command& request, uint32_t id, rocemu_cm_reply& reply) {
   const rocemu_cm_answers* known = find_answers(id);
   if (known == nullptr) return false;
@@ -143,12 +143,13 @@ ssize_t fail(int error) {
   return -1;
 }
 
-// What a write(2) carries: its header, and the bytes behind that.
+// A command as write(2) brings it: its header, and the bytes behind that.
 struct Command {
   rdma_ucm_cmd_hdr header;
   const uint8_t* in;
 
-  // Where the answer goes: 0 for commands without one. False when it is too short to say.
+  // Reads the address that the answer goes to: 0 for commands without one. False when it is too
+  // short to say.
   bool response(uint64_t& address) const {
     const int offset = layout_of(header.cmd).response;
     address = 0;

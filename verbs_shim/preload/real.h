@@ -76,11 +76,12 @@ inline const Real& real() {
   return detail::functions;
 }
 
-// Whether ROCEMU_DIR is set: without it every function here hands the call through. To be asked
+// True when ROCEMU_DIR is set: without it every function here hands the call through. To be asked
 // after real().
 inline bool active() { return detail::directory_length != 0; }
 
-// Whether registered memory may have become a shared region (ROCEMU_SHARE_MEMORY=1, and active()).
+// True when registered memory may have become a shared region (ROCEMU_SHARE_MEMORY=1, and
+// active()).
 inline bool shares_memory() { return detail::shares_memory; }
 
 // $ROCEMU_DIR/sys, and its length.

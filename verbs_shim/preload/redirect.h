@@ -1,4 +1,4 @@
-// Which path stands for which.
+// Knows which path stands for which:
 //
 //   /sys/class/infiniband*       always the NIC's tree: a host's own RDMA devices are hidden
 //   /sys/ANYTHING else           the host's; what the host lacks and the NIC's tree has, from there
@@ -31,8 +31,8 @@ struct Resolved {
   char buffer[PATH_MAX];
 };
 
-// Whether `path` has to be looked at more closely. Costs a comparison or two, as it runs for every
-// path the program opens.
+// True when `path` has to be looked at more closely. Costs a comparison or two, as it runs for
+// every path the program opens.
 inline bool concerns(const char* path) {
   return active() && path != nullptr && path[0] == '/' &&
          (path[1] == 's' || path[1] == 'd' || path[1] == '/' || path[1] == '.');

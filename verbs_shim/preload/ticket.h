@@ -10,8 +10,8 @@
 
 namespace rocemu::preload {
 
-// Whether `fd`, which fstat() describes as `file`, is a ticket; and which device it stands for.
-// Costs a system call for files without a name that are as long as a ticket.
+// True when `fd`, which fstat() describes as `file`, is a ticket; it also says which device that
+// stands for. Costs a system call for files without a name that are as long as a ticket.
 template <typename File>
 bool is_ticket(int fd, const File& file, dev_t& cdev) {
   rocemu_context_ticket ticket;

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verbs_shim/provider/complain.h"
-#include "verbs_shim/provider/context.h"
-#include "verbs_shim/provider/new_object.h"
+#include "verbs_shim/provider/common/complain.h"
+#include "verbs_shim/provider/common/new_object.h"
+#include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/private_abi.h"
-#include "verbs_shim/provider/queue_pair.h"
+#include "verbs_shim/provider/queues/queue_pair.h"
 
 #define ROCEMU_STRING_(x) #x
 #define ROCEMU_STRING(x) ROCEMU_STRING_(x)
@@ -117,10 +117,11 @@ constexpr VerbsContextOps kContextOps = {
 verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
   constexpr uint32_t kDriverUnknown = 0;
   void* allocation = libibverbs.init_and_alloc_context(
-      device, cmd_fd, kContextOffset + sizeof(Context), nullptr, kDriverUnknown);
+      device, cmd_fd, kContextOffset + sizeof(DeviceContext), nullptr, kDriverUnknown);
   if (allocation == nullptr) return nullptr;
   auto* verbs = static_cast<verbs_context*>(allocation);
-  auto& context = *reinterpret_cast<Context*>(static_cast<uint8_t*>(allocation) + kContextOffset);
+  auto& context =
+      *reinterpret_cast<DeviceContext*>(static_cast<uint8_t*>(allocation) + kContextOffset);
   context.allocation = allocation;
   const uint32_t index = reinterpret_cast<Device*>(device)->index;
   if (const int error = open_context(context, index, imported); error != 0) {
@@ -171,7 +172,7 @@ __attribute__((constructor)) void on_load() {
 }  // namespace
 
 void free_context(ibv_context* context) {
-  Context& device = to_context(context);
+  DeviceContext& device = to_context(context);
   void* allocation = device.allocation;
   close_context(device);
   libibverbs.uninit_context(static_cast<verbs_context*>(allocation));

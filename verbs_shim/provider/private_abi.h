@@ -1,14 +1,14 @@
-// Those of rdma-core's provider-private structures that the provider needs, for the version of the
-// private ABI that ROCEMU_PABI names (34: rdma-core 34 to 56, 57: 57 and 58, 59: 59 to 63, 64, 65).
-// Distributions package only <infiniband/verbs.h>; these are declared from the layouts that debug
-// information of each version shows, and asserted.
+// Declares those of rdma-core's provider-private structures that the provider needs, for the
+// version of the private ABI that ROCEMU_PABI names (34: rdma-core 34 to 56, 57: 57 and 58, 59: 59
+// to 63, 64, 65). Distributions package only <infiniband/verbs.h>; these are declared from the
+// layouts that debug information of each version shows, and asserted.
 #pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <time.h>
 
-#include "verbs_shim/provider/verbs_ops.h"
+#include "verbs_shim/provider/common/verbs_ops.h"
 
 #if ROCEMU_PABI != 34 && ROCEMU_PABI != 57 && ROCEMU_PABI != 59 && ROCEMU_PABI != 64 && \
     ROCEMU_PABI != 65
@@ -86,9 +86,9 @@ static_assert(offsetof(VerbsDevice, core_support) == 704);
 // (IBV_ACCESS_OPTIONAL_RANGE).
 inline constexpr uint64_t kCoreSupportOptionalMrAccess = 1;
 
-// Where struct verbs_qp, an ibv_qp_ex with private members behind it, has comp_mask. ibv_qp_ex
-// grew without a new PABI number, so for 34 the version of the running library decides: its
-// package number, the last part of libibverbs.so.1.14.NN.0; 0 when it is not known.
+// The offset of comp_mask in struct verbs_qp, an ibv_qp_ex with private members behind it.
+// ibv_qp_ex grew without a new PABI number, so for 34 the version of the running library decides:
+// its package number, the last part of libibverbs.so.1.14.NN.0; 0 when it is not known.
 constexpr size_t qp_comp_mask_offset(int library_version) {
   if (ROCEMU_PABI > 34) return 360;
   if (library_version == 0) return sizeof(ibv_qp_ex);

@@ -1,4 +1,4 @@
-#include "verbs_shim/provider/event_pipe.h"
+#include "verbs_shim/provider/context/event_pipe.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "verbs_shim/provider/completion_ring.h"
-#include "verbs_shim/provider/doorbell.h"
-#include "verbs_shim/provider/poll_pacer.h"
-#include "verbs_shim/provider/work_ring.h"
+#include "verbs_shim/provider/rings/completion_ring.h"
+#include "verbs_shim/provider/rings/doorbell.h"
+#include "verbs_shim/provider/rings/poll_pacer.h"
+#include "verbs_shim/provider/rings/work_ring.h"
 
 using namespace rocemu::provider;
 

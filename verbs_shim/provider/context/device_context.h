@@ -1,0 +1,78 @@
+// An open device: what stands behind an ibv_context.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "verbs_shim/abi/control.h"
+#include "verbs_shim/exchange/shared_memory.h"
+#include "verbs_shim/provider/common/mutex.h"
+#include "verbs_shim/provider/context/channel.h"
+#include "verbs_shim/provider/context/control_connection.h"
+#include "verbs_shim/provider/context/event_pipe.h"
+#include "verbs_shim/provider/rings/doorbell.h"
+
+namespace rocemu::provider {
+
+struct CompletionQueue;
+
+struct DeviceState {
+  ControlConnection connection;
+  Doorbells doorbells;
+  EventPipe async_events;
+  ChannelList channels;
+  Mutex purge_lock;  // events are purged from one pipe of the context at a time
+  Passage passage;   // by this one
+  Mutex queues_lock;
+  CompletionQueue* queues = nullptr;  // all CQs of the context (queues/inline_cqe_data.h)
+  rocemu_device_attr limits = {};
+  bool yield_when_idle = true;
+  uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
+
+  exchange::SharedMemory doorbell_page;
+  exchange::SharedMemory engine_page;
+  std::atomic<bool> fatal_reported{false};
+};
+
+// libibverbs allocates it, with its own private part before it, and fills `verbs`.
+struct DeviceContext {
+  ibv_context verbs;
+  void* allocation;  // where libibverbs' part begins
+  DeviceState state;
+
+  // A control call, whose failure for want of a NIC the program also hears of as an
+  // IBV_EVENT_DEVICE_FATAL.
+  template <typename Request, typename Reply>
+  int call(uint32_t op, Request& request, Reply& reply, ReceivedFds* received = nullptr,
+           SentFds sent = {}) {
+    const int error = state.connection.call(op, request, reply, received, sent);
+    if (error == EIO && state.connection.lost()) report_fatal();
+    return error;
+  }
+
+  // True while the NIC is there. Looks, which costs a system call.
+  bool look_for_nic();
+
+  // Takes what a reader of the asynchronous events gets when the NIC is gone, as read(2) has it: an
+  // IBV_EVENT_DEVICE_FATAL unless that was told already, else EIO.
+  ssize_t take_fatal(void* data, size_t bytes);
+
+ private:
+  void report_fatal();
+};
+
+inline DeviceContext& to_context(ibv_context* context) {
+  return *reinterpret_cast<DeviceContext*>(context);
+}
+
+// Connects `context`, whose `verbs` and `allocation` are set, to device `device_index`. 0 or an
+// errno, after which close_context() isn't needed.
+// Joins the context that `verbs.cmd_fd` is a ticket of, when `imported`; else makes it one.
+int open_context(DeviceContext& context, uint32_t device_index, bool imported);
+
+// Ends the connection, with which the NIC destroys all that was made on it.
+void close_context(DeviceContext& context);
+
+}  // namespace rocemu::provider

@@ -1,0 +1,41 @@
+// Memory windows. They are bound by send requests: post.cc, work_request.cc.
+#include <errno.h>
+
+#include "verbs_shim/abi/memory.h"
+#include "verbs_shim/provider/common/new_object.h"
+#include "verbs_shim/provider/common/verbs_ops.h"
+#include "verbs_shim/provider/context/device_context.h"
+
+namespace rocemu::provider {
+
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+  auto* mw = new_object<ibv_mw>();
+  if (mw == nullptr) return nullptr;
+  rocemu_alloc_mw request = {};
+  request.pd = pd->handle;
+  request.type = type;
+  rocemu_reg_mr_reply reply;
+  const int error = to_context(pd->context).call(ROCEMU_OP_ALLOC_MW, request, reply);
+  if (error != 0) {
+    delete_object(mw);
+    errno = error;
+    return nullptr;
+  }
+  mw->context = pd->context;
+  mw->pd = pd;
+  mw->rkey = reply.rkey;
+  mw->handle = reply.mr;
+  mw->type = type;
+  return mw;
+}
+
+int dealloc_mw(ibv_mw* mw) {
+  rocemu_handle_message request = {};
+  request.handle = mw->handle;
+  rocemu_handle_message reply;
+  const int error = to_context(mw->context).call(ROCEMU_OP_DEALLOC_MW, request, reply);
+  if (error == 0) delete_object(mw);
+  return error;
+}
+
+}  // namespace rocemu::provider

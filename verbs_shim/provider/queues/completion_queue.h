@@ -1,0 +1,38 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbs_shim/provider/common/mutex.h"
+#include "verbs_shim/provider/context/device_context.h"
+#include "verbs_shim/provider/context/protection_domain.h"
+#include "verbs_shim/provider/rings/completion_ring.h"
+#include "verbs_shim/provider/rings/poll_pacer.h"
+
+namespace rocemu::provider {
+
+struct CompletionQueue {
+  union {
+    ibv_cq cq;
+    ibv_cq_ex cq_ex;
+  } verbs;
+  Mutex lock;  // of the ring and of `current`; held from start_poll to end_poll
+  CompletionRing ring;
+  const rocemu_cqe* current = nullptr;  // what the read_ functions of ibv_cq_ex read
+  PollPacer pacer;
+  Channel* channel = nullptr;
+  ibv_pd* parent_domain = nullptr;
+  QueueMemory memory;
+  QueueMemory retired;  // the one before the last resize: somebody may still be arming it
+  CompletionQueue* next_known = nullptr;  // of the context's; under its queues_lock
+};
+
+inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+
+// poll.cc: the functions that ibv_cq_ex holds, for completions with the fields of `wc_flags`.
+inline constexpr uint64_t kOfferedWcFlags =
+    uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG;
+void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
+
+}  // namespace rocemu::provider

@@ -1,0 +1,55 @@
+#include "verbs_shim/provider/queues/inline_cqe_data.h"
+
+#include <sched.h>
+#include <string.h>
+
+namespace rocemu::provider {
+namespace {
+
+// The caller itself may hold it, between ibv_start_poll and ibv_end_poll.
+bool lock_in_time(Mutex& mutex) {
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries; ++i) {
+    if (mutex.try_lock()) return true;
+    sched_yield();
+  }
+  return false;
+}
+
+}  // namespace
+
+void deliver(const rocemu_cqe& completion) {
+  if (completion.carried_bytes == 0) return;
+  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(completion.carried_address)),
+         completion.carried, completion.carried_bytes);
+}
+
+void make_known(CompletionQueue& queue) {
+  DeviceState& state = to_context(queue.verbs.cq.context).state;
+  Lock lock(state.queues_lock);
+  queue.next_known = state.queues;
+  state.queues = &queue;
+}
+
+void forget(CompletionQueue& queue) {
+  DeviceState& state = to_context(queue.verbs.cq.context).state;
+  Lock lock(state.queues_lock);
+  CompletionQueue** link = &state.queues;
+  while (*link != &queue) link = &(*link)->next_known;
+  *link = queue.next_known;
+}
+
+void deliver_untaken(DeviceContext& context, uint64_t address, uint64_t bytes) {
+  Lock lock(context.state.queues_lock);
+  for (CompletionQueue* queue = context.state.queues; queue != nullptr; queue = queue->next_known) {
+    if (!lock_in_time(queue->lock)) continue;
+    queue->ring.visit_untaken([&](rocemu_cqe& completion) {
+      if (completion.carried_address - address >= bytes) return;
+      deliver(completion);
+      completion.carried_bytes = 0;
+    });
+    queue->lock.unlock();
+  }
+}
+
+}  // namespace rocemu::provider

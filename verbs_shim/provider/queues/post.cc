@@ -1,0 +1,208 @@
+// ibv_post_send and ibv_post_recv.
+#include <errno.h>
+#include <string.h>
+
+#include "verbs_shim/provider/common/verbs_ops.h"
+#include "verbs_shim/provider/queues/inline_wqe_data.h"
+#include "verbs_shim/provider/queues/queue_pair.h"
+#include "verbs_shim/provider/rings/receive_request.h"
+
+namespace rocemu::provider {
+namespace {
+
+constexpr unsigned kCarriedFlags =
+    IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+// Sets where the request reaches in the peer, and what it takes there besides data. False when the
+// opcode isn't one a work queue entry can express.
+bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
+  switch (from.opcode) {
+    case IBV_WR_SEND:
+      return true;
+    case IBV_WR_SEND_WITH_IMM:
+      to.imm_or_rkey = from.imm_data;
+      return true;
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV:
+      to.imm_or_rkey = from.invalidate_rkey;
+      return true;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      to.imm_or_rkey = from.imm_data;
+      [[fallthrough]];
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
+      to.remote_address = from.wr.rdma.remote_addr;
+      to.rkey = from.wr.rdma.rkey;
+      return true;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      to.remote_address = from.wr.atomic.remote_addr;
+      to.rkey = from.wr.atomic.rkey;
+      to.compare_add = from.wr.atomic.compare_add;
+      to.swap = from.wr.atomic.swap;
+      return true;
+    case IBV_WR_BIND_MW:
+      return from.bind_mw.mw != nullptr && from.bind_mw.mw->type == IBV_MW_TYPE_2 &&
+             set_binding(from.bind_mw.rkey, from.bind_mw.bind_info, to);
+    default:
+      return false;
+  }
+}
+
+// Sets what the QP's service needs besides. UD requests have their address where others name
+// memory.
+bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to) {
+  switch (qp.qp_type) {
+    case IBV_QPT_UD:
+      if (from.opcode != IBV_WR_SEND && from.opcode != IBV_WR_SEND_WITH_IMM) return false;
+      if (from.wr.ud.ah == nullptr) return false;
+      to.ah = from.wr.ud.ah->handle;
+      to.remote_qpn = from.wr.ud.remote_qpn;
+      to.remote_qkey = from.wr.ud.remote_qkey;
+      return true;
+    case IBV_QPT_XRC_SEND:
+      to.remote_qpn = from.qp_type.xrc.remote_srqn;
+      return true;
+    default:
+      return true;
+  }
+}
+
+bool takes_inline(ibv_wr_opcode opcode) {
+  return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+         opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
+         opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_ATOMIC_WRITE;
+}
+
+// Copies what the scatter list names behind the WQE; false when it is longer than was granted.
+bool copy_inline(const ibv_send_wr& from, uint32_t room, rocemu_send_wqe& wqe, uint8_t* payload) {
+  uint32_t bytes = 0;
+  for (int i = 0; i < from.num_sge; ++i) {
+    const ibv_sge& sge = from.sg_list[i];
+    if (sge.length > room - bytes) return false;
+    if (sge.length > 0) {
+      memcpy(payload + bytes, reinterpret_cast<const void*>(sge.addr), sge.length);
+    }
+    bytes += sge.length;
+  }
+  wqe.inline_bytes = bytes;
+  return true;
+}
+
+int put_send(QueuePair& queue, const ibv_send_wr& request) {
+  if (request.num_sge < 0 || static_cast<uint32_t>(request.num_sge) > queue.cap.max_send_sge) {
+    return EINVAL;
+  }
+  rocemu_send_wqe wqe = {};
+  if (!set_operation(request, wqe) || !set_service(queue.verbs.qp, request, wqe)) return EINVAL;
+  const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
+  if (is_inline && !takes_inline(request.opcode)) return EINVAL;
+  uint8_t* slot = queue.send_ring.claim();
+  if (slot == nullptr) return ENOMEM;
+  wqe.wr_id = request.wr_id;
+  wqe.opcode = static_cast<uint8_t>(request.opcode);
+  wqe.flags = static_cast<uint8_t>(request.send_flags & kCarriedFlags);
+  if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  uint8_t* payload = slot + sizeof(wqe);
+  if (is_inline) {
+    const bool is_atomic_write = request.opcode == IBV_WR_ATOMIC_WRITE;
+    auto* const into = is_atomic_write ? reinterpret_cast<uint8_t*>(&wqe.compare_add) : payload;
+    const uint32_t room = is_atomic_write ? sizeof(wqe.compare_add) : queue.cap.max_inline_data;
+    if (!copy_inline(request, room, wqe, into)) {
+      queue.send_ring.unclaim_last();
+      return EINVAL;
+    }
+  } else {
+    wqe.num_sge = static_cast<uint16_t>(request.num_sge);
+    copy_sges(request.sg_list, wqe.num_sge, payload);
+    carry_payload(wqe, request.sg_list);
+  }
+  memcpy(slot, &wqe, sizeof(wqe));
+  return 0;
+}
+
+}  // namespace
+
+bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe) {
+  if (info.mr == nullptr && info.length > 0) return false;
+  wqe.imm_or_rkey = info.mr == nullptr ? 0 : info.mr->lkey;
+  wqe.remote_address = info.addr;
+  wqe.rkey = rkey;
+  wqe.compare_add = info.length;
+  wqe.swap = info.mw_access_flags;
+  return true;
+}
+
+int check_can_send(const QueuePair& queue) {
+  if (queue.verbs.qp.qp_type == IBV_QPT_XRC_RECV) return EINVAL;
+  switch (queue.verbs.qp.state) {
+    case IBV_QPS_RESET:
+    case IBV_QPS_INIT:
+    case IBV_QPS_RTR:
+      return EINVAL;
+    default:
+      return 0;
+  }
+}
+
+void submit_sends(QueuePair& queue) {
+  if (!queue.send_ring.has_claimed()) return;
+  queue.send_ring.publish();
+  to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell);
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.send_lock);
+  int error = check_can_send(queue);
+  while (error == 0 && request != nullptr) {
+    error = put_send(queue, *request);
+    if (error == 0) request = request->next;
+  }
+  if (error != 0 && bad != nullptr) *bad = request;
+  submit_sends(queue);
+  return error;
+}
+
+// Binds windows of type 1, whose keys the device chooses.
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.send_lock);
+  if (const int error = check_can_send(queue); error != 0) return error;
+  rocemu_send_wqe wqe = {};
+  const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+  if (!set_binding(rkey, bind->bind_info, wqe)) return EINVAL;
+  uint8_t* slot = queue.send_ring.claim();
+  if (slot == nullptr) return ENOMEM;
+  wqe.wr_id = bind->wr_id;
+  wqe.opcode = IBV_WR_BIND_MW;
+  wqe.flags = static_cast<uint8_t>(bind->send_flags & (IBV_SEND_FENCE | IBV_SEND_SIGNALED));
+  if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  memcpy(slot, &wqe, sizeof(wqe));
+  submit_sends(queue);
+  mw->rkey = rkey;
+  return 0;
+}
+
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock lock(queue.recv_lock);
+  const bool takes_receives =
+      qp->srq == nullptr && qp->qp_type != IBV_QPT_XRC_SEND && qp->qp_type != IBV_QPT_XRC_RECV;
+  int error = qp->state == IBV_QPS_RESET || !takes_receives ? EINVAL : 0;
+  while (error == 0 && request != nullptr) {
+    error = put_receive(queue.recv_ring, queue.cap.max_recv_sge, *request);
+    if (error == 0) request = request->next;
+  }
+  if (error != 0 && bad != nullptr) *bad = request;
+  if (!queue.recv_ring.has_claimed()) return error;
+  queue.recv_ring.publish();
+  full_fence();
+  if (load_relaxed(&queue.header->qp_state) == IBV_QPS_ERR) {
+    to_context(qp->context).state.doorbells.ring(queue.doorbell);
+  }
+  return error;
+}
+
+}  // namespace rocemu::provider

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbs_shim/abi/rings.h"
+#include "verbs_shim/provider/common/mutex.h"
+#include "verbs_shim/provider/context/device_context.h"
+#include "verbs_shim/provider/context/protection_domain.h"
+#include "verbs_shim/provider/rings/work_ring.h"
+
+namespace rocemu::provider {
+
+struct QueuePair {
+  union {
+    ibv_qp qp;
+    ibv_qp_ex qp_ex;
+    // libibverbs may be newer than the header: room for its larger ibv_qp_ex and for the private
+    // members of struct verbs_qp behind it.
+    uint8_t room[384];
+  } verbs;
+
+  Mutex send_lock;  // held from wr_start to wr_complete or wr_abort
+  Mutex recv_lock;
+  WorkRing send_ring;
+  WorkRing recv_ring;
+  const rocemu_queue_header* header = nullptr;
+  ibv_qp_cap cap = {};
+  uint32_t doorbell = 0;
+  bool signal_all = false;
+
+  // The attributes that the QP was last moved to INIT with; no mask when something else was done to
+  // it since.
+  rocemu_qp_attr init_attr = {};
+  int init_mask = 0;
+
+  // Between wr_start and wr_complete: the request being built, or null before the first one and
+  // after an error; and the first error.
+  uint8_t* building = nullptr;
+  int build_error = 0;
+
+  QueueMemory memory;
+};
+
+inline QueuePair& to_queue_pair(ibv_qp* qp) { return *reinterpret_cast<QueuePair*>(qp); }
+inline QueuePair& to_queue_pair(ibv_qp_ex* qp) { return *reinterpret_cast<QueuePair*>(qp); }
+
+// driver.cc: says in libibverbs' own part of `qp` that ibv_qp_to_qp_ex() may hand it out.
+void mark_extended(ibv_qp* qp);
+
+// queue_pair.cc: removes the completions of `qp` that the program has not polled.
+void discard_completions(ibv_qp* qp);
+
+// post.cc: 0, or EINVAL in the states that take no send requests (IBTA o10-2, ibv_post_send(3):
+// those before RTS). In the error states they are taken, and completed as flushed.
+int check_can_send(const QueuePair& queue);
+// Fills in what an IBV_WR_BIND_MW has beyond its opcode; false when there is no region to bind to.
+bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe);
+// Hands the NIC what was claimed on the send ring.
+void submit_sends(QueuePair& queue);
+
+// work_request.cc: the functions that ibv_qp_ex holds. `ops` are IBV_QP_EX_WITH_ flags.
+uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits);
+void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops);
+
+}  // namespace rocemu::provider

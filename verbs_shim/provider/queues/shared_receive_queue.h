@@ -1,0 +1,27 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbs_shim/provider/common/mutex.h"
+#include "verbs_shim/provider/context/device_context.h"
+#include "verbs_shim/provider/context/protection_domain.h"
+#include "verbs_shim/provider/rings/work_ring.h"
+
+namespace rocemu::provider {
+
+struct SharedReceiveQueue {
+  ibv_srq srq;
+  ibv_srq_type type;
+  uint32_t number;  // XRC
+  uint32_t max_wr;
+  uint32_t max_sge;
+  Mutex lock;  // of the ring
+  WorkRing ring;
+  QueueMemory memory;
+};
+
+inline SharedReceiveQueue& to_shared_queue(ibv_srq* srq) {
+  return *reinterpret_cast<SharedReceiveQueue*>(srq);
+}
+
+}  // namespace rocemu::provider

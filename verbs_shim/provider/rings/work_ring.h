@@ -1,0 +1,56 @@
+// A send or receive queue, from the side that fills it. Not thread-safe: its queue's lock is held.
+//
+// Entries are claimed, written in place, and become the NIC's all at once with publish(); until
+// then they can be given back. See verbs_shim/abi/rings.h.
+#pragma once
+
+#include <cstdint>
+
+#include "verbs_shim/provider/rings/shared_index.h"
+
+namespace rocemu::provider {
+
+class WorkRing {
+ public:
+  // `entries` is a power of two, or 0 for a queue that takes nothing.
+  void attach(uint32_t* producer, const uint32_t* consumer, uint8_t* slots, uint32_t entries,
+              uint32_t stride_bytes) {
+    producer_word_ = producer;
+    consumer_word_ = consumer;
+    slots_ = slots;
+    entries_ = entries;
+    stride_bytes_ = stride_bytes;
+    published_ = claimed_ = load_relaxed(producer);
+    consumer_seen_ = load_relaxed(consumer);
+  }
+
+  // The next free entry, or null when the ring is full.
+  uint8_t* claim() {
+    if (claimed_ - consumer_seen_ >= entries_) {
+      consumer_seen_ = load_acquire(consumer_word_);
+      if (claimed_ - consumer_seen_ >= entries_) return nullptr;
+    }
+    return slots_ + static_cast<uint64_t>(claimed_++ & (entries_ - 1)) * stride_bytes_;
+  }
+
+  void unclaim_last() { --claimed_; }
+  void unclaim_all() { claimed_ = published_; }
+  bool has_claimed() const { return claimed_ != published_; }
+
+  void publish() {
+    published_ = claimed_;
+    store_release(producer_word_, published_);
+  }
+
+ private:
+  uint32_t* producer_word_ = nullptr;
+  const uint32_t* consumer_word_ = nullptr;
+  uint8_t* slots_ = nullptr;
+  uint32_t entries_ = 0;
+  uint32_t stride_bytes_ = 0;
+  uint32_t published_ = 0;
+  uint32_t claimed_ = 0;
+  uint32_t consumer_seen_ = 0;
+};
+
+}  // namespace rocemu::provider
