@@ -45,7 +45,8 @@ void make_dir(const std::filesystem::path& dir) {
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all);
 }
 
-// Who waits for this would also end the NIC, so it ends itself when that process is gone.
+// When this cannot be written, the process that waits for it is gone. It would have been the one to
+// end the NIC, so the NIC does not start.
 void say_ready(int fd) {
   constexpr std::string_view kReady = "ready\n";
   if (::write(fd, kReady.data(), kReady.size()) != static_cast<ssize_t>(kReady.size()))

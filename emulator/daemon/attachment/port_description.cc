@@ -44,7 +44,7 @@ GidEntry entry_of(const dpdk_io::LinkAddress& own) {
   return {to_gid(own.address), static_cast<uint8_t>(mapped_bits + own.prefix_bits)};
 }
 
-// Of all loopback addresses the interface lists only one, in whose network the others are.
+// The loopback interface lists only one of its addresses, in whose network the others are.
 GidEntry entry_of(const UdpAddress& local) {
   if (!local.interface) return {};
   for (const dpdk_io::LinkAddress& own : local.interface->addresses)

@@ -14,8 +14,8 @@ namespace {
 // timer set anew each time, which costs microseconds in a virtual machine, and the transport's
 // deadline (mostly that of an early retransmission) hardly ever comes to pass.
 constexpr TimeNs kCoarseSleepNs = 4'000'000;
-// What a command has caused is mostly over after that: a message of the connection manager is sent
-// in one turn and arrives in the next.
+// After so many turns most of a command's consequences are over: a message of the connection
+// manager is sent in one turn and arrives in the next.
 constexpr unsigned kMaxInlineTurns = 4;
 
 }  // namespace
@@ -97,7 +97,7 @@ bool Engine::timed_turn() {
 bool Engine::turn() {
   bool busy = false;
   if (commands_.pending()) {
-    // What a program posted before it asked for something is seen before it.
+    // A program may have posted before it sent this command, and its posts come first.
     ring_doorbells();
     run_devices();
     commands_.run();

@@ -37,8 +37,8 @@ bool EventWriter::token() noexcept {
   return write(&byte, sizeof(byte));
 }
 
-// At most PIPE_BUF bytes, which a pipe takes whole or not at all (pipe(7)). Nobody waits for the
-// events of a pipe without a reader (EPIPE): they count as delivered.
+// Events have at most PIPE_BUF bytes, which a pipe takes whole or not at all (pipe(7)). Nobody
+// waits for the events of a pipe without a reader (EPIPE): they count as delivered.
 bool EventWriter::write(const void* event, size_t bytes) noexcept {
   ssize_t written;
   do written = ::write(fd_.get(), event, bytes);
