@@ -43,7 +43,6 @@ SYSTEM = re.compile(
 
 # Circles and crowds that are known and on their way out: nothing is added here.
 KNOWN_CIRCLES = [
-    {"emulator/daemon", "emulator/daemon/cm_service", "emulator/daemon/control"},
     {"emulator/transport/requester", "emulator/transport/service"},
 ]
 KNOWN_CROWDS = set()

@@ -38,7 +38,7 @@ case $target in
   frame) max_len=1200 code=(emulator/wire) ;;
   gso) max_len=1024 code=(dpdk_io/kernel/gso_receiver.cc dpdk_io/kernel/gso_batch.cc emulator/wire/icrc_identification.cc) ;;
   transport | services) max_len=2048 code=(emulator/transport) ;;
-  control) max_len=1024 code=(emulator/device emulator/daemon/control/message_codec.cc) ;;
+  control) max_len=1024 code=(emulator/device emulator/daemon/control) ;;
   cm)
     max_len=2048
     code=(emulator/cm emulator/daemon/cm_service/cm_commands.cc emulator/daemon/cm_service/cm_structures.cc

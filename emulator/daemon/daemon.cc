@@ -14,6 +14,7 @@
 #include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
+#include "emulator/daemon/cm_service/cm_conversation.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "verbs_shim/abi/control.h"
 
@@ -75,6 +76,10 @@ Daemon::Daemon(const Options& options)
       attachments_(io_, engine_, pool_, options.devices),
       engine_(pool_),
       nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
+      networks_(options.devices),
+      executor_(io_, engine_),
+      administration_(nic_),
+      sessions_{nic_.devices, executor_, administration_, {}, {}, options.dma},
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_) {
   if (options.pcap) set_up_capture(*options.pcap);
@@ -126,6 +131,10 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
   Attachment* const attachment = attachments_.of(config.index);
   nic_.path_finders.push_back(attachments_.path_finder(config.index));
   nic_.groups.push_back(attachment == nullptr ? nullptr : attachment->groups());
+  if (attachment != nullptr)
+    networks_[config.index] = std::make_unique<AttachedNetwork>(
+        *attachments_.path_finder(config.index), attachment->groups());
+  sessions_.networks.push_back(networks_[config.index].get());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
     engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back(),
@@ -139,12 +148,13 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
 }
 
 void Daemon::set_up_control(const Options& options) {
-  nic_.mailbox_poller = &mailbox_poller_;
   nic_.cm = cm_.get();
+  sessions_.new_cm_program = [this] { return std::make_unique<CmConversation>(*cm_); };
   const size_t max_sessions =
       size_t{options.limits.max_contexts} * options.devices + kControlConnections;
   // The socket comes first: whoever has it may replace the tree.
-  listener_ = std::make_unique<Listener>(io_, nic_, options.dir / ROCEMU_SOCKET_NAME, max_sessions);
+  listener_ = std::make_unique<Listener>(io_, sessions_, &mailbox_poller_,
+                                         options.dir / ROCEMU_SOCKET_NAME, max_sessions);
   sysfs_ = std::make_unique<SysfsTree>(options.dir / ROCEMU_SYSFS_NAME, nic_.devices);
 }
 

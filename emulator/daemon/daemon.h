@@ -11,11 +11,14 @@
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/pcap.h"
 #include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/administration.h"
+#include "emulator/daemon/attached_network.h"
 #include "emulator/daemon/attachment/attachments.h"
 #include "emulator/daemon/attachment/gid_directory.h"
 #include "emulator/daemon/cm_service/cm_service.h"
+#include "emulator/daemon/control/connection/mailbox_poller.h"
+#include "emulator/daemon/control/engine_executor.h"
 #include "emulator/daemon/control/listener.h"
-#include "emulator/daemon/control/mailbox_poller.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
@@ -58,6 +61,10 @@ class Daemon {
   Engine engine_;
   Nic nic_;
   std::unique_ptr<CmService> cm_;
+  std::vector<std::unique_ptr<AttachedNetwork>> networks_;  // by device; nullptr: on the switch
+  EngineExecutor executor_;
+  Administration administration_;
+  SessionHost sessions_;
   std::unique_ptr<SysfsTree> sysfs_;
   std::unique_ptr<Listener> listener_;
   boost::asio::signal_set signals_;

@@ -1,4 +1,4 @@
-// What every session needs of the NIC it serves.
+// What is shown of the NIC, and changed, as a whole.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,6 @@
 
 namespace rocemu::daemon {
 
-class MailboxPoller;
 class CmService;
 
 struct Nic {
@@ -26,8 +25,6 @@ struct Nic {
   TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
-  // The control thread's; nullptr: it waits for each request.
-  MailboxPoller* mailbox_poller = nullptr;
   // The engine thread's; port N is device N's. Empty: their links cannot be set.
   std::vector<dpdk_io::LinkedPort*> ports{};
   // By device; nullptr: on the in-process switch. Empty: all are.
@@ -36,9 +33,6 @@ struct Nic {
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
   std::vector<dpdk_io::MulticastGroups*> groups{};
 
-  PathFinder* path_finder(uint32_t device) const {
-    return path_finders.empty() ? nullptr : path_finders[device];
-  }
   dpdk_io::MulticastGroups* groups_of(uint32_t device) const {
     return groups.empty() ? nullptr : groups[device];
   }

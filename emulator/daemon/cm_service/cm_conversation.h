@@ -1,35 +1,28 @@
-// One program's connection management: messages of verbs_shim/abi/cm.h in, their answers out, all
-// at once. Every message is hostile input. Only the control thread uses it.
+// One program's connection management: its channels, commands and events, whose ids belong to it.
+// The control thread makes the calls. Whatever a command holds is hostile input.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <memory>
 
 #include "emulator/daemon/cm_service/cm_service.h"
-#include "emulator/daemon/control/message_socket.h"
-#include "verbs_shim/abi/cm.h"
+#include "emulator/daemon/control/session_host.h"
 
 namespace rocemu::daemon {
 
-class CmConversation {
+class CmConversation final : public CmProgram {
  public:
-  using Reply = std::function<void(std::span<const std::byte>)>;
-
   explicit CmConversation(CmService& service) : service_(service), owner_(service.new_owner()) {}
-  ~CmConversation();  // the program is gone, and with it all its ids
+  ~CmConversation() override;  // the program is gone, and with it all its ids
   CmConversation(const CmConversation&) = delete;
   CmConversation& operator=(const CmConversation&) = delete;
 
-  // Answers by exactly one call of `reply`, or says false: the message is not well formed, and the
-  // connection is to be closed.
-  bool on_request(ReceivedMessage& message, const Reply& reply);
+  device::Result<uint32_t> open_channel(std::unique_ptr<EventWriter> pipe) override;
+  int close_channel(uint32_t channel) override;
+  int command(const rocemu_cm_command& command, rocemu_cm_reply& reply) override;
+  int next_event(uint32_t channel, rocemu_cm_event& event) override;
+  void flush() override { service_.flush(); }
 
  private:
-  bool open_channel(ReceivedMessage& message, const Reply& reply);
-  bool close_channel(ReceivedMessage& message, const Reply& reply);
-  bool command(ReceivedMessage& message, const Reply& reply);
-  bool next_event(ReceivedMessage& message, const Reply& reply);
-
   CmService& service_;
   cm::OwnerId owner_;
 };

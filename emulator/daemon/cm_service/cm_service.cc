@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/daemon/control/device_description.h"
 #include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/view/device_description.h"
 
 namespace rocemu::daemon {
 namespace {

@@ -64,10 +64,11 @@ UniqueFd listen_at(const std::filesystem::path& path) {
 
 }  // namespace
 
-Listener::Listener(boost::asio::io_context& io, const Nic& nic, std::filesystem::path path,
-                   size_t max_sessions)
+Listener::Listener(boost::asio::io_context& io, const SessionHost& host,
+                   MailboxPoller* mailbox_poller, std::filesystem::path path, size_t max_sessions)
     : io_(io),
-      nic_(nic),
+      host_(host),
+      mailbox_poller_(mailbox_poller),
       path_(std::move(path)),
       max_sessions_(max_sessions),
       socket_(io, listen_at(path_).release()),
@@ -115,7 +116,7 @@ void Listener::admit(UniqueFd socket) {
     spdlog::warn("process {}: {} connections are open already; refused", peer.pid, max_sessions_);
     return;
   }
-  auto session = std::make_shared<Session>(io_, nic_, std::move(socket), peer,
+  auto session = std::make_shared<Session>(io_, host_, mailbox_poller_, std::move(socket), peer,
                                            [this](Session& ended) { sessions_.erase(&ended); });
   sessions_.emplace(session.get(), session);
   session->start();

@@ -1,5 +1,5 @@
-// The socket that programs connect to, STATE_DIR/nic.sock, and the sessions that came from it. The
-// control thread's.
+// The socket that programs connect to, STATE_DIR/nic.sock, and the sessions that came from it.
+// Belongs to the control thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,9 +16,10 @@ namespace rocemu::daemon {
 class Listener {
  public:
   // Makes the socket, for its owner alone. A socket nobody answers at is replaced. Throws
-  // std::runtime_error with a message for the user. `nic` outlives the listener.
-  Listener(boost::asio::io_context& io, const Nic& nic, std::filesystem::path path,
-           size_t max_sessions);
+  // std::runtime_error with a message for the user. `host` and `mailbox_poller`, which may be
+  // nullptr, outlive the listener.
+  Listener(boost::asio::io_context& io, const SessionHost& host, MailboxPoller* mailbox_poller,
+           std::filesystem::path path, size_t max_sessions);
   ~Listener();  // removes the socket
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -34,7 +35,8 @@ class Listener {
   void pause();
 
   boost::asio::io_context& io_;
-  const Nic& nic_;
+  const SessionHost& host_;
+  MailboxPoller* mailbox_poller_;
   std::filesystem::path path_;
   size_t max_sessions_;
   boost::asio::posix::stream_descriptor socket_;

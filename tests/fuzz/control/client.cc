@@ -1,234 +1,155 @@
 #include "tests/fuzz/control/client.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 #include <utility>
 
-#include "emulator/daemon/rings/queue_layout.h"
-#include "emulator/daemon/rings/shared_completion_ring.h"
-#include "emulator/daemon/rings/shared_work_queues.h"
-#include "tests/fuzz/control/outcome.h"
 #include "tests/fuzz/expect.h"
+#include "verbs_shim/abi/mailbox.h"
+#include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/rings.h"
+#include "verbs_shim/abi/services.h"
 
 namespace rocemu::fuzz {
-
 namespace {
 
-constexpr uint32_t kDoorbellSlots = 64;
-// enum ibv_qp_type and enum ibv_qp_state
-constexpr uint32_t kXrcSend = 9;
-constexpr uint32_t kXrcReceive = 10;
-constexpr uint32_t kReadyToSend = 3;
-constexpr uint32_t kSendQueueError = 5;
-constexpr uint32_t kError = 6;
+// Room for the smaller one of two events.
+constexpr size_t kPipeBytes = 4096;
+constexpr size_t kEventBytes = 16;
 
-// Every other event finds the pipe full.
-struct Events final : device::EventChannel {
-  bool completion_event(uint64_t) noexcept override { return full = !full; }
-  bool async_event(uint64_t, uint32_t) noexcept override { return full = !full; }
-  bool full = false;
-};
-
-bool same(const rocemu_qp_attr& a, const rocemu_qp_attr& b) {
-  return std::memcmp(&a, &b, sizeof(a)) == 0;
-}
-
-// Reserved fields and flags other than 0 and 1 do not survive; all else does.
-rocemu_qp_attr plain(rocemu_qp_attr attr) {
-  attr.en_sqd_async_notify = attr.en_sqd_async_notify != 0;
-  attr.sq_draining = attr.sq_draining != 0;
-  attr.ah.is_global = attr.ah.is_global != 0;
-  attr.alt_ah.is_global = attr.alt_ah.is_global != 0;
-  return attr;
+template <class Message>
+Message as(std::span<const std::byte> bytes) {
+  Message message{};
+  std::memcpy(&message, bytes.data(), std::min(bytes.size(), sizeof(message)));
+  return message;
 }
 
 }  // namespace
 
-Client::Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock,
-               uint64_t token)
-    : hca_(hca), clock_(clock), memory_(kMemoryBytes) {
-  daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));
-  doorbell_page_ = page.data();
-  auto doorbells = std::make_unique<daemon::Doorbells>(std::move(page), kDoorbellSlots);
-  const auto id =
-      hca.open_context(dma::AddressSpace::local(memory_, kAddress), std::make_unique<Events>());
-  context_ = std::make_unique<daemon::EngineContext>(hca, id.value(), std::move(doorbells),
-                                                     std::make_unique<daemon::WakeFd>(wake_set));
-  hca.set_token(id.value(), {token, 0});
+Client::Client(const daemon::SessionHost& host, InlineEngine& engine, int xrc_file, uint64_t token)
+    : engine_(engine), xrc_file_(xrc_file), memory_(kMemoryBytes), core_(host, *this) {
+  std::array<int, 2> ends{};
+  expect(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "there is a pipe");
+  event_read_ = UniqueFd(ends[0]);
+  event_write_ = UniqueFd(ends[1]);
+  expect(::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes) == kPipeBytes, "a pipe of a page");
+  read_events();
+  open_device();
+  engine.hca(0).set_token(context_->id(), {token, 0});
 }
 
-bool Client::receive(std::span<const std::byte> datagram) {
-  const auto request = daemon::decode(datagram);
-  if (!request) {
-    expect(daemon::to_string(request.error()) != nullptr, "each fault of a message has a name");
-    return false;
+Client::~Client() {
+  if (!finished_) core_.on_end();
+  expect(finished_, "a session ends with its program");
+}
+
+void Client::open_device() {
+  rocemu_hello hello{};
+  hello.header = {
+      .op = ROCEMU_OP_HELLO, .length = sizeof(hello), .cookie = 7, .status = 0, .reserved = 0};
+  hello.magic = ROCEMU_ABI_MAGIC;
+  hello.abi_version = ROCEMU_ABI_VERSION;
+  ask(std::as_bytes(std::span(&hello, 1)), event_write_.get());
+  expect(answer_ && answer_->header().status == 0 && answer_->fds.size() == 4, "a device opens");
+  context_ = &engine_.newest_context();
+  doorbell_page_ = map(answer_->fds[0].get(), sizeof(rocemu_doorbell_page));
+  mailbox_page_ = map(answer_->fds[3].get(), sizeof(rocemu_mailbox));
+}
+
+UniqueFd Client::add_mailbox() {
+  mailbox_ = std::make_unique<daemon::MailboxServer>();
+  return mailbox_->take_fd();
+}
+
+void Client::reply(std::span<const std::byte> bytes, std::span<const int> fds) {
+  expect(!answer_, "a request has one answer");
+  answer_.emplace();
+  if (std::exchange(asked_by_mailbox_, false)) {
+    auto& page = *reinterpret_cast<rocemu_mailbox*>(mailbox_page_.get());
+    const bool answered = mailbox_->answer(bytes, !fds.empty());
+    expect(answered == fds.empty(), "an answer without descriptors comes by the mailbox");
+    expect(page.state == (answered ? ROCEMU_MAILBOX_ANSWERED : ROCEMU_MAILBOX_ELSEWHERE),
+           "the mailbox says where the answer is");
+    page.state = ROCEMU_MAILBOX_FREE;
+    if (answered) bytes = std::as_bytes(std::span(page.reply)).first(bytes.size());
   }
-  expect(request->header.length == datagram.size() || request->error == EPROTO,
-         "a message is as long as it says");
-  if (request->error == 0) dispatch(*request);
+  answer_->bytes.assign(bytes.begin(), bytes.end());
+  for (const int fd : fds) answer_->fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+void Client::close(const char* why) {
+  expect(why != nullptr, "the end of a session has a reason");
+  core_.on_end();
+}
+
+// Those that the operation wants, and those that it may have as the message itself says here: the
+// file of an XRC domain by the cookie, the pipe of a CQ's own channel by one of the sizes.
+int Client::descriptor_for(const rocemu_header& header, std::span<const std::byte> datagram) const {
+  switch (header.op) {
+    case ROCEMU_OP_CREATE_CHANNEL:
+    case ROCEMU_OP_REG_FILE_MR:
+      return event_write_.get();
+    case ROCEMU_OP_CREATE_CQ:
+      return as<rocemu_create_cq>(datagram).cqe == 3 ? event_write_.get() : -1;
+    case ROCEMU_OP_OPEN_XRCD:
+      return (header.cookie & 1) != 0 ? xrc_file_ : -1;
+    default:
+      return -1;
+  }
+}
+
+bool Client::ask_by_mailbox(std::span<const std::byte> datagram) {
+  const auto header = as<rocemu_header>(datagram);
+  if (mailbox_page_ == nullptr || datagram.size() < sizeof(header) ||
+      header.length != datagram.size() || datagram.size() > ROCEMU_MAILBOX_BYTES)
+    return false;
+  auto& page = *reinterpret_cast<rocemu_mailbox*>(mailbox_page_.get());
+  std::memcpy(page.request, datagram.data(), datagram.size());
+  page.state = ROCEMU_MAILBOX_ASKED;
+  daemon::ReceivedMessage message;
+  expect(mailbox_->take(message), "a request in the mailbox is found");
+  asked_by_mailbox_ = true;
+  core_.on_request(message);
+  core_.on_replied();
   return true;
 }
 
-void Client::dispatch(const daemon::Request& request) {
-  const uint32_t handle = request.handle();
-  switch (request.header.op) {
-    case ROCEMU_OP_ALLOC_PD:
-      return alloc_pd();
-    case ROCEMU_OP_DEALLOC_PD:
-      return dealloc_pd(handle);
-    case ROCEMU_OP_CREATE_CHANNEL:
-      return create_channel();
-    case ROCEMU_OP_DESTROY_CHANNEL:
-      return destroy_channel(handle);
-    case ROCEMU_OP_CREATE_CQ:
-      return create_cq(std::get<rocemu_create_cq>(request.body));
-    case ROCEMU_OP_DESTROY_CQ:
-      return destroy_cq(handle);
-    case ROCEMU_OP_CREATE_QP:
-      return create_qp(std::get<rocemu_create_qp>(request.body));
-    case ROCEMU_OP_MODIFY_QP:
-      return modify_qp(std::get<rocemu_modify_qp>(request.body));
-    case ROCEMU_OP_QUERY_QP:
-      return query_qp(handle);
-    case ROCEMU_OP_DESTROY_QP:
-      return destroy_qp(handle);
-    default:
-      if (!dispatch_memory(request, handle)) dispatch_service(request, handle);
-      return;
+void Client::ask(std::span<const std::byte> datagram, int fd) {
+  answer_.reset();
+  if (fd < 0 && ask_by_mailbox(datagram)) return;
+  daemon::ReceivedMessage message;
+  message.length_bytes = datagram.size();
+  std::copy(datagram.begin(), datagram.end(), message.buffer.begin());
+  if (fd >= 0) message.fds[message.fd_count++] = UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  core_.on_request(message);
+  core_.on_replied();
+}
+
+bool Client::send(std::span<const std::byte> datagram) {
+  const auto request = daemon::check_request(datagram, daemon::ConnectionKind::context);
+  ask(datagram, request ? descriptor_for(request->header, datagram) : -1);
+  if (!request) {
+    expect(daemon::to_string(request.error()) != nullptr, "each fault of a message has a name");
+    expect(finished_ && !answer_, "a malformed message ends the session");
+    return false;
   }
-}
-
-void Client::alloc_pd() {
-  const auto pd = hca_.alloc_pd(context_->id());
-  if (!pd) return;
-  expect(model_.pds.emplace(*pd, Model::Pd{}).second, "a new PD has a new handle");
-}
-
-void Client::dealloc_pd(uint32_t handle) {
-  const int outcome = hca_.dealloc_pd(context_->id(), handle);
-  expect(outcome == expected_outcome(model_.pds, handle), "a PD goes when nothing uses it");
-  if (outcome == 0) model_.pds.erase(handle);
-}
-
-void Client::create_channel() {
-  const auto channel = hca_.create_channel(context_->id(), std::make_unique<Events>());
-  if (!channel) return;
-  expect(model_.channels.emplace(*channel, Model::Channel{}).second,
-         "a new channel has a new handle");
-}
-
-void Client::destroy_channel(uint32_t handle) {
-  const int outcome = hca_.destroy_channel(context_->id(), handle);
-  expect(outcome == expected_outcome(model_.channels, handle),
-         "a channel goes when nothing uses it");
-  if (outcome == 0) model_.channels.erase(handle);
-}
-
-void Client::create_cq(const rocemu_create_cq& message) {
-  const device::CqSpec spec = daemon::to_cq_spec(message);
-  if (device::check_cq(hca_.config().limits, spec) != 0) return;
-  const uint32_t entries = daemon::cq_entries(spec.cqe);
-  expect(entries >= spec.cqe && (entries & (entries - 1)) == 0, "a ring holds what was asked for");
-  const auto cq = hca_.create_cq(
-      context_->id(), spec,
-      std::make_unique<daemon::SharedCompletionRing>(
-          daemon::SharedMemory("fuzz-cq", daemon::cq_memory_bytes(entries)), entries, host_));
-  if (!cq) return;
-  expect(spec.channel == 0 || model_.channels.contains(spec.channel), "a CQ has its channel");
-  expect(model_.cqs.emplace(*cq, Model::Cq{spec.channel, 0}).second, "a new CQ has a new handle");
-  if (spec.channel != 0) ++model_.channels.at(spec.channel).users;
-}
-
-void Client::destroy_cq(uint32_t handle) {
-  const auto counts = hca_.destroy_cq(context_->id(), handle);
-  const int outcome = counts ? 0 : counts.error();
-  expect(outcome == expected_outcome(model_.cqs, handle), "a CQ goes when no QP uses it");
-  if (outcome != 0) return;
-  if (const uint32_t channel = model_.cqs.at(handle).channel; channel != 0)
-    --model_.channels.at(channel).users;
-  model_.cqs.erase(handle);
-}
-
-void Client::create_qp(const rocemu_create_qp& message) {
-  const device::DeviceLimits& limits = hca_.config().limits;
-  const device::QpSpec spec = daemon::to_qp_spec(message);
-  if (device::check_qp(limits, spec) != 0) return;
-  const daemon::QpLayout layout = daemon::lay_out_qp(limits, spec);
-  const device::QpSpec used = device::without_unused_queues(spec);
-  expect(layout.send.entries >= used.max_send_wr && layout.receive.entries >= used.max_recv_wr &&
-             layout.send.max_sge >= used.max_send_sge &&
-             layout.receive.max_sge >= used.max_recv_sge &&
-             layout.max_inline_data >= used.max_inline_data,
-         "a QP has what was asked for");
-  daemon::SharedMemory memory("fuzz-qp", layout.memory_bytes);
-  std::byte* const data = memory.data();
-  const auto created = context_->create_qp(
-      spec,
-      std::make_unique<daemon::SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size));
-  if (!created) return;
-  const bool sends = spec.type != kXrcReceive;
-  const bool receives = sends && spec.type != kXrcSend;
-  Model::Qp qp;
-  if (sends) qp.pd = spec.pd, qp.send_cq = spec.send_cq;
-  if (receives) qp.receive_cq = spec.receive_cq, qp.srq = spec.srq;
-  if (!sends) qp.xrcd = spec.xrcd;
-  qp.qpn = created->qp.qpn.value;
-  qp.doorbell = created->doorbell;
-  qp.memory = data;
-  count_users(qp, 1);
-  expect(model_.qps.emplace(created->qp.qp, std::move(qp)).second, "a new QP has a new handle");
-}
-
-void Client::count_users(const Model::Qp& qp, uint32_t change) {
-  const auto count = [change](auto& objects, uint32_t handle) {
-    if (handle == 0) return;
-    const auto found = objects.find(handle);
-    expect(found != objects.end(), "a QP has what it is made of");
-    found->second.users += change;
-  };
-  count(model_.pds, qp.pd);
-  count(model_.cqs, qp.send_cq);
-  count(model_.cqs, qp.receive_cq);
-  count(model_.srqs, qp.srq);
-  count(model_.xrcds, qp.xrcd);
-}
-
-void Client::modify_qp(const rocemu_modify_qp& message) {
-  const device::QpAttr attr = daemon::to_qp_attr(message.attr);
-  expect(same(daemon::from_qp_attr(attr), plain(message.attr)), "attributes survive both ways");
-  const auto state = hca_.modify_qp(context_->id(), message.qp, message.attr_mask, attr);
-  if (!state) return;
-  const auto found = model_.qps.find(message.qp);
-  expect(found != model_.qps.end(), "only a QP that exists is modified");
-  if ((message.attr_mask & device::kState) != 0)
-    expect(static_cast<uint32_t>(*state) == message.attr.qp_state,
-           "the state is the one asked for");
-  found->second.state = static_cast<uint32_t>(*state);
-}
-
-void Client::query_qp(uint32_t handle) {
-  const auto attr = hca_.query_qp(context_->id(), handle);
-  const auto found = model_.qps.find(handle);
-  expect(attr.has_value() == (found != model_.qps.end()), "a QP that exists can be queried");
-  if (!attr) return;
-  const Model::Qp& qp = found->second;
-  expect(attr->qp_state == qp.state || attr->qp_state == kError ||
-             (qp.state == kReadyToSend && attr->qp_state == kSendQueueError) || qp.xrcd != 0,
-         "a QP is in the state it was put in, or in an error state, or is another's too");
-}
-
-void Client::destroy_qp(uint32_t handle) {
-  const auto counts = context_->destroy_qp(handle);
-  const auto found = model_.qps.find(handle);
-  const int outcome = counts ? 0 : counts.error();
-  expect(outcome == (found == model_.qps.end()      ? EINVAL
-                     : found->second.groups.empty() ? 0
-                                                    : EBUSY),
-         "a QP goes when it is in no multicast group");
-  if (outcome != 0) return;
-  count_users(found->second, ~uint32_t{0});
-  model_.qps.erase(found);
+  expect(answer_.has_value() && !finished_, "a request has an answer");
+  const rocemu_header header = answer_->header();
+  expect(header.op == request->header.op && header.cookie == request->header.cookie &&
+             header.length == answer_->bytes.size(),
+         "an answer names its request");
+  if (request->error != 0) {
+    expect(header.status == request->error, "what is reserved is refused");
+  } else if (request->operation.connection != daemon::ConnectionKind::context) {
+    expect(header.status == EINVAL, "other connections' requests are refused");
+  } else {
+    check_answer(model_, datagram, *answer_);
+  }
+  return true;
 }
 
 void Client::scan_doorbells() {
@@ -236,12 +157,20 @@ void Client::scan_doorbells() {
     expect(
         std::ranges::any_of(model_.qps, [&](const auto& qp) { return qp.second.qpn == qpn.value; }),
         "a doorbell rings for a QP of its own context");
-    hca_.endpoint().on_doorbell(qpn);
+    engine_.hca(0).endpoint().on_doorbell(qpn);
   });
 }
 
+void Client::read_events() {
+  std::array<std::byte, kPipeBytes> bytes{};
+  while (::read(event_read_.get(), bytes.data(), bytes.size()) > 0) {
+  }
+  constexpr size_t kFilled = kPipeBytes - kEventBytes;
+  expect(::write(event_write_.get(), bytes.data(), kFilled) == kFilled, "an empty pipe has room");
+}
+
 void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
-  auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbell_page_);
+  auto& page = *reinterpret_cast<rocemu_doorbell_page*>(doorbell_page_.get());
   page.groups[0].summary = ~uint64_t{0};
   page.groups[0].words[0] |= uint64_t{1} << (index % 64);
   // Request by request over the first slot, which is enough of a program here.
@@ -251,12 +180,12 @@ void Client::scribble(uint32_t index, std::span<const std::byte> entry) {
     ++header.sq_producer;
     ++header.rq_producer;
   };
-  for (const auto& [handle, srq] : model_.srqs) post(srq.memory);
+  for (const auto& [handle, srq] : model_.srqs) post(srq.memory.get());
   if (model_.qps.empty()) return;
   const Model::Qp& qp = std::next(model_.qps.begin(), index % model_.qps.size())->second;
   if (qp.memory == nullptr) return;
   page.groups[0].words[0] |= uint64_t{1} << qp.doorbell;
-  post(qp.memory);
+  post(qp.memory.get());
 }
 
 }  // namespace rocemu::fuzz

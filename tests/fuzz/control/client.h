@@ -1,32 +1,38 @@
-// One connection of the control target: takes datagrams as a session does (decode, check, call the
-// device), without a socket and without a second thread, and checks each outcome against a model.
+// A program of the control target. It has a session of rocemud to itself, and sends it requests by
+// its mailbox, or as a socket would where descriptors come with them; there is neither a socket nor
+// a second thread. Each answer is held against a model of what the program has made (answers.h).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "emulator/daemon/control/message_codec.h"
-#include "emulator/daemon/engine/engine_clock.h"
-#include "emulator/daemon/engine/engine_context.h"
-#include "emulator/daemon/rings/completion_host.h"
+#include "emulator/daemon/control/connection/mailbox_server.h"
+#include "emulator/daemon/control/session_core.h"
+#include "tests/fuzz/control/answers.h"
 #include "tests/fuzz/control/model.h"
+#include "tests/fuzz/nic/inline_engine.h"
 
 namespace rocemu::fuzz {
 
-class Client {
+class Client final : private daemon::SessionPeer {
  public:
-  // Throws std::bad_optional_access or tl::bad_expected_access when the device has no room. Others
-  // join the context by `token`.
-  Client(device::Hca& hca, daemon::WakeSet& wake_set, const daemon::EngineClock& clock,
-         uint64_t token);
+  // Opens the device. `xrc_file` is the file that programs share XRC domains by. Others join the
+  // context by `token`.
+  Client(const daemon::SessionHost& host, InlineEngine& engine, int xrc_file, uint64_t token);
+  ~Client() override;  // the program is killed
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
-  // A message as it came. The connection ends (false) at one that is malformed.
-  bool receive(std::span<const std::byte> datagram);
+  // False: the message is malformed, and the connection has ended.
+  bool send(std::span<const std::byte> datagram);
 
   const Model& model() const { return model_; }
   void scan_doorbells();
+  // The program reads its events, of which its pipe holds few.
+  void read_events();
   // The program posts something to its `index`-th QP: any bytes of a request, and a doorbell.
   void scribble(uint32_t index, std::span<const std::byte> entry);
 
@@ -34,56 +40,35 @@ class Client {
   static constexpr uint32_t kMemoryBytes = 8192;
 
  private:
-  void dispatch(const daemon::Request& request);
-  void alloc_pd();
-  void dealloc_pd(uint32_t handle);
-  void reg_mr(const rocemu_reg_mr& message);
-  void dereg_mr(uint32_t handle);
-  void create_channel();
-  void destroy_channel(uint32_t handle);
-  void create_cq(const rocemu_create_cq& message);
-  void destroy_cq(uint32_t handle);
-  void create_qp(const rocemu_create_qp& message);
-  void modify_qp(const rocemu_modify_qp& message);
-  void query_qp(uint32_t handle);
-  void destroy_qp(uint32_t handle);
+  pid_t pid() const override { return 0; }
+  std::unique_ptr<dma::AddressSpace> reach_memory(UniqueFd, uint64_t, uint64_t) override {
+    return dma::AddressSpace::local(memory_, kAddress);
+  }
+  UniqueFd add_mailbox() override;
+  void reply(std::span<const std::byte> bytes, std::span<const int> fds) override;
+  void close(const char* why) override;
+  std::shared_ptr<void> hold() override { return nullptr; }
+  void finished() override { finished_ = true; }
 
-  // client_memory.cc
-  bool dispatch_memory(const daemon::Request& request, uint32_t handle);
-  void register_region(const device::MrSpec& spec);
-  void rereg_mr(const rocemu_rereg_mr& message);
-  void alloc_mw(const rocemu_alloc_mw& message);
-  void dealloc_mw(uint32_t handle);
-  void alloc_dm(const rocemu_alloc_dm& message);
-  void free_dm(uint32_t handle);
-  void resize_cq(const rocemu_resize_cq& message);
-  void join_context(const rocemu_join_context& message);
-  void import_pd(uint32_t there);
-  void import_dm(uint32_t there);
+  void open_device();
+  int descriptor_for(const rocemu_header& header, std::span<const std::byte> datagram) const;
+  void ask(std::span<const std::byte> datagram, int fd);
+  bool ask_by_mailbox(std::span<const std::byte> datagram);
 
-  // client_services.cc
-  bool dispatch_service(const daemon::Request& request, uint32_t handle);
-  void create_ah(const rocemu_create_ah& message);
-  void destroy_ah(uint32_t handle);
-  void create_srq(const rocemu_create_srq& message);
-  void resize_srq(const rocemu_resize_srq& message);
-  void limit_srq(const rocemu_srq_limit& message);
-  void destroy_srq(uint32_t handle);
-  void open_xrcd(const rocemu_open_xrcd& message);
-  void close_xrcd(uint32_t handle);
-  void open_qp(const rocemu_open_qp& message);
-  void change_mcast(const rocemu_mcast& message);
-
-  // Counts a QP that is new, or gone, among the users of what it is made of.
-  void count_users(const Model::Qp& qp, uint32_t change);
-
-  device::Hca& hca_;
-  const daemon::EngineClock& clock_;
-  daemon::CompletionHost host_;
+  InlineEngine& engine_;
+  int xrc_file_;
   std::vector<std::byte> memory_;
-  std::byte* doorbell_page_ = nullptr;
-  std::unique_ptr<daemon::EngineContext> context_;
+  UniqueFd event_read_;
+  UniqueFd event_write_;
+  std::unique_ptr<daemon::MailboxServer> mailbox_;
+  Mapping mailbox_page_;
+  Mapping doorbell_page_;
+  daemon::SessionCore core_;
+  daemon::EngineContext* context_ = nullptr;
   Model model_;
+  std::optional<Answer> answer_;  // to the request under way
+  bool asked_by_mailbox_ = false;
+  bool finished_ = false;
 };
 
 }  // namespace rocemu::fuzz

@@ -2,11 +2,13 @@
 
 #include <cstring>
 
-#include "emulator/daemon/control/message_codec.h"
+#include "emulator/daemon/control/conversions.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/control/object_requests.h"
 #include "tests/fuzz/nic/loopback.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/import.h"
+#include "verbs_shim/abi/memory.h"
 
 namespace rocemu::fuzz {
 
@@ -87,6 +89,12 @@ std::vector<std::byte> draw_request(ByteSource& input, uint32_t op, const device
       return as_bytes(rocemu_query_port{});
     case ROCEMU_OP_REG_MR:
       return as_bytes(draw_reg_mr(input));
+    case ROCEMU_OP_REG_FILE_MR: {
+      rocemu_reg_file_mr m{};
+      m.pd = draw_handle(input);
+      m.length_bytes = 4096;
+      return as_bytes(m);
+    }
     case ROCEMU_OP_CREATE_CQ:
       return as_bytes(draw_create_cq(input));
     case ROCEMU_OP_CREATE_QP:
@@ -171,9 +179,10 @@ std::vector<std::byte> next_datagram(const device::HcaConfig& config, const Mode
 std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig& config,
                                      const Model& model) {
   const uint8_t choice = input.u8();
-  const uint32_t op =
-      choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_IMPORT_DM} : 56u + choice % 16u;
-  // What the cookie says to Client::open_xrcd.
+  uint32_t op = choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_IMPORT_DM} : 56u + choice % 16u;
+  if (op == 56) op = ROCEMU_OP_MODERATE_CQ;
+  if (op == 57) op = ROCEMU_OP_REG_FILE_MR;
+  // What the cookie says to Client::descriptor_for.
   const uint64_t cookie = op == ROCEMU_OP_OPEN_XRCD && input.flag() ? 1 : 0;
   std::vector<std::byte> datagram = with_header(draw_request(input, op, config, model), op, cookie);
   if (input.u8() >= 0xf0) damage(input, datagram);

@@ -6,9 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace rocemu::fuzz {
+
+// Memory that a program shares with the NIC.
+using Mapping = std::shared_ptr<std::byte>;
 
 struct Model {
   struct Pd {
@@ -45,7 +49,7 @@ struct Model {
     uint32_t xrcd = 0;
     uint32_t users = 0;
     uint32_t number = 0;
-    std::byte* memory = nullptr;  // of its ring
+    Mapping memory;  // of its ring
   };
   // What a QP does without is 0.
   struct Qp {
@@ -56,8 +60,8 @@ struct Model {
     uint32_t xrcd = 0;
     uint32_t qpn = 0;
     uint32_t doorbell = 0;
-    std::byte* memory = nullptr;  // of its queues; nullptr: another's QP that was opened
-    uint32_t state = 0;           // after the last change that was granted
+    Mapping memory;      // of its queues; nullptr: another's QP that was opened
+    uint32_t state = 0;  // after the last change that was granted
     std::set<std::array<uint8_t, 16>> groups{};
   };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "emulator/daemon/control/message_codec.h"
+#include "emulator/daemon/control/conversions.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/nic/loopback.h"
 #include "verbs_shim/abi/import.h"

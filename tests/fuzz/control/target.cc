@@ -1,14 +1,16 @@
 // Control messages in any order and state of repair, from programs that use what they make at the
-// same time. The input draws datagrams (datagram.h), which are decoded and carried out on a device;
-// answers are held against a model of each connection (client.h).
+// same time. The input draws datagrams (datagram.h), which sessions of rocemud carry out on a
+// device; answers are held against a model of each program (client.h).
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "base/time.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/control/client.h"
 #include "tests/fuzz/control/datagram.h"
 #include "tests/fuzz/expect.h"
+#include "tests/fuzz/nic/inline_engine.h"
 #include "tests/fuzz/nic/loopback.h"
 
 namespace {
@@ -21,7 +23,7 @@ constexpr size_t kClients = 2;
 
 class Control {
  public:
-  explicit Control(ByteSource& input) : input_(input), hca_(small_device(), {}, wire_) {
+  explicit Control(ByteSource& input) : input_(input) {
     for (auto& client : clients_) connect(client);
   }
 
@@ -41,7 +43,7 @@ class Control {
  private:
   void connect(std::unique_ptr<Client>& client) {
     const auto token = static_cast<uint64_t>(&client - clients_.data());
-    client = std::make_unique<Client>(hca_, wake_set_, clock_, token);
+    client = std::make_unique<Client>(host_, engine_, xrc_file_.fd(), token);
   }
 
   void step() {
@@ -59,12 +61,12 @@ class Control {
         return connect(client);
       case 3:
         for (uint32_t i = input_.below(12); i > 0; --i)
-          client->receive(next_datagram(hca_.config(), client->model()));
+          client->send(next_datagram(hca_.config(), client->model()));
         return;
       default:
         break;
     }
-    if (!client->receive(draw_datagram(input_, hca_.config(), client->model()))) {
+    if (!client->send(draw_datagram(input_, hca_.config(), client->model()))) {
       client.reset();
       connect(client);
     }
@@ -72,8 +74,12 @@ class Control {
 
   void turn() {
     now_ns_ += input_.pick<TimeNs>({1000, 100'000'000});
-    clock_.advance_to(now_ns_);
-    for (const auto& client : clients_) client->scan_doorbells();
+    engine_.advance_to(now_ns_);
+    reads_events_ = !reads_events_;
+    for (const auto& client : clients_) {
+      client->scan_doorbells();
+      if (reads_events_) client->read_events();
+    }
     wire_.turn(hca_, now_ns_);
   }
 
@@ -140,10 +146,14 @@ class Control {
 
   ByteSource& input_;
   TimeNs now_ns_ = 1000;
-  daemon::EngineClock clock_;
-  daemon::WakeSet wake_set_;
-  Loopback wire_{small_device().port};
-  device::Hca hca_;
+  bool reads_events_ = false;
+  std::vector<device::HcaConfig> devices_{small_device()};
+  Loopback wire_{devices_[0].port};
+  device::Hca hca_{devices_[0], {}, wire_};
+  InlineEngine engine_{hca_};
+  NoAdministration administration_;
+  daemon::SessionHost host_{devices_, engine_, administration_};
+  daemon::SharedMemory xrc_file_{"fuzz-xrc", 4096};
   std::array<std::unique_ptr<Client>, kClients> clients_;
 };
 

@@ -38,16 +38,20 @@ NicFixture::NicFixture(const device::DeviceLimits& limits, size_t max_sessions)
     : path_("/tmp/rocemud-test-" + std::to_string(::getpid()) + ".sock"),
       pool_(unique_pool_name(), kFrames, transport::kMaxFrameBytes),
       engine_(pool_),
-      nic_{engine_, {device::default_config(0)}, {}, monotonic_now_ns(), [this] {
-             shut_down_asked_ = true;
-           }} {
-  nic_.mailbox_poller = &mailbox_poller_;
+      nic_{engine_,
+           {device::default_config(0)},
+           {},
+           monotonic_now_ns(),
+           [this] { shut_down_asked_ = true; }},
+      executor_(io_, engine_),
+      administration_(nic_),
+      sessions_{nic_.devices, executor_, administration_} {
   nic_.devices[0].limits = limits;
   gids_.add(nic_.devices[0].port);
   engine_.add_device(
       std::make_unique<device::Hca>(nic_.devices[0], transport::TransportLimits{}, gids_), port_,
       false);
-  listener_ = std::make_unique<Listener>(io_, nic_, path_, max_sessions);
+  listener_ = std::make_unique<Listener>(io_, sessions_, &mailbox_poller_, path_, max_sessions);
   engine_.start();
   listener_->start();
   control_ = std::thread([this] { mailbox_poller_.run(io_); });

@@ -13,10 +13,12 @@
 #include "base/time.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
+#include "emulator/daemon/administration.h"
 #include "emulator/daemon/attachment/gid_directory.h"
+#include "emulator/daemon/control/connection/mailbox_poller.h"
+#include "emulator/daemon/control/connection/message_socket.h"
+#include "emulator/daemon/control/engine_executor.h"
 #include "emulator/daemon/control/listener.h"
-#include "emulator/daemon/control/mailbox_poller.h"
-#include "emulator/daemon/control/message_socket.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/nic.h"
 
@@ -57,6 +59,9 @@ class NicFixture {
   Engine engine_;
   std::atomic<bool> shut_down_asked_{false};
   Nic nic_;
+  EngineExecutor executor_;
+  Administration administration_;
+  SessionHost sessions_;
   std::unique_ptr<Listener> listener_;
   std::thread control_;
 };

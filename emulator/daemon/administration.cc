@@ -1,0 +1,40 @@
+#include "emulator/daemon/administration.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/monotonic_clock.h"
+#include "emulator/daemon/attachment/links.h"
+#include "emulator/daemon/cm_service/cm_service.h"
+#include "emulator/daemon/view/link_report.h"
+#include "emulator/daemon/view/status.h"
+
+namespace rocemu::daemon {
+
+NicAdministration::Report Administration::take_status() {
+  return [&nic = nic_, snapshot = nic_.engine.snapshot(), links = report_links(nic_.ports)] {
+    return to_json(Status{monotonic_now_ns() - nic.started_ns, nic.dma, nic.devices, snapshot,
+                          links, nic.cm == nullptr ? nullptr : &nic.cm->cm()});
+  };
+}
+
+NicAdministration::Report Administration::take_links() {
+  return
+      [&nic = nic_, links = report_links(nic_.ports)] { return links_to_json(links, nic.devices); };
+}
+
+device::Result<NicAdministration::Change> Administration::set_links(pid_t asked_by,
+                                                                    const char* assignment) {
+  if (!has_links()) return tl::unexpected(EOPNOTSUPP);
+  auto parsed = impairment::parse_assignment(assignment);
+  if (!parsed.assignment) return tl::unexpected(EINVAL);
+  if (!names_a_device(*parsed.assignment, nic_.devices)) return tl::unexpected(ENODEV);
+  spdlog::info("process {}: link {}", asked_by, impairment::to_text(*parsed.assignment));
+  return Change([&nic = nic_, assignment = std::move(*parsed.assignment)] {
+    daemon::set_links(nic.ports, assignment, nic.devices);
+  });
+}
+
+}  // namespace rocemu::daemon

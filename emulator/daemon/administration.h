@@ -1,0 +1,25 @@
+// Administration is what control connections ask of the whole NIC: its status, put together from
+// what each part tells of itself, its links, and its end.
+#pragma once
+
+#include "emulator/daemon/control/session_host.h"
+#include "emulator/daemon/nic.h"
+
+namespace rocemu::daemon {
+
+class Administration final : public NicAdministration {
+ public:
+  // `nic` outlives it and its reports.
+  explicit Administration(const Nic& nic) : nic_(nic) {}
+
+  Report take_status() override;
+  Report take_links() override;
+  bool has_links() const override { return !nic_.ports.empty(); }
+  device::Result<Change> set_links(pid_t asked_by, const char* assignment) override;
+  void shut_down() override { nic_.shut_down(); }
+
+ private:
+  const Nic& nic_;
+};
+
+}  // namespace rocemu::daemon

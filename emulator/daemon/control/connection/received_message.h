@@ -1,0 +1,26 @@
+// One request as it came from a program: bytes and descriptors, by whatever way they came.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/unique_fd.h"
+#include "verbs_shim/abi/control.h"
+
+namespace rocemu::daemon {
+
+struct ReceivedMessage {
+  std::array<std::byte, ROCEMU_MESSAGE_MAX> buffer;
+  size_t length_bytes = 0;
+  std::array<UniqueFd, ROCEMU_MESSAGE_MAX_FDS> fds;
+  size_t fd_count = 0;
+
+  void close_fds() {
+    for (UniqueFd& fd : fds) fd.reset();
+    fd_count = 0;
+  }
+  std::span<const std::byte> bytes() const { return {buffer.data(), length_bytes}; }
+};
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,98 @@
+// What each operation does, grouped by the objects that it is about. A handler has a message of the
+// right form, from the right kind of connection, with as many descriptors as its row in
+// operation_table.cc says, and answers it by exactly one reply, now or later. The content is
+// hostile: what the device does not check, the handler does.
+#pragma once
+
+#include "emulator/daemon/control/session_core.h"
+#include "verbs_shim/abi/cm.h"
+#include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/import.h"
+#include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/services.h"
+
+namespace rocemu::daemon::handlers {
+
+// For every object that goes by a call of the device that answers 0 or an errno.
+template <int (device::Hca::*kCall)(device::ContextId, device::Handle)>
+void destroy(SessionCore& session, uint32_t handle) {
+  session.on_context(
+      [handle](EngineContext& context) { return (context.hca().*kCall)(context.id(), handle); },
+      [&session, handle] { session.answer_handle(handle); });
+}
+
+inline void answer_events(SessionCore& session, const device::EventCounts& counts) {
+  rocemu_destroy_events_reply body{};
+  body.comp_events = counts.completion;
+  body.async_events = counts.async;
+  session.answer(body);
+}
+
+// For every object about which there may have been events.
+template <device::Result<device::EventCounts> (device::Hca::*kCall)(device::ContextId,
+                                                                    device::Handle)>
+void destroy_counting_events(SessionCore& session, uint32_t handle) {
+  session.on_context(
+      [handle](EngineContext& context) { return (context.hca().*kCall)(context.id(), handle); },
+      [&session](const device::EventCounts& counts) { answer_events(session, counts); });
+}
+
+// handlers_hello.cc: what a connection becomes.
+void hello(SessionCore& session, const rocemu_hello& message, ReceivedMessage& received);
+void answer_hello(SessionCore& session, int status, std::span<const int> fds = {});
+
+// handlers_administration.cc: control connections, and those for connection management.
+void status(SessionCore& session);
+void shut_down(SessionCore& session);
+void link_set(SessionCore& session, const rocemu_link_set& message);
+void link_show(SessionCore& session);
+void cm_open_channel(SessionCore& session, ReceivedMessage& received);
+void cm_close_channel(SessionCore& session, const rocemu_cm_channel& message);
+void cm_command(SessionCore& session, const rocemu_cm_command& message);
+void cm_next_event(SessionCore& session, const rocemu_cm_channel& message);
+
+// handlers_queues.cc: the device itself, channels, CQs and QPs.
+void query_device(SessionCore& session);
+void query_device_ex(SessionCore& session);
+void query_port(SessionCore& session, const rocemu_query_port& message);
+void create_channel(SessionCore& session, ReceivedMessage& received);
+void create_cq(SessionCore& session, const rocemu_create_cq& message, ReceivedMessage& received);
+void resize_cq(SessionCore& session, const rocemu_resize_cq& message);
+void moderate_cq(SessionCore& session, const rocemu_moderate_cq& message);
+void create_qp(SessionCore& session, const rocemu_create_qp& message);
+void modify_qp(SessionCore& session, const rocemu_modify_qp& message);
+void query_qp(SessionCore& session, uint32_t qp);
+void destroy_qp(SessionCore& session, uint32_t qp);
+
+// handlers_memory.cc: PDs, regions, windows and device memory.
+void alloc_pd(SessionCore& session, uint32_t handle);
+void reg_mr(SessionCore& session, const rocemu_reg_mr& message);
+void reg_file_mr(SessionCore& session, const rocemu_reg_file_mr& message,
+                 ReceivedMessage& received);
+void alloc_null_mr(SessionCore& session, uint32_t pd);
+void reg_dm_mr(SessionCore& session, const rocemu_reg_dm_mr& message);
+void rereg_mr(SessionCore& session, const rocemu_rereg_mr& message);
+void dereg_mr(SessionCore& session, uint32_t mr);
+void check_prefetch(SessionCore& session, const rocemu_check_prefetch& message);
+void alloc_mw(SessionCore& session, const rocemu_alloc_mw& message);
+void alloc_dm(SessionCore& session, const rocemu_alloc_dm& message);
+
+// handlers_services.cc: address handles, SRQs, XRC domains and multicast groups.
+void create_ah(SessionCore& session, const rocemu_create_ah& message);
+void create_srq(SessionCore& session, const rocemu_create_srq& message);
+void modify_srq(SessionCore& session, const rocemu_srq_limit& message);
+void resize_srq(SessionCore& session, const rocemu_resize_srq& message);
+void query_srq(SessionCore& session, const rocemu_srq_limit& message);
+void open_xrcd(SessionCore& session, const rocemu_open_xrcd& message, ReceivedMessage& received);
+void open_qp(SessionCore& session, const rocemu_open_qp& message);
+void attach_mcast(SessionCore& session, const rocemu_mcast& message);
+void detach_mcast(SessionCore& session, const rocemu_mcast& message);
+
+// handlers_import.cc: contexts that others join, and what they import.
+void context_ticket(SessionCore& session, uint32_t handle);
+void join_context(SessionCore& session, const rocemu_join_context& message);
+void import_pd(SessionCore& session, uint32_t pd);
+void import_mr(SessionCore& session, const rocemu_import_mr& message);
+void import_dm(SessionCore& session, uint32_t dm);
+
+}  // namespace rocemu::daemon::handlers

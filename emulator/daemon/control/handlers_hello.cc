@@ -1,0 +1,94 @@
+// The first request of a connection: it becomes a control connection, the context of a device, or
+// one for connection management.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "emulator/daemon/control/handlers.h"
+#include "emulator/daemon/rings/doorbells.h"
+#include "emulator/daemon/rings/event_writer.h"
+#include "verbs_shim/abi/rings.h"
+
+namespace rocemu::daemon::handlers {
+namespace {
+
+uint32_t doorbell_slots(const device::DeviceLimits& limits) {
+  const uint32_t rounded_up = (limits.max_qp + 63) / 64 * 64;
+  return std::min<uint32_t>(rounded_up, ROCEMU_DOORBELL_SLOTS_MAX);
+}
+
+void open_cm(SessionCore& session) {
+  if (!session.host().new_cm_program) return session.refuse(ENODEV);
+  const UniqueFd mailbox_fd = session.peer().add_mailbox();
+  session.become_cm(session.host().new_cm_program());
+  const int fds[] = {mailbox_fd.get()};
+  answer_hello(session, 0, fds);
+}
+
+// The descriptors: the async event pipe, and /proc/self/mem where the program could open it.
+void open_device(SessionCore& session, const rocemu_hello& message, ReceivedMessage& received) {
+  session.choose_device(message.device_index);
+  auto events = EventWriter::open(received.fds[0]);
+  if (!events) return session.refuse(events.error());
+  auto memory = session.peer().reach_memory(std::move(received.fds[1]), message.probe_address,
+                                            message.probe_value);
+  if (memory == nullptr) return session.refuse(EPERM);
+
+  DeviceEngine& engine = session.host().engine;
+  SharedMemory page("rocemu-doorbells", sizeof(rocemu_doorbell_page));
+  UniqueFd page_fd = page.take_fd();
+  auto doorbells =
+      std::make_unique<Doorbells>(std::move(page), doorbell_slots(session.config().limits));
+  auto wake = std::make_unique<WakeFd>(engine.wake_set());
+  UniqueFd mailbox_fd = session.peer().add_mailbox();
+
+  session.on_engine(
+      [&engine, index = message.device_index, memory = std::move(memory),
+       events = std::move(*events), doorbells = std::move(doorbells),
+       wake = std::move(wake)]() mutable -> device::Result<EngineContext*> {
+        device::Hca& hca = engine.hca(index);
+        const auto id = hca.open_context(std::move(memory), std::move(events));
+        if (!id) return tl::unexpected(id.error());
+        return &engine.add_context(
+            std::make_unique<EngineContext>(hca, *id, std::move(doorbells), std::move(wake)));
+      },
+      [&session, &engine, page_fd = std::move(page_fd),
+       mailbox_fd = std::move(mailbox_fd)](device::Result<EngineContext*> context) {
+        if (!context) return session.refuse(context.error());
+        session.become_context(**context);
+        const int fds[] = {page_fd.get(), engine.engine_page_fd(), (*context)->wake_fd(),
+                           mailbox_fd.get()};
+        answer_hello(session, 0, fds);
+      });
+}
+
+}  // namespace
+
+void hello(SessionCore& session, const rocemu_hello& message, ReceivedMessage& received) {
+  const bool opens_device =
+      message.device_index != ROCEMU_NO_DEVICE && message.device_index != ROCEMU_CM_SERVICE;
+  if ((received.fd_count > 0) != opens_device) return session.refuse(EINVAL);
+  if (message.device_index == ROCEMU_CM_SERVICE) return open_cm(session);
+  if (!opens_device) {
+    session.become_control();
+    return answer_hello(session, 0);
+  }
+  if (message.device_index >= session.host().devices.size()) return session.refuse(ENODEV);
+  open_device(session, message, received);
+}
+
+void answer_hello(SessionCore& session, int status, std::span<const int> fds) {
+  rocemu_hello_reply body{};
+  body.abi_version = ROCEMU_ABI_VERSION;
+  if (session.context() != nullptr) {
+    body.max_doorbells = doorbell_slots(session.config().limits);
+    body.num_comp_vectors = session.config().limits.num_comp_vectors;
+  }
+  body.daemon_pid = static_cast<uint32_t>(::getpid());
+  std::strncpy(body.daemon_version, ROCEMU_VERSION, sizeof(body.daemon_version) - 1);
+  session.answer(body, fds, status);
+}
+
+}  // namespace rocemu::daemon::handlers

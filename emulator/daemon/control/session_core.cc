@@ -1,0 +1,82 @@
+#include "emulator/daemon/control/session_core.h"
+
+#include "emulator/daemon/control/handlers.h"
+#include "emulator/device/path.h"
+
+namespace rocemu::daemon {
+
+void SessionCore::on_request(ReceivedMessage& message) {
+  const auto request = check_request(message.bytes(), kind_);
+  if (!request) return peer_.close(to_string(request.error()));
+  request_ = request->header;
+  guarded([&] { dispatch(*request, message); });
+}
+
+void SessionCore::dispatch(const Request& request, ReceivedMessage& message) {
+  const Operation& operation = request.operation;
+  if (kind_ == ConnectionKind::fresh && request.error == EPROTO)
+    return handlers::answer_hello(*this, EPROTO);
+  if (request.error != 0) return refuse(request.error);
+  if (kind_ == ConnectionKind::fresh && operation.connection != kind_)
+    return peer_.close("a request before a hello");
+  if (operation.connection != kind_ || message.fd_count < operation.min_fds ||
+      message.fd_count > operation.max_fds)
+    return refuse(EINVAL);
+  operation.handle(*this, message);
+}
+
+void SessionCore::become_cm(std::unique_ptr<CmProgram> program) {
+  cm_ = std::move(program);
+  kind_ = ConnectionKind::cm;
+}
+
+void SessionCore::become_context(EngineContext& context) {
+  context_ = &context;
+  kind_ = ConnectionKind::context;
+}
+
+namespace {
+
+struct HeaderAlone {
+  rocemu_header header{};
+};
+
+}  // namespace
+
+void SessionCore::answer_empty(std::span<const int> fds) { answer(HeaderAlone{}, fds); }
+
+void SessionCore::refuse(int error) { answer(HeaderAlone{}, {}, error); }
+
+void SessionCore::answer_handle(uint32_t handle) {
+  rocemu_handle_message body{};
+  body.handle = handle;
+  answer(body);
+}
+
+bool SessionCore::needs_path(const device::AhAttr& ah) const {
+  return network() != nullptr && !device::is_multicast(ah.dgid) &&
+         device::names_a_path(config().port, ah);
+}
+
+void SessionCore::on_replied() {
+  if (shut_down_after_reply_) host_.administration.shut_down();
+}
+
+void SessionCore::on_end() {
+  ended_ = true;
+  if (!call_under_way_) finish();
+}
+
+void SessionCore::finish() {
+  cm_.reset();
+  if (EngineContext* context = std::exchange(context_, nullptr)) {
+    DeviceEngine& engine = host_.engine;
+    engine.post(Task([&engine, context, files = std::move(mapped_files_)]() mutable {
+      engine.close_context(*context);
+      if (!files.empty()) engine.come_back_later(Task([files = std::move(files)] {}));
+    }));
+  }
+  peer_.finished();
+}
+
+}  // namespace rocemu::daemon

@@ -1,0 +1,129 @@
+// What sessions want of the NIC they serve, as narrow interfaces, so that a session runs the same
+// way in rocemud, in a test and in a fuzzer. Unless it says otherwise, the control thread makes the
+// calls, and whatever implements them outlives all sessions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/daemon/engine/engine_clock.h"
+#include "emulator/daemon/engine/engine_context.h"
+#include "emulator/daemon/engine/task.h"
+#include "emulator/daemon/engine/wake_set.h"
+#include "emulator/daemon/rings/completion_host.h"
+#include "emulator/daemon/rings/event_writer.h"
+#include "emulator/device/hca.h"
+#include "emulator/dma/address_space.h"
+#include "verbs_shim/abi/cm.h"
+
+namespace rocemu::daemon {
+
+// The engine, which owns the devices, and the way back from it.
+class DeviceEngine {
+ public:
+  virtual ~DeviceEngine() = default;
+
+  // Runs `work` on the engine thread, perhaps before it returns.
+  virtual void post(Task work) = 0;
+  // The engine thread: runs `done` on the control thread; at once when that has the engine's turn.
+  virtual void come_back(Task done) = 0;
+  // The engine thread: the same, but not before the turn is over.
+  virtual void come_back_later(Task done) = 0;
+
+  // The engine thread.
+  virtual device::Hca& hca(uint32_t device) = 0;
+  virtual EngineContext& add_context(std::unique_ptr<EngineContext> context) = 0;
+  virtual void close_context(EngineContext& context) = 0;
+
+  // What queue memory is made with.
+  virtual WakeSet& wake_set() = 0;
+  virtual int engine_page_fd() const = 0;
+  virtual const EngineClock& clock() const = 0;
+  virtual CompletionHost& completion_host() = 0;
+};
+
+// The network that a device is on, where its addresses have to be asked for.
+class DeviceNetwork {
+ public:
+  // 0 and the MAC that frames for the address go to, or an errno.
+  using Found = std::function<void(int error, const wire::MacAddress& mac)>;
+
+  virtual ~DeviceNetwork() = default;
+  // Calls `found` once, at once or later.
+  virtual void find_path(const wire::Gid& destination, Found found) = 0;
+  // The engine thread: the device may send there from now on.
+  virtual void learn(const wire::Gid& destination, const wire::MacAddress& mac) = 0;
+  // The network is to send the group here, too. 0 or an errno.
+  virtual int join(const wire::Gid& group) = 0;
+};
+
+// The NIC as a whole, which control connections look at and change.
+class NicAdministration {
+ public:
+  // Makes a text of what was taken down on the engine thread.
+  using Report = std::function<std::string()>;
+  // Makes a change, on the engine thread.
+  using Change = std::function<void()>;
+
+  virtual ~NicAdministration() = default;
+  // The engine thread: what STATUS and LINK_SHOW answer.
+  virtual Report take_status() = 0;
+  virtual Report take_links() = 0;
+  // Without links, LINK_SET and LINK_SHOW are EOPNOTSUPP.
+  virtual bool has_links() const = 0;
+  // What LINK_SET asks for, or its errno.
+  virtual device::Result<Change> set_links(pid_t asked_by, const char* assignment) = 0;
+  virtual void shut_down() = 0;
+};
+
+// The connection manager's work for one program. Destroying it gives up all its channels and ids.
+class CmProgram {
+ public:
+  virtual ~CmProgram() = default;
+  virtual device::Result<uint32_t> open_channel(std::unique_ptr<EventWriter> pipe) = 0;
+  virtual int close_channel(uint32_t channel) = 0;
+  // Fills in all of the reply but its header. 0 or an errno.
+  virtual int command(const rocemu_cm_command& command, rocemu_cm_reply& reply) = 0;
+  virtual int next_event(uint32_t channel, rocemu_cm_event& event) = 0;
+  // Does what a call left to be done, once its answer is on its way.
+  virtual void flush() = 0;
+};
+
+struct SessionHost {
+  const std::vector<device::HcaConfig>& devices;  // by device_index; ports may change
+  DeviceEngine& engine;
+  NicAdministration& administration;
+  std::vector<DeviceNetwork*> networks{};  // by device; nullptr: addresses are known by themselves
+  std::function<std::unique_ptr<CmProgram>()>
+      new_cm_program{};              // empty: connections are not managed
+  std::optional<dma::Method> dma{};  // empty: whichever works
+};
+
+// The program at the other end of a session.
+class SessionPeer {
+ public:
+  virtual ~SessionPeer() = default;
+  // As the kernel says; 0 when it is not visible from here.
+  virtual pid_t pid() const = 0;
+  // nullptr when no way to the program's memory works.
+  virtual std::unique_ptr<dma::AddressSpace> reach_memory(UniqueFd mem, uint64_t probe_address,
+                                                          uint64_t probe_value) = 0;
+  // The descriptor of a page by which requests may come, too. Throws std::system_error.
+  virtual UniqueFd add_mailbox() = 0;
+  // Never ends the connection before it returns.
+  virtual void reply(std::span<const std::byte> bytes, std::span<const int> fds) = 0;
+  // Ends the connection, and with it the session, over a message that is malformed.
+  virtual void close(const char* why) = 0;
+  // Keeps peer and session in existence for as long as it is held.
+  virtual std::shared_ptr<void> hold() = 0;
+  // Nothing of the session is left, and no call is under way.
+  virtual void finished() = 0;
+};
+
+}  // namespace rocemu::daemon
