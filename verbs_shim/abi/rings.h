@@ -81,11 +81,11 @@ enum rocemu_send_flags {
   ROCEMU_SEND_SIGNALED = 2, /* set by the provider for sq_sig_all as well */
   ROCEMU_SEND_SOLICITED = 4,
   ROCEMU_SEND_INLINE = 8, /* inline_bytes of payload follow the WQE instead of SGEs */
-  /* Of SEND and WRITE: the payload that the one SGE names also stands in compare_add and swap. It
-   * spares the NIC the look into the program's memory; the SGE is checked all the same. */
-  ROCEMU_SEND_CARRIED = 16,
+  /* In a SEND or WRITE: the payload that the one SGE names also stands in compare_add and swap.
+   * That spares the NIC the look into the program's memory; the SGE is checked all the same. */
+  ROCEMU_SEND_INLINE_WQE_DATA = 16,
 };
-enum { ROCEMU_CARRIED_BYTES_MAX = 16 };
+enum { ROCEMU_INLINE_WQE_DATA_MAX = 16 };
 
 /* One send work request: this, then num_sge rocemu_sge or inline_bytes of payload.
  * The stride of the ring is at least 64 + max(16 * max_send_sge, max_inline_data). An inline
@@ -144,8 +144,8 @@ struct rocemu_cq_header {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cq_header, 256);
 
-/* One completion. Of a small receive it carries the payload: who takes the completion copies
- * carried_bytes of it to carried_address, which is the program's own. */
+/* One completion. That of a small receive has the payload inline: who takes the completion copies
+ * inline_bytes of inline_data to inline_address, which is the program's own. */
 struct rocemu_cqe {
   uint64_t wr_id;
   uint32_t qp_num;
@@ -159,11 +159,11 @@ struct rocemu_cqe {
   /* The provider's own: it sets 1 in entries of a QP that was destroyed or reset, and skips them.
    */
   uint8_t dead;
-  uint8_t carried_bytes; /* 0: the payload, if any, is in place */
+  uint8_t inline_bytes; /* 0: the payload, if any, is in place */
   uint8_t reserved;
   uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
-  uint64_t carried_address;
-  uint8_t carried[16];
+  uint64_t inline_address;
+  uint8_t inline_data[16];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cqe, 64);
 

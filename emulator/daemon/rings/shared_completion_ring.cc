@@ -58,11 +58,11 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.imm_or_rkey = completion.immediate;
   cqe.src_qp = completion.source_qp.value;
   cqe.sl = completion.service_level;
-  cqe.carried_bytes = static_cast<uint8_t>(completion.inline_data.length_bytes);
-  if (cqe.carried_bytes > 0) {
-    static_assert(sizeof(cqe.carried) == transport::InlineCqeData::kMaxBytes);
-    cqe.carried_address = completion.inline_data.address;
-    std::memcpy(cqe.carried, completion.inline_data.bytes.data(), sizeof(cqe.carried));
+  cqe.inline_bytes = static_cast<uint8_t>(completion.inline_data.length_bytes);
+  if (cqe.inline_bytes > 0) {
+    static_assert(sizeof(cqe.inline_data) == transport::InlineCqeData::kMaxBytes);
+    cqe.inline_address = completion.inline_data.address;
+    std::memcpy(cqe.inline_data, completion.inline_data.bytes.data(), sizeof(cqe.inline_data));
   }
   std::memcpy(entry(producer_), &cqe, sizeof(cqe));
   ++producer_;

@@ -172,9 +172,9 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
     work.inline_payload = is_atomic_write ? slot + offsetof(rocemu_send_wqe, compare_add) : payload;
   } else {
     work.sges.assign(sges_);
-    const bool has_data = (wqe.flags & ROCEMU_SEND_CARRIED) != 0 && takes_inline &&
+    const bool has_data = (wqe.flags & ROCEMU_SEND_INLINE_WQE_DATA) != 0 && takes_inline &&
                           !is_atomic_write && sges_.size() == 1 &&
-                          total <= ROCEMU_CARRIED_BYTES_MAX;
+                          total <= ROCEMU_INLINE_WQE_DATA_MAX;
     if (has_data) work.inline_wqe_data = slot + offsetof(rocemu_send_wqe, compare_add);
   }
 }

@@ -66,7 +66,7 @@ void CheckedQueues::check_inline(const transport::SendWork& work) const {
 }
 
 void CheckedQueues::check_inline_wqe_data(const transport::SendWork& work) const {
-  expect(work.sges.view().size() == 1 && work.length_bytes <= ROCEMU_CARRIED_BYTES_MAX,
+  expect(work.sges.view().size() == 1 && work.length_bytes <= ROCEMU_INLINE_WQE_DATA_MAX,
          "inline WQE data is short and of one element");
   const std::byte* const ring = memory_ + layout_.send.offset_bytes;
   const auto offset = static_cast<size_t>(work.inline_wqe_data - ring);

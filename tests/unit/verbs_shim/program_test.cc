@@ -214,7 +214,7 @@ TEST_CASE("a few bytes of payload travel in the send queue, if they can be read"
   char* const text = static_cast<char*>(pages) + kPage - 16;
   memcpy(text, "sixteen letters.", 16);
   REQUIRE(munmap(static_cast<char*>(pages) + kPage, kPage) == 0);
-  const auto carried = [&](const char* from, uint32_t bytes, ibv_wr_opcode opcode = IBV_WR_SEND) {
+  const auto inlined = [&](const char* from, uint32_t bytes, ibv_wr_opcode opcode = IBV_WR_SEND) {
     ibv_sge sge = {reinterpret_cast<uintptr_t>(from), bytes, 5};
     ibv_send_wr request = make_send(1, &sge, 1);
     request.opcode = opcode;
@@ -223,18 +223,18 @@ TEST_CASE("a few bytes of payload travel in the send queue, if they can be read"
     CHECK(errno == 7);
     REQUIRE(program.nic.complete_sends() == 1);
     const rocemu_send_wqe& wqe = program.nic.sent.back();
-    return (wqe.flags & ROCEMU_SEND_CARRIED) == 0
+    return (wqe.flags & ROCEMU_SEND_INLINE_WQE_DATA) == 0
                ? std::string()
                : std::string(reinterpret_cast<const char*>(&wqe.compare_add), bytes);
   };
-  CHECK(carried(text, 16) == "sixteen letters.");
-  CHECK(carried(text + 15, 1, IBV_WR_RDMA_WRITE) == ".");
-  CHECK(carried(text, 8, IBV_WR_RDMA_READ).empty());
-  CHECK(carried(text - 1, 17).empty());
-  CHECK(carried(text + 1, 16).empty());  // ends in the page that has gone
-  CHECK(carried(text + 16, 8).empty());
-  CHECK(carried(nullptr, 8).empty());
-  CHECK(carried(reinterpret_cast<const char*>(UINTPTR_MAX - 3), 8).empty());
+  CHECK(inlined(text, 16) == "sixteen letters.");
+  CHECK(inlined(text + 15, 1, IBV_WR_RDMA_WRITE) == ".");
+  CHECK(inlined(text, 8, IBV_WR_RDMA_READ).empty());
+  CHECK(inlined(text - 1, 17).empty());
+  CHECK(inlined(text + 1, 16).empty());  // ends in the page that has gone
+  CHECK(inlined(text + 16, 8).empty());
+  CHECK(inlined(nullptr, 8).empty());
+  CHECK(inlined(reinterpret_cast<const char*>(UINTPTR_MAX - 3), 8).empty());
   munmap(pages, kPage);
 }
 

@@ -19,9 +19,9 @@ bool lock_in_time(Mutex& mutex) {
 }  // namespace
 
 void deliver(const rocemu_cqe& completion) {
-  if (completion.carried_bytes == 0) return;
-  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(completion.carried_address)),
-         completion.carried, completion.carried_bytes);
+  if (completion.inline_bytes == 0) return;
+  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(completion.inline_address)),
+         completion.inline_data, completion.inline_bytes);
 }
 
 void make_known(CompletionQueue& queue) {
@@ -44,9 +44,9 @@ void deliver_untaken(DeviceContext& context, uint64_t address, uint64_t bytes) {
   for (CompletionQueue* queue = context.state.queues; queue != nullptr; queue = queue->next_known) {
     if (!lock_in_time(queue->lock)) continue;
     queue->ring.visit_untaken([&](rocemu_cqe& completion) {
-      if (completion.carried_address - address >= bytes) return;
+      if (completion.inline_address - address >= bytes) return;
       deliver(completion);
-      completion.carried_bytes = 0;
+      completion.inline_bytes = 0;
     });
     queue->lock.unlock();
   }

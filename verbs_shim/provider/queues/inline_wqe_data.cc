@@ -38,8 +38,8 @@ bool is_readable(uintptr_t address) {
 
 }  // namespace
 
-void carry_payload(rocemu_send_wqe& wqe, const ibv_sge* sges) {
-  static_assert(sizeof(wqe.compare_add) + sizeof(wqe.swap) == ROCEMU_CARRIED_BYTES_MAX);
+void add_inline_data(rocemu_send_wqe& wqe, const ibv_sge* sges) {
+  static_assert(sizeof(wqe.compare_add) + sizeof(wqe.swap) == ROCEMU_INLINE_WQE_DATA_MAX);
   static_assert(offsetof(rocemu_send_wqe, swap) ==
                 offsetof(rocemu_send_wqe, compare_add) + sizeof(wqe.compare_add));
   if (wqe.num_sge != 1 || !is_write_or_send(wqe.opcode)) return;
@@ -47,14 +47,14 @@ void carry_payload(rocemu_send_wqe& wqe, const ibv_sge* sges) {
   if ((wqe.flags & ROCEMU_SEND_FENCE) != 0) return;
   const uintptr_t first = sges->addr;
   const uint32_t bytes = sges->length;
-  if (bytes == 0 || bytes > ROCEMU_CARRIED_BYTES_MAX || first > UINTPTR_MAX - bytes) return;
+  if (bytes == 0 || bytes > ROCEMU_INLINE_WQE_DATA_MAX || first > UINTPTR_MAX - bytes) return;
   const uintptr_t last = first + bytes - 1;
   constexpr uintptr_t kSmallestPage = 4096;
   if (!is_readable(first)) return;
   if (first / kSmallestPage != last / kSmallestPage && !is_readable(last)) return;
   memcpy(reinterpret_cast<uint8_t*>(&wqe) + offsetof(rocemu_send_wqe, compare_add),
          reinterpret_cast<const void*>(first), bytes);
-  wqe.flags |= ROCEMU_SEND_CARRIED;
+  wqe.flags |= ROCEMU_SEND_INLINE_WQE_DATA;
 }
 
 }  // namespace rocemu::provider

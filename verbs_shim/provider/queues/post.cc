@@ -10,7 +10,7 @@
 namespace rocemu::provider {
 namespace {
 
-constexpr unsigned kCarriedFlags =
+constexpr unsigned kFlagsOfPrograms =
     IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
 // Sets where the request reaches in the peer, and what it takes there besides data. False when the
@@ -102,7 +102,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   if (slot == nullptr) return ENOMEM;
   wqe.wr_id = request.wr_id;
   wqe.opcode = static_cast<uint8_t>(request.opcode);
-  wqe.flags = static_cast<uint8_t>(request.send_flags & kCarriedFlags);
+  wqe.flags = static_cast<uint8_t>(request.send_flags & kFlagsOfPrograms);
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
   uint8_t* payload = slot + sizeof(wqe);
   if (is_inline) {
@@ -116,7 +116,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   } else {
     wqe.num_sge = static_cast<uint16_t>(request.num_sge);
     copy_sges(request.sg_list, wqe.num_sge, payload);
-    carry_payload(wqe, request.sg_list);
+    add_inline_data(wqe, request.sg_list);
   }
   memcpy(slot, &wqe, sizeof(wqe));
   return 0;

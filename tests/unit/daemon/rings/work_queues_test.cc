@@ -144,8 +144,8 @@ TEST_CASE("inline payload is handed on in place") {
 TEST_CASE("inline WQE data is handed on beside its element") {
   Program program;
   rocemu_send_wqe wqe = wqe_of(GENERATE(kWrSend, kWrWrite), 1);
-  wqe.flags = ROCEMU_SEND_CARRIED;
-  const uint32_t bytes = GENERATE(1u, uint32_t{ROCEMU_CARRIED_BYTES_MAX});
+  wqe.flags = ROCEMU_SEND_INLINE_WQE_DATA;
+  const uint32_t bytes = GENERATE(1u, uint32_t{ROCEMU_INLINE_WQE_DATA_MAX});
   program.post(wqe, {{0x1000, bytes, 7}});
   SendWork work;
   REQUIRE(program.queues->send().pop(work));
@@ -160,7 +160,7 @@ TEST_CASE("payload that cannot be what its elements name is not taken") {
   const auto taken = [](uint8_t opcode, std::initializer_list<rocemu_sge> sges) {
     Program program;
     rocemu_send_wqe wqe = wqe_of(opcode, static_cast<uint16_t>(sges.size()));
-    wqe.flags = ROCEMU_SEND_CARRIED;
+    wqe.flags = ROCEMU_SEND_INLINE_WQE_DATA;
     program.post(wqe, sges);
     SendWork work;
     REQUIRE(program.queues->send().pop(work));
@@ -168,7 +168,7 @@ TEST_CASE("payload that cannot be what its elements name is not taken") {
     return work.inline_wqe_data != nullptr;
   };
   CHECK(taken(kWrSend, {{0x1000, 8, 7}}));
-  CHECK_FALSE(taken(kWrSend, {{0x1000, ROCEMU_CARRIED_BYTES_MAX + 1, 7}}));
+  CHECK_FALSE(taken(kWrSend, {{0x1000, ROCEMU_INLINE_WQE_DATA_MAX + 1, 7}}));
   CHECK_FALSE(taken(kWrSend, {{0x1000, 8, 7}, {0x2000, 8, 7}}));
   CHECK_FALSE(taken(kWrSend, {{0x1000, 0, 7}}));
   CHECK_FALSE(taken(kWrRead, {{0x1000, 8, 7}}));
