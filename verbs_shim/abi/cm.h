@@ -51,7 +51,7 @@ struct rocemu_cm_channel {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_channel, 32);
 
-/* What librdmacm asks for behind most events, in advance: the answers to QUERY_ROUTE and
+/* Answers that librdmacm asks for behind most events, in advance: those to QUERY_ROUTE and
  * INIT_QP_ATTR about an id. They hold until the program's next other command about the id, or event
  * of it. Bit 0 of `given` is the route's, bit N that of the set-up for enum ibv_qp_state N. */
 struct rocemu_cm_answers {

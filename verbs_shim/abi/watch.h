@@ -1,4 +1,4 @@
-/* What the provider asks of the preload library: to see the read(), write() and close() calls on a
+/* The provider asks this of the preload library: to see the read(), write() and close() calls on a
  * few file descriptors of its own. libibverbs makes a completion channel by writing a command to
  * the device's descriptor and gives it up by closing it; neither call reaches a provider otherwise.
  *
