@@ -21,18 +21,17 @@ struct RequestPacket {
   bool last = true;  // of its message
 };
 
-// Packet number `index` of a SEND or WRITE.
-RequestPacket message_packet(const SendWindow::Request& request, uint32_t index, uint32_t mtu) {
+// Fills in packet number `index` of a SEND or WRITE.
+void describe_message(const SendWindow::Request& request, uint32_t index, uint32_t mtu,
+                      RequestPacket& packet) {
   const SendWork& work = request.work;
   const bool first = index == 0;
-  RequestPacket packet;
   packet.last = index + 1 == request.packets;
   packet.operation = message_operation(work.opcode, first, packet.last);
   packet.payload_bytes = std::min(mtu, work.length_bytes - index * mtu);
   if (first) packet.ext.reth = {work.remote_address, work.rkey, work.length_bytes};
   packet.ext.immediate = work.immediate;
   packet.ext.invalidate = work.rkey;
-  return packet;
 }
 
 // Packet number `index` of a request; of a READ: what asks for its response from there on.
@@ -61,7 +60,7 @@ RequestPacket request_packet(const SendWindow::Request& request, uint32_t index,
       packet.ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
       break;
     default:
-      packet = message_packet(request, index, mtu);
+      describe_message(request, index, mtu, packet);
       break;
   }
   packet.ext.xrc_srq = work.remote_srq;
