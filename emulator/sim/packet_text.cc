@@ -80,4 +80,13 @@ std::string describe(const FrameRecord& record) {
   return text;
 }
 
+std::string describe(const transport::Counters& counters) {
+  std::string text;
+  for (const auto& [event, name] : transport::kCounterNames)
+    if (counters[event] > 0)
+      text += format("%s%s %llu", text.empty() ? "" : " ", name,
+                     static_cast<unsigned long long>(counters[event]));
+  return text;
+}
+
 }  // namespace rocemu::sim

@@ -38,7 +38,6 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
     : memory_(memory),
       events_(events),
       limits_(limits),
-      deferred_(counters_),
       burst_(memory),
       max_qps_(max_qps),
       slot_bits_(static_cast<uint32_t>(std::bit_width(max_qps + kFirstSlot))),
@@ -60,8 +59,7 @@ std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& re
     free_slots_.pop_front();
   }
   const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
-  slots_[slot] =
-      make_qp(service, {memory_, events_, deferred_, counters_, limits_}, qpn, resources);
+  slots_[slot] = make_qp(service, {memory_, events_, deferred_, tally_, limits_}, qpn, resources);
   ++qp_count_;
   return qpn;
 }
@@ -118,6 +116,11 @@ QpLoad Endpoint::load(wire::Qpn qpn) const {
   return qp == nullptr ? QpLoad{} : qp->load();
 }
 
+Counters Endpoint::counters(wire::Qpn qpn) const {
+  Qp* qp = find(qpn);
+  return qp == nullptr ? Counters{} : qp->tally().counters();
+}
+
 namespace {
 
 // A frame without an Ethernet source came through a socket, without its IP header: there the
@@ -132,23 +135,24 @@ bool icrc_right(const wire::Packet& packet) {
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   wire::Packet packet;
   for (const std::span<const std::byte> frame : frames) {
-    ++counters_.rx_frames;
+    tally_.note(TraceEvent::received);
     if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
-      ++counters_.rx_malformed;
+      tally_.note(TraceEvent::malformed);
     } else if (!icrc_right(packet)) {
-      ++counters_.rx_icrc_errors;
+      tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = find(packet.bth.destination_qp)) {
       receive(*qp, now, packet);
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
     } else if (!to_management(packet)) {
-      ++counters_.rx_no_qp;
+      tally_.note(TraceEvent::no_qp, packet.bth.psn.value(), packet.bth.destination_qp);
     }
   }
   deferred_.flush(memory_);
 }
 
 void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
+  qp.tally().note(TraceEvent::delivered, packet.bth.psn.value());
   qp.on_packet(now, packet);
   touch(qp);
   if (qp.answering) return;
@@ -242,7 +246,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   }
   for (Qp* qp : later_) touch(*qp);
   later_.clear();
-  const unsigned sent = burst_.finish(counters_);
+  const unsigned sent = burst_.finish();
   for (Qp* qp : burst_.failed_qps()) touch(*qp);
   deferred_.flush(memory_);
   return sent;

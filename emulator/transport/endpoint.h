@@ -1,6 +1,6 @@
 // One port's transport: its QPs, their timers, and the turn they take at sending. Sans-IO: time and
 // frames come in as parameters, frames and completions leave through the interfaces of
-// environment.h.
+// host_interface.h.
 //
 // Not thread safe: one engine thread owns it. Completions are pushed before the call that caused
 // them returns, and never before the data they announce has been moved.
@@ -16,12 +16,12 @@
 
 #include "base/time.h"
 #include "emulator/transport/interface/attributes.h"
-#include "emulator/transport/interface/counters.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/management.h"
 #include "emulator/transport/multicast_groups.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/transport/qp/tally.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 
@@ -78,7 +78,12 @@ class Endpoint {
   // Without one, what comes for QP1 is dropped. The sink outlives the endpoint.
   void set_management(ManagementSink* sink) { management_ = sink; }
 
-  const Counters& counters() const { return counters_; }
+  // Counts of the port, from its beginning on, and of a QP, from its making on (all 0 if there is
+  // none of that number).
+  const Counters& counters() const { return tally_.counters; }
+  Counters counters(wire::Qpn qpn) const;
+  // Without one, events are counted only. The observer outlives the endpoint.
+  void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }
   uint32_t qp_count() const { return qp_count_; }
 
@@ -94,7 +99,7 @@ class Endpoint {
   Memory& memory_;
   EventSink& events_;
   TransportLimits limits_;
-  Counters counters_;
+  PortTally tally_;
   DeferredCompletions deferred_;
   TimerQueue timers_;
   Burst burst_;

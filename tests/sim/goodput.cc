@@ -105,9 +105,9 @@ Outcome measure(uint32_t loss_ppm, uint32_t window_packets, uint32_t mtu_bytes) 
   if (!outcome.finished) return outcome;
   const Counters& counters = from.node.endpoint().counters();
   outcome.goodput_mbit_per_s = 8000.0 * kMessageBytes * kMessages / static_cast<double>(end_ns);
-  outcome.retransmitted_percent = 100.0 * static_cast<double>(counters.retransmitted_frames) /
+  outcome.retransmitted_percent = 100.0 * static_cast<double>(counters[TraceEvent::retransmitted]) /
                                   static_cast<double>(request_frames);
-  outcome.timeouts = counters.ack_timeouts;
+  outcome.timeouts = counters[TraceEvent::ack_timeout];
   return outcome;
 }
 

@@ -12,6 +12,7 @@
 namespace rocemu::sim_scenarios {
 
 using transport::QpState;
+using transport::TraceEvent;
 
 namespace {
 
@@ -58,6 +59,7 @@ class Scenario {
     if (verdict_.ok()) finish("the flush");
     for (const auto& flow : flows_)
       if (verdict_.ok()) flow->check_flushed();
+    if (!verdict_.ok()) note_counters();
     for (const auto& party : parties_) party->node.endpoint().destroy(party->qpn);
     for (sim::EndpointNode* node : nodes_) {
       verdict_.check(node->memory().guards_intact(), "written behind a buffer");
@@ -65,7 +67,7 @@ class Scenario {
     }
 
     Outcome outcome;
-    outcome.failure = verdict_.text();
+    outcome.failure = verdict_.text() + qp_counters_;
     outcome.frames = frames_;
     outcome.virtual_ns = fabric_.now_ns();
     for (const auto& party : parties_) outcome.requests += party->send_queue.posted();
@@ -180,21 +182,32 @@ class Scenario {
     uint64_t rnr = 0;
     bool failed = false;
     for (const auto& party : parties_) failed |= party->in_error() || party->gone;
-    for (sim::EndpointNode* node : nodes_) rnr += node->endpoint().counters().rnr_naks_sent;
+    for (sim::EndpointNode* node : nodes_)
+      rnr += node->endpoint().counters()[TraceEvent::rnr_nak_sent];
     if (rnr > 0 || failed) return;
     uint64_t early = 0;
     for (sim::EndpointNode* node : nodes_)
-      early += node->endpoint().counters().early_retransmissions;
+      early += node->endpoint().counters()[TraceEvent::early_retransmission];
     for (sim::EndpointNode* node : nodes_) {
       const transport::Counters& counters = node->endpoint().counters();
-      verdict_.check(counters.ack_timeouts == 0, "an ACK timeout on a perfect network");
-      verdict_.check(counters.implied_naks + counters.sequence_naks_sent == 0,
-                     "a NAK on a perfect network");
+      verdict_.check(counters[TraceEvent::ack_timeout] == 0, "an ACK timeout on a perfect network");
+      verdict_.check(
+          counters[TraceEvent::implied_nak] + counters[TraceEvent::sequence_nak_sent] == 0,
+          "a NAK on a perfect network");
       // A host that handles few frames at a time, and not often, is late by itself; that is rare.
       if (early > 0) continue;
-      verdict_.check(counters.retransmitted_frames == 0, "sent twice on a perfect network");
-      verdict_.check(counters.duplicate_requests == 0, "a duplicate on a perfect network");
+      verdict_.check(counters[TraceEvent::retransmitted] == 0, "sent twice on a perfect network");
+      verdict_.check(counters[TraceEvent::duplicate_request] == 0,
+                     "a duplicate on a perfect network");
     }
+  }
+
+  // For the report of a failure: what each QP has been through.
+  void note_counters() {
+    for (const auto& party : parties_)
+      qp_counters_ += "\n  node " + std::to_string(party->node.index()) + " qp " +
+                      std::to_string(party->qpn.value) + ": " +
+                      sim::describe(party->node.endpoint().counters(party->qpn));
   }
 
   void check_counters() {
@@ -237,6 +250,7 @@ class Scenario {
   std::vector<std::unique_ptr<Party>> parties_;
   std::vector<std::unique_ptr<Flow>> flows_;
   uint64_t frames_ = 0;
+  std::string qp_counters_;
 };
 
 }  // namespace

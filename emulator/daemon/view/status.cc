@@ -20,31 +20,10 @@ ordered_json describe(const device::ObjectCounts& objects) {
           {"srqs", objects.srqs},         {"xrcds", objects.xrcds}};
 }
 
-ordered_json describe(const transport::Counters& c) {
-  return {{"rx_frames", c.rx_frames},
-          {"rx_malformed", c.rx_malformed},
-          {"rx_icrc_errors", c.rx_icrc_errors},
-          {"rx_no_qp", c.rx_no_qp},
-          {"rx_mismatched", c.rx_mismatched},
-          {"qkey_violations", c.qkey_violations},
-          {"rx_no_receive", c.rx_no_receive},
-          {"rx_dropped", c.rx_dropped},
-          {"tx_frames", c.tx_frames},
-          {"tx_payload_bytes", c.tx_payload_bytes},
-          {"rx_payload_bytes", c.rx_payload_bytes},
-          {"retransmitted_frames", c.retransmitted_frames},
-          {"duplicate_requests", c.duplicate_requests},
-          {"out_of_sequence", c.out_of_sequence},
-          {"sequence_naks_sent", c.sequence_naks_sent},
-          {"sequence_naks_received", c.sequence_naks_received},
-          {"rnr_naks_sent", c.rnr_naks_sent},
-          {"rnr_naks_received", c.rnr_naks_received},
-          {"implied_naks", c.implied_naks},
-          {"ack_timeouts", c.ack_timeouts},
-          {"early_retransmissions", c.early_retransmissions},
-          {"stale_acks", c.stale_acks},
-          {"responder_errors", c.responder_errors},
-          {"completions_with_error", c.completions_with_error}};
+ordered_json describe(const transport::Counters& counters) {
+  ordered_json shown;
+  for (const auto& [event, name] : transport::kCounterNames) shown[name] = counters[event];
+  return shown;
 }
 
 ordered_json describe(const dpdk_io::PortStats& port) {

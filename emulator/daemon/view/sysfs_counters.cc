@@ -3,6 +3,8 @@
 namespace rocemu::daemon {
 namespace {
 
+using transport::TraceEvent;
+
 constexpr uint64_t kWordBytes = 4;
 
 }  // namespace
@@ -16,7 +18,7 @@ NamedCounters port_counters(const transport::Counters& c, const dpdk_io::PortSta
       {"port_xmit_data", port.tx_bytes / kWordBytes},
       {"port_xmit_packets", port.tx_frames},
       {"unicast_xmit_packets", port.tx_frames},
-      {"port_rcv_errors", c.rx_malformed + c.rx_icrc_errors},
+      {"port_rcv_errors", c[TraceEvent::malformed] + c[TraceEvent::icrc_error]},
       {"port_xmit_discards",
        port.dropped(DropReason::unknown_destination) + port.dropped(DropReason::refused_by_kernel)},
       {"symbol_error", 0},
@@ -31,26 +33,26 @@ NamedCounters port_counters(const transport::Counters& c, const dpdk_io::PortSta
 
 NamedCounters hw_counters(const transport::Counters& c) {
   return {
-      {"sent_pkts", c.tx_frames},
-      {"rcvd_pkts", c.rx_frames},
-      {"sent_bytes", c.tx_payload_bytes},
-      {"rcvd_bytes", c.rx_payload_bytes},
-      {"duplicate_request", c.duplicate_requests},
-      {"out_of_sequence", c.out_of_sequence},
-      {"packet_seq_err", c.sequence_naks_received},
-      {"sent_seq_err", c.sequence_naks_sent},
-      {"rnr_nak_retry_err", c.rnr_naks_received},
-      {"send_rnr_err", c.rnr_naks_sent},
-      {"implied_nak_seq_err", c.implied_naks},
-      {"local_ack_timeout_err", c.ack_timeouts},
-      {"roce_adp_retrans", c.early_retransmissions},
-      {"resp_errors", c.responder_errors},
-      {"req_cqe_error", c.completions_with_error},
-      {"rx_icrc_encapsulated", c.rx_icrc_errors},
-      {"retransmitted_pkts", c.retransmitted_frames},
-      {"qkey_violations", c.qkey_violations},
-      {"rx_no_receive", c.rx_no_receive},
-      {"rx_dropped", c.rx_dropped},
+      {"sent_pkts", c[TraceEvent::sent]},
+      {"rcvd_pkts", c[TraceEvent::received]},
+      {"sent_bytes", c[TraceEvent::payload_sent]},
+      {"rcvd_bytes", c[TraceEvent::payload_received]},
+      {"duplicate_request", c[TraceEvent::duplicate_request]},
+      {"out_of_sequence", c[TraceEvent::out_of_sequence]},
+      {"packet_seq_err", c[TraceEvent::sequence_nak_received]},
+      {"sent_seq_err", c[TraceEvent::sequence_nak_sent]},
+      {"rnr_nak_retry_err", c[TraceEvent::rnr_nak_received]},
+      {"send_rnr_err", c[TraceEvent::rnr_nak_sent]},
+      {"implied_nak_seq_err", c[TraceEvent::implied_nak]},
+      {"local_ack_timeout_err", c[TraceEvent::ack_timeout]},
+      {"roce_adp_retrans", c[TraceEvent::early_retransmission]},
+      {"resp_errors", c[TraceEvent::responder_error]},
+      {"req_cqe_error", c[TraceEvent::completion_with_error]},
+      {"rx_icrc_encapsulated", c[TraceEvent::icrc_error]},
+      {"retransmitted_pkts", c[TraceEvent::retransmitted]},
+      {"qkey_violations", c[TraceEvent::qkey_violation]},
+      {"rx_no_receive", c[TraceEvent::no_receive]},
+      {"rx_dropped", c[TraceEvent::message_dropped]},
   };
 }
 

@@ -1,35 +1,50 @@
-// What an endpoint counts. Names follow the hw_counters of Linux's drivers where they have one.
+// Counters hold how often each TraceEvent happened to a port or to a QP; of payload, the bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
+
+#include "emulator/transport/interface/observer.h"
 
 namespace rocemu::transport {
 
-struct Counters {
-  uint64_t rx_frames = 0;
-  uint64_t rx_malformed = 0;  // not a RoCEv2 frame, or a header that contradicts itself
-  uint64_t rx_icrc_errors = 0;
-  uint64_t rx_no_qp = 0;         // unknown QPN, or a QP that does not receive
-  uint64_t rx_mismatched = 0;    // transport, address or P_Key other than the QP's
-  uint64_t qkey_violations = 0;  // UD: dropped for a Q_Key other than the QP's
-  uint64_t rx_no_receive = 0;    // UD and UC: messages dropped for want of a receive
-  uint64_t rx_dropped = 0;       // UD and UC: cut short, too long, or not allowed
-  uint64_t tx_frames = 0;
-  uint64_t tx_payload_bytes = 0;
-  uint64_t rx_payload_bytes = 0;
-  uint64_t retransmitted_frames = 0;
-  uint64_t duplicate_requests = 0;
-  uint64_t out_of_sequence = 0;
-  uint64_t sequence_naks_sent = 0;
-  uint64_t sequence_naks_received = 0;
-  uint64_t rnr_naks_sent = 0;
-  uint64_t rnr_naks_received = 0;
-  uint64_t implied_naks = 0;
-  uint64_t ack_timeouts = 0;
-  uint64_t early_retransmissions = 0;  // before the ACK timeout, by the measured round trip
-  uint64_t stale_acks = 0;
-  uint64_t responder_errors = 0;  // requests that ended a connection
-  uint64_t completions_with_error = 0;
+class Counters {
+ public:
+  uint64_t& operator[](TraceEvent event) { return counts_[static_cast<size_t>(event)]; }
+  uint64_t operator[](TraceEvent event) const { return counts_[static_cast<size_t>(event)]; }
+
+ private:
+  std::array<uint64_t, kTraceEvents> counts_{};
+};
+
+// The names that status shows them under, in its order. They follow the hw_counters of Linux's
+// drivers where those have one.
+inline constexpr std::pair<TraceEvent, const char*> kCounterNames[] = {
+    {TraceEvent::received, "rx_frames"},
+    {TraceEvent::malformed, "rx_malformed"},
+    {TraceEvent::icrc_error, "rx_icrc_errors"},
+    {TraceEvent::no_qp, "rx_no_qp"},
+    {TraceEvent::mismatched, "rx_mismatched"},
+    {TraceEvent::qkey_violation, "qkey_violations"},
+    {TraceEvent::no_receive, "rx_no_receive"},
+    {TraceEvent::message_dropped, "rx_dropped"},
+    {TraceEvent::sent, "tx_frames"},
+    {TraceEvent::payload_sent, "tx_payload_bytes"},
+    {TraceEvent::payload_received, "rx_payload_bytes"},
+    {TraceEvent::retransmitted, "retransmitted_frames"},
+    {TraceEvent::duplicate_request, "duplicate_requests"},
+    {TraceEvent::out_of_sequence, "out_of_sequence"},
+    {TraceEvent::sequence_nak_sent, "sequence_naks_sent"},
+    {TraceEvent::sequence_nak_received, "sequence_naks_received"},
+    {TraceEvent::rnr_nak_sent, "rnr_naks_sent"},
+    {TraceEvent::rnr_nak_received, "rnr_naks_received"},
+    {TraceEvent::implied_nak, "implied_naks"},
+    {TraceEvent::ack_timeout, "ack_timeouts"},
+    {TraceEvent::early_retransmission, "early_retransmissions"},
+    {TraceEvent::stale_ack, "stale_acks"},
+    {TraceEvent::responder_error, "responder_errors"},
+    {TraceEvent::completion_with_error, "completions_with_error"},
 };
 
 }  // namespace rocemu::transport

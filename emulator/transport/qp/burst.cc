@@ -35,7 +35,7 @@ void Burst::discard_from(uint32_t index) {
   failed_qps_.push_back(first.qp);
 }
 
-unsigned Burst::finish(Counters& counters) {
+unsigned Burst::finish() {
   memory_.flush_fetches(failed_);
   for (uint32_t index : failed_) discard_from(index);
   failed_.clear();
@@ -48,8 +48,8 @@ unsigned Burst::finish(Counters& counters) {
     wire::store_icrc(std::span(frame.buffer.data + frame.l3_offset_bytes,
                                frame.length_bytes - frame.l3_offset_bytes));
     sink_->send(frame.buffer, frame.length_bytes);
-    ++counters.tx_frames;
-    counters.tx_payload_bytes += frame.payload_bytes;
+    frame.qp->tally().note(TraceEvent::sent, frame.psn.value());
+    frame.qp->tally().note_bytes(TraceEvent::payload_sent, frame.payload_bytes);
     ++sent;
   }
   frames_.clear();

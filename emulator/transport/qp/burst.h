@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "emulator/transport/interface/attributes.h"
-#include "emulator/transport/interface/counters.h"
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/wire/headers.h"
 
@@ -43,7 +42,7 @@ class Burst {
 
   // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
   // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
-  unsigned finish(Counters& counters);
+  unsigned finish();
   // The QPs that the last finish() or discard_added() calls have failed: they may have a NAK to
   // send.
   std::span<Qp* const> failed_qps() const { return failed_qps_; }

@@ -27,12 +27,15 @@ void DeferredCompletions::fail(uint32_t tag) {
     // The first completion after the scatter is the one that would have announced it, but for a
     // peer's WRITE, which announces nothing here.
     const bool own = !announced && scatter.kind != ScatterKind::remote_write;
-    if (pending.completion.status == WcStatus::success) ++counters_.completions_with_error;
+    const bool succeeded = pending.completion.status == WcStatus::success;
     if (!own) {
       pending.completion.status = WcStatus::flush_error;  // also when it failed for a later cause
-    } else if (pending.completion.status == WcStatus::success) {
+    } else if (succeeded) {
       pending.completion.status = WcStatus::local_protection_error;
     }
+    if (succeeded)
+      scatter.qp->tally().note(TraceEvent::completion_with_error,
+                               static_cast<uint32_t>(pending.completion.status));
     pending.completion.inline_data.length_bytes = 0;
     announced = true;
   }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/transport/interface/counters.h"
 #include "emulator/transport/interface/host_interface.h"
 
 namespace rocemu::transport {
@@ -26,8 +25,6 @@ constexpr Side side_of(ScatterKind kind) {
 
 class DeferredCompletions {
  public:
-  explicit DeferredCompletions(Counters& counters) : counters_(counters) {}
-
   // The tag for a scatter that is about to be collected.
   uint32_t note_scatter(Qp& qp, ScatterKind kind, wire::Psn psn) {
     scatters_.push_back({&qp, psn, kind});
@@ -69,7 +66,6 @@ class DeferredCompletions {
   };
   void fail(uint32_t tag);
 
-  Counters& counters_;
   std::vector<Scatter> scatters_;
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;

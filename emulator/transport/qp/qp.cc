@@ -8,17 +8,17 @@ Qp::Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
                endpoint.memory,
                endpoint.events,
                endpoint.deferred,
-               endpoint.counters,
                endpoint.limits,
                transport,
                qpn,
                resources,
+               {endpoint.tally, qpn},
                {},
                QpState::reset} {}
 
 void Qp::enter_error() {
   if (context_.state == QpState::error) return;
-  context_.state = QpState::error;
+  context_.set_state(QpState::error);
   flush();
   flush_posted();
   if (context_.resources.receives_are_shared)

@@ -17,6 +17,7 @@ class Qp {
 
   wire::Qpn qpn() const { return context_.qpn; }
   QpState state() const { return context_.state; }
+  QpTally& tally() { return context_.tally; }
   virtual bool draining() const = 0;
   virtual QpLoad load() const = 0;
 

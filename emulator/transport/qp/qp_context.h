@@ -2,9 +2,9 @@
 #pragma once
 
 #include "emulator/transport/interface/attributes.h"
-#include "emulator/transport/interface/counters.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/transport/qp/tally.h"
 #include "emulator/wire/opcode.h"
 
 namespace rocemu::transport {
@@ -14,7 +14,7 @@ struct EndpointParts {
   Memory& memory;
   EventSink& events;
   DeferredCompletions& deferred;
-  Counters& counters;
+  PortTally& tally;
   const TransportLimits& limits;
 };
 
@@ -23,13 +23,18 @@ struct QpContext {
   Memory& memory;
   EventSink& events;
   DeferredCompletions& deferred;
-  Counters& counters;
   const TransportLimits& limits;
   wire::Transport transport;  // of its packets
   wire::Qpn qpn;
   QpResources resources;
+  QpTally tally;
   QpAttributes attributes{};
   QpState state = QpState::reset;
+
+  void set_state(QpState now) {
+    state = now;
+    tally.note(TraceEvent::state_changed, static_cast<uint32_t>(now));
+  }
 };
 
 // The result of a turn at sending.

@@ -28,7 +28,7 @@ void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const uint8_t syndrome = packet.ext.aeth.syndrome;
   if (!recovery_.is_in_flight(psn)) {
-    ++context_.counters.stale_acks;
+    context_.tally.note(TraceEvent::stale_ack, psn.value());
     return;
   }
   if (wire::syndrome::is_ack(syndrome)) {
@@ -43,7 +43,7 @@ void RcRequester::on_acknowledge(TimeNs now, const wire::Packet& packet) {
 }
 
 void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
-  ++context_.counters.sequence_naks_received;
+  context_.tally.note(TraceEvent::sequence_nak_received, psn.value());
   if (!acknowledge_before(now, psn)) {
     on_implied_nak(now);
     return;
@@ -54,7 +54,7 @@ void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
 }
 
 void RcRequester::on_rnr_nak(TimeNs now, wire::Psn psn, uint8_t timer_code) {
-  ++context_.counters.rnr_naks_received;
+  context_.tally.note(TraceEvent::rnr_nak_received, psn.value());
   if (!acknowledge_before(now, psn)) {
     on_implied_nak(now);
     return;
@@ -103,7 +103,7 @@ bool RcRequester::acknowledge_before(TimeNs now, wire::Psn end) {
 bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic) {
   const wire::Psn psn = packet.bth.psn;
   if (!recovery_.is_in_flight(psn)) {
-    ++context_.counters.stale_acks;
+    context_.tally.note(TraceEvent::stale_ack, psn.value());
     return false;
   }
   if (!acknowledge_before(now, psn)) {
@@ -116,7 +116,7 @@ bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bo
                         psn == oldest.first_psn + oldest.responses &&
                         is_read_or_atomic(oldest.work.opcode) &&
                         atomic == is_atomic(oldest.work.opcode);
-  if (!expected) ++context_.counters.stale_acks;
+  if (!expected) context_.tally.note(TraceEvent::stale_ack, psn.value());
   return expected;
 }
 
@@ -212,18 +212,18 @@ void RcRequester::progress(TimeNs now, wire::Psn before) {
 
 void RcRequester::on_implied_nak(TimeNs now) {
   if (!recovery_.take_implied_nak()) return;
-  ++context_.counters.implied_naks;
+  context_.tally.note(TraceEvent::implied_nak, recovery_.una().value());
   congestion_.on_nak(now);
   send_again();
 }
 
 void RcRequester::on_timeout(TimeNs now) {
   if (recovery_.on_timeout(now)) {
-    ++context_.counters.ack_timeouts;
+    context_.tally.note(TraceEvent::ack_timeout, recovery_.una().value());
     congestion_.on_timeout(now);
     send_again();
   } else if (probe_.deadline() <= now && probe_.expire(now, context_.attributes.timeout != 0)) {
-    ++context_.counters.early_retransmissions;
+    context_.tally.note(TraceEvent::early_retransmission, recovery_.una().value());
     send_probe();
   }
 }

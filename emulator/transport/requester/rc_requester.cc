@@ -190,7 +190,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
 void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered) {
   const wire::Psn end = psn + packets;
   const bool again = recovery_.on_sent(now, psn, end, answered);
-  if (again) ++context_.counters.retransmitted_frames;
+  if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());
   round_trip_.on_sent(now, psn, end, again, answered);
   probe_.on_sent(now, end, answered);
   congestion_.on_sent(now, packets);

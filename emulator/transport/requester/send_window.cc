@@ -74,7 +74,8 @@ void SendWindow::complete_oldest(WcStatus status) {
   completion.opcode = completion_opcode(work.opcode);
   completion.solicited = status != WcStatus::success;
   completion.byte_length = is_atomic(work.opcode) ? kAtomicBytes : work.length_bytes;
-  if (status != WcStatus::success) ++context_.counters.completions_with_error;
+  if (status != WcStatus::success)
+    context_.tally.note(TraceEvent::completion_with_error, static_cast<uint32_t>(status));
   context_.resources.send_queue->release(1);
   requests_.pop_front();
   if (index_ > 0) {

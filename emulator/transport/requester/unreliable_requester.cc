@@ -87,7 +87,7 @@ void UnreliableRequester::on_burst_sent() {
 
 void UnreliableRequester::fail_oldest(WcStatus status) {
   window_.complete_oldest(status);
-  context_.state = QpState::send_queue_error;
+  context_.set_state(QpState::send_queue_error);
   flush();
   flush_posted();
 }

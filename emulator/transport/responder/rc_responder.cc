@@ -33,7 +33,7 @@ void RcResponder::on_request(const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const int32_t distance = psn.distance_from(expected_psn_);
   if (distance < 0) {
-    ++context_.counters.duplicate_requests;
+    context_.tally.note(TraceEvent::duplicate_request, psn.value());
     on_duplicate(packet);
   } else if (distance > 0) {
     refuse(Refusal::out_of_sequence_psn, psn);
@@ -324,20 +324,21 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
     completion.byte_length = byte_length;
     completion.inline_data = receive_.inline_data;
   }
-  if (status != WcStatus::success) ++context_.counters.completions_with_error;
+  if (status != WcStatus::success)
+    context_.tally.note(TraceEvent::completion_with_error, static_cast<uint32_t>(status));
 }
 
 // Does with the packet with `psn` what the table of refusals says.
 void RcResponder::refuse(Refusal refusal, wire::Psn psn) {
   const RefusalRule& rule = rule_of(refusal);
-  rule.rc.count(context_.counters);
+  rule.rc.note(context_.tally, psn.value());
   if (rule.rc.kind == Reaction::Kind::fail) {
     fail(rule, psn);
   } else if (refusal == Refusal::receiver_not_ready) {
     nak_.on_not_ready();
     queue_acknowledge(rule.syndrome | (context_.attributes.min_rnr_timer & 0x1f), expected_psn_);
   } else if (nak_.on_ahead(psn)) {
-    ++context_.counters.sequence_naks_sent;
+    context_.tally.note(TraceEvent::sequence_nak_sent, expected_psn_.value());
     queue_acknowledge(rule.syndrome, expected_psn_);
   }
 }

@@ -12,9 +12,9 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/transport/interface/counters.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/work.h"
+#include "emulator/transport/qp/tally.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/opcode.h"
 
@@ -61,15 +61,13 @@ struct Reaction {
     nak,           // the requester is told and tries again
     fail,          // the QP goes to ERROR, over RC and XRC behind a NAK
   };
-  using Counter = uint64_t Counters::*;
-
   Kind kind = Kind::impossible;
-  Counter counter = nullptr;
-  Counter second_counter = nullptr;
+  std::optional<TraceEvent> event = std::nullopt;
+  std::optional<TraceEvent> second_event = std::nullopt;
 
-  void count(Counters& counters) const {
-    if (counter != nullptr) ++(counters.*counter);
-    if (second_counter != nullptr) ++(counters.*second_counter);
+  void note(QpTally& tally, uint32_t psn = 0) const {
+    if (event) tally.note(*event, psn);
+    if (second_event) tally.note(*second_event, psn);
   }
 };
 
@@ -92,15 +90,15 @@ struct RefusalRule {
 namespace refusal_table {
 
 constexpr Reaction kNo{};
-constexpr Reaction kFail{Reaction::Kind::fail, &Counters::responder_errors};
-constexpr Reaction drop(Reaction::Counter counter) { return {Reaction::Kind::drop, counter}; }
-constexpr Reaction kMismatch = drop(&Counters::rx_mismatched);
-constexpr Reaction kNoQp = drop(&Counters::rx_no_qp);
-constexpr Reaction cut(Reaction::Counter counter, Reaction::Counter second = nullptr) {
-  return {Reaction::Kind::drop_message, counter, second};
+constexpr Reaction kFail{Reaction::Kind::fail, TraceEvent::responder_error};
+constexpr Reaction drop(TraceEvent event) { return {Reaction::Kind::drop, event}; }
+constexpr Reaction kMismatch = drop(TraceEvent::mismatched);
+constexpr Reaction kNoQp = drop(TraceEvent::no_qp);
+constexpr Reaction cut(TraceEvent event, std::optional<TraceEvent> second = std::nullopt) {
+  return {Reaction::Kind::drop_message, event, second};
 }
-constexpr Reaction kCut = cut(&Counters::rx_dropped);
-constexpr Reaction nak(Reaction::Counter counter) { return {Reaction::Kind::nak, counter}; }
+constexpr Reaction kCut = cut(TraceEvent::message_dropped);
+constexpr Reaction nak(TraceEvent event) { return {Reaction::Kind::nak, event}; }
 
 using enum Refusal;
 using enum WcStatus;
@@ -117,19 +115,19 @@ inline constexpr RefusalRule kRules[] = {
     {wrong_transport, "wrong_transport", "9.6.1", kMismatch, kMismatch, kMismatch},
     {wrong_address, "wrong_address", "9.6.1", kMismatch, kMismatch, kMismatch},
     {wrong_pkey, "wrong_pkey", "10.9.3", kMismatch, kMismatch, kMismatch},
-    {wrong_qkey, "wrong_qkey", "10.2.5", kNo, kNo, drop(&Counters::qkey_violations)},
+    {wrong_qkey, "wrong_qkey", "10.2.5", kNo, kNo, drop(TraceEvent::qkey_violation)},
     {request_to_requester, "request_to_requester", "annex A14", kMismatch, kNo, kNo},
     {datagram_too_long, "datagram_too_long", "9.8.3.2", kNo, kNo, kMismatch},
 
     // The PSN. RC answers a repeated one (RcResponder::on_duplicate); the first one ahead draws a
     // NAK, later ones as NakState says. UC takes a FIRST or ONLY behind a gap all the same.
-    {repeated_psn, "repeated_psn", "9.8.2.2", kNo, drop(&Counters::duplicate_requests), kNo},
+    {repeated_psn, "repeated_psn", "9.8.2.2", kNo, drop(TraceEvent::duplicate_request), kNo},
     {out_of_sequence_psn, "out_of_sequence_psn", "9.7.4.1, class B; UC: 9.8.2.2",
-     nak(&Counters::out_of_sequence), cut(&Counters::out_of_sequence), kNo, kNakSequence},
+     nak(TraceEvent::out_of_sequence), cut(TraceEvent::out_of_sequence), kNo, kNakSequence},
 
     // The expected request, or what UC and UD take for one.
-    {receiver_not_ready, "receiver_not_ready", "9.7.5.2.8, class B", nak(&Counters::rnr_naks_sent),
-     cut(&Counters::rx_no_receive, &Counters::rx_dropped), drop(&Counters::rx_no_receive), kRnr},
+    {receiver_not_ready, "receiver_not_ready", "9.7.5.2.8, class B", nak(TraceEvent::rnr_nak_sent),
+     cut(TraceEvent::no_receive, TraceEvent::message_dropped), drop(TraceEvent::no_receive), kRnr},
     {unknown_srq, "unknown_srq", "annex A14", kFail, kNo, kNo,
      kNakInvalidRequest, request_error},
     {other_srq, "other_srq", "annex A14", kFail, kNo, kNo,

@@ -33,7 +33,7 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
       requester_.on_attributes_changed();
     return;
   }
-  context_.state = state;
+  context_.set_state(state);
   switch (state) {
     case QpState::reset:
       requester_.reset();
@@ -57,10 +57,11 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
   Refusal refusal = check_connection(context_, packet);
   if (refusal == Refusal::none) {
-    context_.counters.rx_payload_bytes += packet.payload.size();
+    context_.tally.note_bytes(TraceEvent::payload_received,
+                              static_cast<uint32_t>(packet.payload.size()));
     refusal = dispatch(now, packet);
   }
-  if (refusal != Refusal::none) rule_of(refusal).rc.count(context_.counters);
+  if (refusal != Refusal::none) rule_of(refusal).rc.note(context_.tally, packet.bth.psn.value());
 }
 
 // Hands a packet of the connection to the side that it is for.

@@ -51,7 +51,8 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
   expected_psn_ = packet.bth.psn + 1;
   const Refusal refusal = execute(packet);
   if (refusal == Refusal::none) {
-    context_.counters.rx_payload_bytes += packet.payload.size();
+    context_.tally.note_bytes(TraceEvent::payload_received,
+                              static_cast<uint32_t>(packet.payload.size()));
     return;
   }
   message_ = MessageKind::none;

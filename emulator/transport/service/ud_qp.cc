@@ -49,7 +49,7 @@ Refusal UdQp::execute(const wire::Packet& packet) {
   if (const Refusal refusal = take_receive(); refusal != Refusal::none) return refusal;
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
   if (kGrhBytes + bytes > receive().length_bytes) return Refusal::receive_too_short;
-  context_.counters.rx_payload_bytes += bytes;
+  context_.tally.note_bytes(TraceEvent::payload_received, bytes);
   if (!scatter_grh(context_, receive(), packet) ||
       !scatter(context_, context_.resources.receive_pd(), receive(), kGrhBytes, packet.payload,
                packet.bth.psn))

@@ -22,7 +22,7 @@ void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
   const QpState before = context_.state;
   context_.attributes = attributes;
   if (state == before) return;
-  context_.state = state;
+  context_.set_state(state);
   switch (state) {
     case QpState::reset:
       requester_.reset();
@@ -79,7 +79,8 @@ void UnreliableQp::complete_receive(Completion completion) {
   if (completion.status != WcStatus::success) {
     completion.opcode = WcOpcode::receive;
     completion.solicited = true;
-    ++context_.counters.completions_with_error;
+    context_.tally.note(TraceEvent::completion_with_error,
+                        static_cast<uint32_t>(completion.status));
   }
   context_.deferred.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
 }
@@ -94,7 +95,7 @@ void UnreliableQp::give_up_receive() {
 void UnreliableQp::refuse(Refusal refusal) {
   const RefusalRule& rule = rule_of(refusal);
   const Reaction& reaction = rule.reaction(context_.transport);
-  reaction.count(context_.counters);
+  reaction.note(context_.tally);
   if (reaction.kind == Reaction::Kind::drop_message) give_up_receive();
   if (reaction.kind == Reaction::Kind::fail) fail(rule);
 }

@@ -30,7 +30,7 @@ TEST_CASE("After losses less is sent ahead of the acknowledgements") {
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
   REQUIRE(lost.size() == 6);
   // 256 of them each time, were it not for the smaller window.
-  CHECK(pair.a.counters().retransmitted_frames < 256 + 128 + 64 + 3 * 2 * 32);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] < 256 + 128 + 64 + 3 * 2 * 32);
 }
 
 TEST_CASE("A window that takes longer than the ACK timeout narrows until it does not") {

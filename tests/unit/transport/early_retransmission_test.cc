@@ -77,9 +77,9 @@ TEST_CASE("A lost message, or its lost ACK, does not wait for the ACK timeout") 
   REQUIRE(sent.size() == 2);
   CHECK(sent[1].now_ns - sent[0].now_ns >= RttEstimator::kFloorNs);
   CHECK(sent[1].now_ns - sent[0].now_ns < 2 * RttEstimator::kFloorNs);
-  CHECK(pair.a.counters().early_retransmissions == 1);
-  CHECK(pair.a.counters().ack_timeouts == 0);
-  CHECK(pair.b.counters().duplicate_requests == (ack ? 1 : 0));
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 1);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+  CHECK(pair.b.counters()[TraceEvent::duplicate_request] == (ack ? 1 : 0));
 }
 
 TEST_CASE("A lost NAK does not wait for the ACK timeout") {
@@ -101,11 +101,11 @@ TEST_CASE("A lost NAK does not wait for the ACK timeout") {
   pair.drive();
   CHECK(pair.b.bytes(far) == pair.a.bytes(near));
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
-  CHECK(pair.a.counters().ack_timeouts == 0);
-  CHECK(pair.a.counters().early_retransmissions == 1);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 1);
   // Expect: one probe that may be a duplicate; from where that says, what is missing, once.
-  CHECK(pair.b.counters().duplicate_requests <= 1);
-  CHECK(pair.a.counters().retransmitted_frames <= 302 - gap);
+  CHECK(pair.b.counters()[TraceEvent::duplicate_request] <= 1);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] <= 302 - gap);
   CHECK(pair.sent.back().now_ns - begin_ns < 2 * kMs);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("The last answer to a READ is asked for again, and only that") {
   pair.a.post(read(into, from, 2));
   pair.drive();
   CHECK(pair.a.bytes(into) == pair.b.bytes(from));
-  CHECK(pair.a.counters().ack_timeouts == 0);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
   const std::vector<Sent> requests = pair.sent_by(pair.a, Operation::read_request);
   REQUIRE(requests.size() == 2);
   CHECK(requests[1].ext.reth.length_bytes == 256);
@@ -135,8 +135,8 @@ TEST_CASE("A lost answer to an atomic is asked for again early") {
   pair.a.post(fetch_add(into, cell, 7, 2));
   pair.drive();
   CHECK(pair.b.word(cell) == 7);
-  CHECK(pair.a.counters().ack_timeouts == 0);
-  CHECK(pair.a.counters().early_retransmissions == 1);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 1);
 }
 
 TEST_CASE("When a request fails is up to the ACK timeout, however often it was sent early") {
@@ -153,12 +153,12 @@ TEST_CASE("When a request fails is up to the ACK timeout, however often it was s
   const uint64_t patience_ns = ack_timeout_ns(14) * (options.retry_count + 1u);
   CHECK(end_ns - begin_ns >= patience_ns);
   CHECK(end_ns - begin_ns < patience_ns + 100 * kUs);
-  CHECK(pair.a.counters().ack_timeouts == options.retry_count + 1u);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == options.retry_count + 1u);
   // Each early one came at least twice as late as the one before.
   const std::vector<uint64_t> gaps = pair.gaps_ns();
   REQUIRE(gaps.size() >= 7);
   for (size_t i = 1; i < 7; ++i) CHECK(gaps[i] >= 2 * gaps[i - 1] - 10 * kUs);
-  CHECK(pair.a.counters().early_retransmissions <= 10u);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] <= 10u);
 }
 
 TEST_CASE("With timeout 0 nothing is sent again early") {
@@ -175,7 +175,7 @@ TEST_CASE("With timeout 0 nothing is sent again early") {
   pair.drive();
   CHECK(pair.a.send_cq.completions.empty());
   CHECK(pair.count(pair.a, Operation::write_only) == 1);
-  CHECK(pair.a.counters().early_retransmissions == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
 }
 
 TEST_CASE("Nothing is sent early before a round trip is known") {
@@ -186,8 +186,8 @@ TEST_CASE("Nothing is sent early before a round trip is known") {
   pair.lose = [&](const Sent& frame) { return frame.from_a && !std::exchange(lost, true); };
   pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
   pair.drive();
-  CHECK(pair.a.counters().early_retransmissions == 0);
-  CHECK(pair.a.counters().ack_timeouts == 1);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 1);
 }
 
 TEST_CASE("What was sent twice is no measure of the round trip") {
@@ -220,7 +220,7 @@ TEST_CASE("A wait for the receiver is no lateness") {
   pair.b.receive(1, {pair.b.buffer(8).sge()});
   pair.drive();
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success, WcStatus::success});
-  CHECK(pair.a.counters().early_retransmissions == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
 }
 
 TEST_CASE("A NIC that was away from its core looks for the answer first") {
@@ -231,11 +231,11 @@ TEST_CASE("A NIC that was away from its core looks for the answer first") {
   Endpoint& endpoint = pair.a.endpoint();
   const uint64_t back_ns = pair.fabric.now_ns() + 5 * kMs;
   endpoint.on_timeout(back_ns);
-  CHECK(pair.a.counters().early_retransmissions == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
   CHECK(endpoint.next_deadline() >= back_ns + RttEstimator::kFloorNs / 4);
   // A NIC that is always late must get on, too.
   endpoint.on_timeout(back_ns + 5 * kMs);
-  CHECK(pair.a.counters().early_retransmissions == 1);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 1);
 }
 
 TEST_CASE("A probe that was needless costs a packet for each ACK, not the window") {
@@ -250,9 +250,9 @@ TEST_CASE("A probe that was needless costs a packet for each ACK, not the window
   pair.a.post(write(near, far, 2));
   pair.drive();
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
-  CHECK(pair.a.counters().early_retransmissions == 1);
-  CHECK(pair.a.counters().retransmitted_frames <= pair.count(pair.b, Operation::acknowledge));
-  CHECK(pair.a.counters().retransmitted_frames < 10);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 1);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] <= pair.count(pair.b, Operation::acknowledge));
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] < 10);
 }
 
 }  // namespace rocemu::transport_test

@@ -46,7 +46,7 @@ TEST_CASE("A READ whose memory cannot be read is refused at once") {
   post_between(pair, read(pair.a.buffer(3000), far));
   pair.drive();
   CHECK(statuses(pair.a.send_cq) == between(WcStatus::remote_access_error));
-  CHECK(pair.a.counters().ack_timeouts == 0);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
   CHECK(pair.b.had_event(QpEvent::access_error));
   CHECK(pair.b.state() == QpState::error);
 }
@@ -68,7 +68,7 @@ TEST_CASE("A region that goes while its READ is answered ends the READ at that p
   const Sent nak = pair.sent_by(pair.b, Operation::acknowledge).at(0);
   CHECK(nak.ext.aeth.syndrome == wire::syndrome::kNakRemoteAccess);
   CHECK(nak.psn == 102);
-  CHECK(pair.a.counters().ack_timeouts == 0);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
 }
 
 TEST_CASE("A WRITE that cannot be written is refused") {
@@ -172,7 +172,7 @@ TEST_CASE("Completions that become errors when their data cannot be moved are co
   pair.drive();
   REQUIRE(statuses(pair.a.send_cq) ==
           std::vector{WcStatus::local_protection_error, WcStatus::flush_error});
-  CHECK(pair.a.counters().completions_with_error == 2);
+  CHECK(pair.a.counters()[TraceEvent::completion_with_error] == 2);
 }
 
 }  // namespace rocemu::transport_test

@@ -76,8 +76,8 @@ TEST_CASE("Every opcode moves its data and completes once") {
   }
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
   CHECK(pair.a.send_queue.released() == 1);
-  CHECK(pair.a.counters().retransmitted_frames == 0);
-  CHECK(pair.a.counters().ack_timeouts == 0);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] == 0);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
 }
 
 namespace {

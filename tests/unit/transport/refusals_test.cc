@@ -133,7 +133,7 @@ TEST_CASE("Each refusal has one row, with a name, a clause and a reaction") {
     bool possible = false;
     for (const Reaction& reaction : {rule.rc, rule.uc, rule.ud}) {
       possible = possible || reaction.kind != Kind::impossible;
-      CHECK((reaction.counter == nullptr) == (reaction.kind == Kind::impossible));
+      CHECK(!reaction.event == (reaction.kind == Kind::impossible));
     }
     CHECK(possible);
     // Nothing but a failure has an event or costs a receive its status, and only RC sends NAKs.
@@ -159,7 +159,7 @@ TEST_CASE("RC answers each refusal as its row says") {
     const bool rnr = wire::syndrome::is_rnr(rule.syndrome);
     CHECK(answers[0].ext.aeth.syndrome ==
           (rnr ? rule.syndrome | pair.b.attributes.min_rnr_timer : rule.syndrome));
-    CHECK(pair.b.counters().*rule.rc.counter == 1);
+    CHECK(pair.b.counters()[*rule.rc.event] == 1);
     CHECK((pair.b.state() == QpState::error) == (rule.rc.kind == Kind::fail));
     const bool by_status = !pair.b.receive_cq.completions.empty();
     if (by_status && rule.receive_status != WcStatus::flush_error)

@@ -22,7 +22,7 @@ class SilentQp final : public Qp {
   bool draining() const override { return false; }
   QpLoad load() const override { return {}; }
   void modify(QpState state, const QpAttributes& attributes) override {
-    context_.state = state;
+    context_.set_state(state);
     context_.attributes = attributes;
   }
   void on_packet(TimeNs, const wire::Packet&) override {}
@@ -75,9 +75,9 @@ class RequesterStage : EventSink {
   void on_qp_error(wire::Qpn) noexcept override {}
 
   sim::SimMemory memory_{0x1000};
-  Counters counters_;
-  DeferredCompletions deferred_{counters_};
-  SilentQp qp_{{memory_, *this, deferred_, counters_, limits},
+  PortTally tally_;
+  DeferredCompletions deferred_;
+  SilentQp qp_{{memory_, *this, deferred_, tally_, limits},
                {.send_queue = &send_queue, .send_cq = &send_cq}};
   uint64_t posted_ = 0;
 };

@@ -164,6 +164,6 @@ TEST_CASE("An XRC SEND without a receive is RNR") {
   pair.run_for(30 * kUs);
   pair.b.receive(1, {room.sge()});
   pair.drive();
-  CHECK(pair.b.counters().rnr_naks_sent > 0);
+  CHECK(pair.b.counters()[TraceEvent::rnr_nak_sent] > 0);
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
 }

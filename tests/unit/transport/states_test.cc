@@ -78,7 +78,7 @@ TEST_CASE("A QP that was reset starts anew") {
   CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{2});
   CHECK(wr_ids(pair.b.receive_cq) == std::vector<uint64_t>{2});
   CHECK(pair.b.bytes(far) == pair.a.bytes(near));
-  CHECK(pair.a.counters().retransmitted_frames == 0);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] == 0);
 }
 
 TEST_CASE("A QP in RTR answers and tells of the first packet") {

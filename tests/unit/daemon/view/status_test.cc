@@ -23,7 +23,7 @@ TEST_CASE("the status has the keys that scripts rely on, in their order") {
   status.uptime_ns = 1'500'000'000;
   status.devices = devices;
   status.snapshot.devices.resize(2);
-  status.snapshot.devices[0].counters.tx_frames = 7;
+  status.snapshot.devices[0].counters[transport::TraceEvent::sent] = 7;
   status.snapshot.engine.inline_turns = 3;
   status.links.resize(1);
   status.links[0].transmit.spec = impairment::parse_assignment("loss=1%").assignment.value().spec;

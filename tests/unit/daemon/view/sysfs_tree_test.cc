@@ -84,7 +84,7 @@ TEST_CASE("counters change in place") {
   const fs::path port = "class/infiniband/rocemu0/ports/1";
   CHECK(tree.line(port / "counters/port_xmit_data") == "0");
   transport::Counters counters;
-  counters.retransmitted_frames = 12;
+  counters[transport::TraceEvent::retransmitted] = 12;
   dpdk_io::PortStats stats;
   stats.tx_bytes = 4000;
   tree.tree->write_counters(tree.devices[0], counters, stats);

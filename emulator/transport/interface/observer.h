@@ -1,0 +1,60 @@
+// TraceEvent says what can happen to a frame or a QP, once: the counters of ports and QPs are made
+// from it (counters.h), and an Observer is told of it. A tracer, a checker or an experiment plugs
+// in here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+// The comment says what the event's value is: where it says nothing, a PSN, or 0 for a drop of UC or
+// UD.
+enum class TraceEvent : uint8_t {
+  // Traffic of a QP. A multicast frame is delivered to each QP of its group.
+  delivered,
+  sent,
+  payload_received,  // bytes
+  payload_sent,      // bytes
+
+  // A packet or, of UD and UC, a message is dropped, for this reason.
+  no_qp,            // unknown QPN, or a QP that does not receive
+  mismatched,       // transport, address or P_Key other than the QP's
+  qkey_violation,   // UD: a Q_Key other than the QP's
+  no_receive,       // UD and UC: no receive is posted; 0
+  message_dropped,  // UD and UC: cut short, too long, or not allowed
+
+  retransmitted,
+  duplicate_request,
+  out_of_sequence,
+  sequence_nak_sent,
+  sequence_nak_received,
+  rnr_nak_sent,
+  rnr_nak_received,
+  implied_nak,
+  ack_timeout,
+  early_retransmission,  // a probe: before the ACK timeout, by the measured round trip
+  stale_ack,
+  responder_error,        // a request ended the connection; 0 for UD and UC
+  completion_with_error,  // WcStatus
+  state_changed,          // QpState, the new one
+
+  // Of the port alone: these frames have no QP.
+  received,    // any frame, before it is looked at; 0
+  malformed,   // not a RoCEv2 frame, or a header that contradicts itself; 0
+  icrc_error,  // the PSN cannot be trusted; 0
+};
+
+inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::icrc_error) + 1;
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Called from within the endpoint's calls, of which it must make none, in the order in which
+  // things happen. `qpn` is 0 for the port's own events.
+  virtual void on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) noexcept = 0;
+};
+
+}  // namespace rocemu::transport

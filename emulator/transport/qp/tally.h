@@ -1,0 +1,61 @@
+// The tallies count what happens, for the port and for each of its QPs, and tell the observer if
+// there is one. Noting an event costs two increments and a branch.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/transport/interface/counters.h"
+
+namespace rocemu::transport {
+
+class PortTally {
+ public:
+  void note(TraceEvent event, uint32_t value = 0, wire::Qpn qpn = {}, uint32_t count = 1) {
+    counters[event] += count;
+    if (observer != nullptr) [[unlikely]]
+      observer->on_event(qpn, event, value);
+  }
+
+  Counters counters;
+  Observer* observer = nullptr;
+};
+
+// There are many QPs, so that only counts that grow with the traffic have 64 bits; the others wrap
+// at 2^32.
+class QpTally {
+ public:
+  QpTally(PortTally& port, wire::Qpn qpn) : port_(port), qpn_(qpn) {}
+
+  void note(TraceEvent event, uint32_t value = 0) { count(event, value, 1); }
+  void note_bytes(TraceEvent event, uint32_t bytes) { count(event, bytes, bytes); }
+
+  Counters counters() const {
+    Counters all;
+    for (size_t i = 0; i < kTraffic; ++i) all[TraceEvent(i)] = traffic_[i];
+    for (size_t i = 0; i < kOthers; ++i) all[TraceEvent(kTraffic + i)] = others_[i];
+    return all;
+  }
+
+ private:
+  static constexpr size_t kTraffic = static_cast<size_t>(TraceEvent::payload_sent) + 1;
+  static constexpr size_t kOthers = static_cast<size_t>(TraceEvent::state_changed) + 1 - kTraffic;
+
+  void count(TraceEvent event, uint32_t value, uint32_t count) {
+    const auto index = static_cast<size_t>(event);
+    if (index < kTraffic) {
+      traffic_[index] += count;
+    } else {
+      others_[index - kTraffic] += count;
+    }
+    port_.note(event, value, qpn_, count);
+  }
+
+  PortTally& port_;
+  std::array<uint64_t, kTraffic> traffic_{};
+  std::array<uint32_t, kOthers> others_{};
+  wire::Qpn qpn_;
+};
+
+}  // namespace rocemu::transport
