@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::daemon {
 

@@ -11,7 +11,7 @@
 #include "dpdk_io/port/multicast_groups.h"
 #include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/engine/engine.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
 
 namespace rocemu::daemon {

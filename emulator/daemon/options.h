@@ -9,7 +9,7 @@
 
 #include "dpdk_io/spec/port_spec.h"
 #include "emulator/daemon/engine/parallel_policy.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/interface/attributes.h"
 #include "impairment/assignment.h"

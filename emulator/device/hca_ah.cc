@@ -1,8 +1,8 @@
 // Address handles of the HCA: resolved once, named by work requests.
 #include <cerrno>
 
+#include "emulator/device/attributes/path.h"
 #include "emulator/device/hca_impl.h"
-#include "emulator/device/path.h"
 
 namespace rocemu::device {
 

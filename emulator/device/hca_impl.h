@@ -5,20 +5,32 @@
 
 #include "base/time.h"
 #include "emulator/device/hca.h"
-#include "emulator/device/hca_memory.h"
-#include "emulator/device/objects.h"
-#include "emulator/device/xrc_domain.h"
+#include "emulator/device/objects/cq_publisher.h"
+#include "emulator/device/objects/objects.h"
+#include "emulator/device/objects/xrc_domain.h"
 
 namespace rocemu::device {
 
+// News that wait for Hca::publish_completions().
+struct DeferredEvents {
+  std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
+  // These events tell of completions and so come after them.
+  std::vector<wire::Qpn> qps_at_last_wqe;
+  std::vector<Srq*> srqs_at_limit;
+
+  bool empty() const {
+    return qps_in_error.empty() && qps_at_last_wqe.empty() && srqs_at_limit.empty();
+  }
+};
+
 struct Hca::Impl final : transport::EventSink {
-  Impl(const HcaConfig& hca_config, const transport::TransportLimits& transport_limits,
-       AddressResolver& address_resolver)
+  Impl(const HcaConfig& hca_config, const transport::TransportLimits& limits,
+       AddressResolver& address_resolver, const HcaParts& parts)
       : config(hca_config),
         resolver(address_resolver),
         regions(hca_config.limits.max_mr + hca_config.limits.max_mw),
-        memory(regions),
-        endpoint(memory, *this, transport_limits, hca_config.limits.max_qp) {}
+        memory(parts.memory(regions)),
+        endpoint(parts.endpoint(*memory, *this, limits, hca_config.limits.max_qp)) {}
 
   // transport::EventSink
   void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
@@ -27,11 +39,11 @@ struct Hca::Impl final : transport::EventSink {
   // hca.cc
   Context* find_context(ContextId id) const;
   void destroy_cq(Cq& cq);
-  void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
-  void handle_overrun(Cq& cq);
-  void forget_sent_events();
 
-  void tell_holders(wire::Qpn qpn, transport::QpEvent event);
+  // hca_events.cc
+  void send_async_event(Context& context, uint64_t element, uint32_t type, uint32_t& written);
+  void send_qp_event(wire::Qpn qpn, transport::QpEvent event);
+  void handle_overrun(Cq& cq);
   void send_due_events();
 
   // hca_regions.cc
@@ -53,31 +65,23 @@ struct Hca::Impl final : transport::EventSink {
 
   // hca_srq.cc
   void destroy_srq(Srq& srq);
-  wire::Qpn next_srq_number(const Xrcd& domain);
 
   HcaConfig config;
   AddressResolver& resolver;
   MemoryRegions regions;
-  HcaMemory memory;
-  std::unique_ptr<dma::AddressSpace> nothing = dma::AddressSpace::none();  // of null regions
-  transport::Endpoint endpoint;
+  std::unique_ptr<transport::Memory> memory;
+  std::unique_ptr<dma::AddressSpace> null_memory = dma::AddressSpace::none();  // of null regions
+  std::unique_ptr<transport::Endpoint> endpoint;
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
   ContextId next_context = 1;
   transport::PdHandle next_pd = 1;
   ObjectCounts totals;
   std::unordered_map<uint32_t, QpBody*> qps_by_number;
-  std::vector<std::weak_ptr<Xrcd>> shared_domains;
-  uint32_t last_srq_number = 0;
+  XrcDomains xrc_domains;
   uint32_t multicast_attachments = 0;
-  std::vector<Cq*> touched_cqs;
-  std::vector<Cq*> publishing;
-  std::vector<Cq*> held;  // whose events are held back
-  TimeNs next_held = kNever;
-  std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
-  // Events that tell of completions and so come after them.
-  std::vector<wire::Qpn> qps_at_last_wqe;
-  std::vector<Srq*> srqs_at_limit;
+  CqPublisher cq_publisher;
+  DeferredEvents deferred;
 };
 
 }  // namespace rocemu::device

@@ -2,8 +2,8 @@
 // frames of every group; only attached QPs get them.
 #include <cerrno>
 
+#include "emulator/device/attributes/path.h"
 #include "emulator/device/hca_impl.h"
-#include "emulator/device/path.h"
 
 namespace rocemu::device {
 
@@ -20,7 +20,7 @@ int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   Context* context = impl_->find_context(id);
   const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (const int error = check(qp, group)) return error;
-  transport::MulticastGroups& groups = impl_->endpoint.multicast_groups();
+  transport::MulticastGroups& groups = impl_->endpoint->multicast_groups();
   const DeviceLimits& limits = impl_->config.limits;
   const wire::Qpn qpn = qp->body->qpn;
   const auto members = groups.members(group);
@@ -38,7 +38,7 @@ int Hca::detach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   Context* context = impl_->find_context(id);
   const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (const int error = check(qp, group)) return error;
-  if (!impl_->endpoint.multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
+  if (!impl_->endpoint->multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
   --impl_->multicast_attachments;
   return 0;
 }

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "emulator/device/attributes/path.h"
 #include "emulator/device/hca_impl.h"
-#include "emulator/device/path.h"
 
 namespace rocemu::device {
 
@@ -131,7 +131,7 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   resources.send_only = body->service == Service::xrc_send;
   resources.xrc_domain = body->domain.get();
   resources.addresses = &context->addresses;
-  const auto qpn = impl_->endpoint.create(body->service, resources);
+  const auto qpn = impl_->endpoint->create(body->service, resources);
   if (!qpn) return tl::unexpected(ENOMEM);
   body->qpn = *qpn;
   body->queues->show_state(QpState::reset);
@@ -148,17 +148,17 @@ Handle Hca::Impl::insert_qp(Context& context, std::unique_ptr<Qp> qp) {
   if (qp->srq != nullptr) ++qp->srq->users;
   if (qp->xrcd != nullptr) ++qp->xrcd->users;
   ++totals.qps;
-  qp->body->holders.push_back(qp.get());
+  qp->body->openings.push_back(qp.get());
   return context.qps.insert(std::move(qp));
 }
 
 void Hca::Impl::destroy_qp(Qp& qp) {
   QpBody& body = *qp.body;
-  std::erase(body.holders, &qp);
-  if (body.holders.empty()) {
+  std::erase(body.openings, &qp);
+  if (body.openings.empty()) {
     multicast_attachments -=
-        static_cast<uint32_t>(endpoint.multicast_groups().attachment_count(body.qpn));
-    endpoint.destroy(body.qpn);
+        static_cast<uint32_t>(endpoint->multicast_groups().attachment_count(body.qpn));
+    endpoint->destroy(body.qpn);
     qps_by_number.erase(body.qpn.value);
   }
   if (qp.pd != nullptr) --qp.pd->users;
@@ -169,12 +169,19 @@ void Hca::Impl::destroy_qp(Qp& qp) {
   --totals.qps;
 }
 
+Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const {
+  const Context* context = impl_->find_context(id);
+  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  if (qp == nullptr) return tl::unexpected(EINVAL);
+  return impl_->endpoint->counters(qp->body->qpn);
+}
+
 Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(EINVAL);
   // ibv_destroy_qp(3)
-  if (impl_->endpoint.multicast_groups().attachment_count(qp->body->qpn) > 0)
+  if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0)
     return tl::unexpected(EBUSY);
   const EventCounts counts{0, qp->async_events_written};
   impl_->destroy_qp(*qp);
@@ -236,7 +243,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   if (qp == nullptr) return tl::unexpected(EINVAL);
   QpBody& body = *qp->body;
   mask &= ~ignored_attributes(body.service);
-  const QpState from = impl_->endpoint.state(body.qpn);
+  const QpState from = impl_->endpoint->state(body.qpn);
   if ((mask & kCurState) != 0 && attr.cur_qp_state != static_cast<uint32_t>(from))
     return tl::unexpected(EINVAL);
   if ((mask & kState) != 0 && attr.qp_state > static_cast<uint32_t>(QpState::error))
@@ -255,7 +262,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   body.attr = merged;
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   body.queues->show_state(to);
-  impl_->endpoint.modify(body.qpn, to, *attributes);
+  impl_->endpoint->modify(body.qpn, to, *attributes);
   if (to == QpState::reset) body.queues->reset();
   return to;
 }
@@ -266,9 +273,9 @@ Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {
   if (qp == nullptr) return tl::unexpected(EINVAL);
   const QpBody& body = *qp->body;
   QpAttr attr = body.attr;
-  attr.qp_state = static_cast<uint32_t>(impl_->endpoint.state(body.qpn));
+  attr.qp_state = static_cast<uint32_t>(impl_->endpoint->state(body.qpn));
   attr.cur_qp_state = attr.qp_state;
-  attr.sq_draining = impl_->endpoint.draining(body.qpn);
+  attr.sq_draining = impl_->endpoint->draining(body.qpn);
   return attr;
 }
 

@@ -77,7 +77,7 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
       region.iova = 0;
       region.length_bytes = UINT64_MAX;
       region.address = 0;
-      region.space = nothing.get();
+      region.space = null_memory.get();
       break;
   }
   return region;

@@ -11,14 +11,6 @@ int check_srq(const DeviceLimits& limits, const SrqSpec& spec) {
              : EINVAL;
 }
 
-// A number rests as long as it can before it is used again.
-wire::Qpn Hca::Impl::next_srq_number(const Xrcd& domain) {
-  do {
-    last_srq_number = (last_srq_number + 1) & wire::Psn::kMask;
-  } while (last_srq_number == 0 || domain.srqs.contains(last_srq_number));
-  return wire::Qpn{last_srq_number};
-}
-
 Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
                                    std::unique_ptr<ReceiveRing> ring) {
   Context* context = impl_->find_context(id);
@@ -30,14 +22,15 @@ Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
   if (pd == nullptr || (spec.xrc && (cq == nullptr || xrcd == nullptr)))
     return tl::unexpected(EINVAL);
   if (impl_->totals.srqs >= impl_->config.limits.max_srq) return tl::unexpected(ENOMEM);
-  auto srq = std::make_unique<Srq>(*context, *pd, spec, std::move(ring), impl_->srqs_at_limit);
+  auto srq =
+      std::make_unique<Srq>(*context, *pd, spec, std::move(ring), impl_->deferred.srqs_at_limit);
   ++pd->users;
   ++impl_->totals.srqs;
   if (spec.xrc) {
     srq->cq = cq;
     srq->xrcd = xrcd;
     srq->domain = xrcd->domain;
-    srq->number = impl_->next_srq_number(*srq->domain);
+    srq->number = impl_->xrc_domains.next_srq_number(*srq->domain);
     srq->domain->srqs.emplace(srq->number.value, srq.get());
     ++cq->users;
     ++xrcd->users;
@@ -47,7 +40,7 @@ Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
 }
 
 void Hca::Impl::destroy_srq(Srq& srq) {
-  std::erase(srqs_at_limit, &srq);
+  std::erase(deferred.srqs_at_limit, &srq);
   --srq.pd().users;
   --totals.srqs;
   if (!srq.domain) return;

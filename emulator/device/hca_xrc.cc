@@ -1,4 +1,4 @@
-// XRC domains of the HCA, and XRC_RECV QPs with several holders.
+// XRC domains of the HCA, and XRC_RECV QPs that several contexts have opened.
 #include <cerrno>
 
 #include "emulator/device/hca_impl.h"
@@ -8,21 +8,11 @@ namespace rocemu::device {
 Result<Handle> Hca::open_xrcd(ContextId id, const XrcdSpec& spec) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return tl::unexpected(EINVAL);
-  std::shared_ptr<Xrcd> domain;
-  std::erase_if(impl_->shared_domains, [](const auto& known) { return known.expired(); });
-  for (const auto& known : impl_->shared_domains) {
-    const auto candidate = known.lock();
-    if (spec.file && candidate->file == spec.file) domain = candidate;
-  }
+  std::shared_ptr<Xrcd> domain = impl_->xrc_domains.find(spec.file);
   if (domain != nullptr && spec.exclusive) return tl::unexpected(EINVAL);
   if (domain == nullptr && !spec.create) return tl::unexpected(spec.file ? EAGAIN : EINVAL);
   if (impl_->totals.xrcds >= impl_->config.limits.max_xrcd) return tl::unexpected(ENOMEM);
-  if (domain == nullptr) {
-    domain = std::make_shared<Xrcd>();
-    domain->file = spec.file;
-    domain->file_hold = spec.file_hold;
-    if (spec.file) impl_->shared_domains.push_back(domain);
-  }
+  if (domain == nullptr) domain = impl_->xrc_domains.make(spec);
   ++impl_->totals.xrcds;
   return context->xrcds.insert(std::make_unique<OpenXrcd>(OpenXrcd{std::move(domain), 0}));
 }
@@ -48,9 +38,9 @@ Result<CreatedQp> Hca::open_qp(ContextId id, Handle xrcd_handle, wire::Qpn qpn,
   if (impl_->totals.qps >= impl_->config.limits.max_qp) return tl::unexpected(ENOMEM);
   auto qp = std::make_unique<Qp>();
   qp->context = context;
-  qp->spec = found->second->holders.front()->spec;
+  qp->spec = found->second->openings.front()->spec;
   qp->spec.user_pointer = user_pointer;
-  qp->body = found->second->holders.front()->body;
+  qp->body = found->second->openings.front()->body;
   qp->xrcd = xrcd;
   return CreatedQp{impl_->insert_qp(*context, std::move(qp)), qpn};
 }

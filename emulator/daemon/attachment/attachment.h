@@ -8,7 +8,7 @@
 #include "dpdk_io/port/multicast_groups.h"
 #include "dpdk_io/port/uplink_port.h"
 #include "emulator/daemon/attachment/learned_addresses.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::daemon {
 

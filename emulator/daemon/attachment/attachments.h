@@ -18,7 +18,7 @@
 #include "emulator/daemon/attachment/network_watch.h"
 #include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/engine/engine.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::daemon {
 

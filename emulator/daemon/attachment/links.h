@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dpdk_io/port/linked_port.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "impairment/assignment.h"
 #include "network/impaired_link.h"
 

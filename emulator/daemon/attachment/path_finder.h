@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "emulator/daemon/attachment/attachment.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::daemon {
 

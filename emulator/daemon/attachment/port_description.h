@@ -10,7 +10,7 @@
 
 #include "dpdk_io/ip_host/ip_settings.h"
 #include "dpdk_io/kernel/kernel_network.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::daemon {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
-#include "emulator/device/path.h"
+#include "emulator/device/attributes/path.h"
 #include "emulator/wire/build.h"
 
 namespace rocemu::daemon {

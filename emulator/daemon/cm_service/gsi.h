@@ -16,7 +16,7 @@
 #include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/cm_service/pending_mads.h"
 #include "emulator/daemon/engine/engine.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/transport/interface/management.h"
 
 namespace rocemu::daemon {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "emulator/device/hca.h"
-#include "emulator/device/qp_attributes.h"
+#include "emulator/device/attributes/qp_attributes.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/memory.h"
 

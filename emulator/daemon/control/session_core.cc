@@ -1,7 +1,7 @@
 #include "emulator/daemon/control/session_core.h"
 
 #include "emulator/daemon/control/handlers.h"
-#include "emulator/device/path.h"
+#include "emulator/device/attributes/path.h"
 
 namespace rocemu::daemon {
 

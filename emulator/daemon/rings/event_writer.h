@@ -11,8 +11,8 @@
 #include <tl/expected.hpp>
 
 #include "base/unique_fd.h"
-#include "emulator/device/qp_attributes.h"
-#include "emulator/device/queues.h"
+#include "emulator/device/attributes/qp_attributes.h"
+#include "emulator/device/interface/host_interface.h"
 
 namespace rocemu::daemon {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/device/hca.h"
 
 namespace rocemu::daemon {

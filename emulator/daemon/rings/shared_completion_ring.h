@@ -7,8 +7,8 @@
 
 #include "emulator/daemon/rings/completion_host.h"
 #include "emulator/daemon/rings/shared_memory.h"
-#include "emulator/device/qp_attributes.h"
-#include "emulator/device/queues.h"
+#include "emulator/device/attributes/qp_attributes.h"
+#include "emulator/device/interface/host_interface.h"
 #include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {

@@ -11,8 +11,8 @@
 
 #include "emulator/daemon/rings/queue_layout.h"
 #include "emulator/daemon/rings/shared_memory.h"
-#include "emulator/device/qp_attributes.h"
-#include "emulator/device/queues.h"
+#include "emulator/device/attributes/qp_attributes.h"
+#include "emulator/device/interface/host_interface.h"
 #include "emulator/transport/interface/attributes.h"
 #include "verbs_shim/abi/rings.h"
 

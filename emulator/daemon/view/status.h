@@ -10,7 +10,7 @@
 #include "emulator/cm/rdma_cm.h"
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/engine/engine_snapshot.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
 
 namespace rocemu::daemon {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dpdk_io/port/port.h"
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {

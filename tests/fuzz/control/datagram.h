@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/control/model.h"
 

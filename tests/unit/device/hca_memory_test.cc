@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "emulator/device/hca.h"
-#include "emulator/device/memory_regions.h"
+#include "emulator/device/memory/memory_regions.h"
 
 using namespace rocemu;
 using namespace rocemu::device;

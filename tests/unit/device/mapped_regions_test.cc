@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/device/hca.h"
-#include "emulator/device/hca_memory.h"
+#include "emulator/device/memory/hca_memory.h"
 #include "emulator/dma/guarded_access.h"
 
 using namespace rocemu;

@@ -1,7 +1,7 @@
 // What memory windows grant, and when they may be bound and invalidated.
 #include <catch2/catch.hpp>
 
-#include "emulator/device/memory_regions.h"
+#include "emulator/device/memory/memory_regions.h"
 
 using namespace rocemu;
 using device::MemoryRegion;

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "emulator/device/qp_attributes.h"
+#include "emulator/device/attributes/qp_attributes.h"
 
 using namespace rocemu::device;
 using rocemu::transport::QpState;

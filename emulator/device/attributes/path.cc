@@ -1,4 +1,4 @@
-#include "emulator/device/path.h"
+#include "emulator/device/attributes/path.h"
 
 #include <cerrno>
 

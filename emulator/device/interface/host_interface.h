@@ -1,12 +1,19 @@
-// The sides of queues and channels that lie outside the device model: shared memory and pipes in
-// the daemon, vectors in tests. Made by whoever creates an object, owned by the object afterwards.
+// What the device model needs from outside, as interfaces: the other sides of its queues and
+// channels (shared memory and pipes in the daemon, vectors in tests), device memory, and the
+// neighbours' addresses. None of the calls may block, and none may call back into the device.
+//
+// Queues, rings, channels and device memory are made by whoever creates an object, and owned by the
+// object afterwards.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/time.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/wire/types.h"
 
 namespace rocemu::device {
 
@@ -58,13 +65,30 @@ class CompletionRing {
   virtual bool take_over(CompletionRing& old) noexcept = 0;
 };
 
-// Where events for the program go: a completion channel or the async event pipe of a context.
+// Takes events for the program: a completion channel or the async event pipe of a context.
 // The write never blocks; false when there was no room (the caller tries again later).
 class EventChannel {
  public:
   virtual ~EventChannel() = default;
   virtual bool completion_event(uint64_t cq_user_pointer) noexcept = 0;
   virtual bool async_event(uint64_t element, uint32_t event_type) noexcept = 0;
+};
+
+// Device memory: the bytes themselves, which the program sees as well.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual std::span<std::byte> bytes() noexcept = 0;
+  // The descriptor that a program maps; valid as long as this is there.
+  virtual int descriptor() const noexcept = 0;
+};
+
+// Tells who has an address: the answer decides the frames' destination.
+class AddressResolver {
+ public:
+  virtual ~AddressResolver() = default;
+  // False when nobody has `gid`.
+  virtual bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept = 0;
 };
 
 }  // namespace rocemu::device

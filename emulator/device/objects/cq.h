@@ -1,5 +1,5 @@
-// A completion queue of the device: the ring, the channel its events go to, and what became of
-// them.
+// A completion queue of the device: the ring, the channel its events go to, and how many of them
+// were written.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "emulator/device/queues.h"
+#include "emulator/device/interface/host_interface.h"
 
 namespace rocemu::device {
 
@@ -20,21 +20,23 @@ struct Channel {
 
 class Cq final : public transport::CompletionQueue {
  public:
-  // `touched` is the device's list of CQs that have something to publish.
+  // `dirty` is the device's list of CQs that have something to publish.
   Cq(Context& context, Channel* channel, uint64_t user_pointer,
-     std::unique_ptr<CompletionRing> ring, std::vector<Cq*>& touched)
+     std::unique_ptr<CompletionRing> ring, std::vector<Cq*>& dirty)
       : context_(context),
         channel_(channel),
         user_pointer_(user_pointer),
         ring_(std::move(ring)),
-        touched_list_(touched) {}
+        dirty_list_(dirty) {}
 
   void push(const transport::Completion& completion) noexcept override {
     if (!ring_->push(completion)) overrun_ = true;
     ++unannounced_;
-    touch();
+    mark_dirty();
   }
 
+  // True for the program's own memory, not for that of a device or of another program whose objects
+  // it imported. Memory that is mapped here takes less to write to than to carry.
   bool reaches(const transport::MemoryRange& range) const noexcept override;
 
   // Shows the new completions to the program and sends the event it waits for. False when the event
@@ -53,7 +55,7 @@ class Cq final : public transport::CompletionQueue {
   void moderate(const CqModeration& moderation) {
     moderation_ = moderation;
     if (held_until_ != kNever) held_until_ = 0;  // what was held back is sent
-    touch();
+    mark_dirty();
   }
   // The ring is another one from now on; false when that does not hold what is unread.
   // Precondition: publish() has been called since the last push.
@@ -68,13 +70,13 @@ class Cq final : public transport::CompletionQueue {
     overrun_told_ = overrun_told_ || news;
     return news;
   }
-  void untouch() { touched_ = false; }
-  void touch() {
-    if (touched_) return;
-    touched_ = true;
-    touched_list_.push_back(this);
+  void mark_clean() { dirty_ = false; }
+  void mark_dirty() {
+    if (dirty_) return;
+    dirty_ = true;
+    dirty_list_.push_back(this);
   }
-  bool touched() const { return touched_; }
+  bool dirty() const { return dirty_; }
 
   Context& context() const { return context_; }
   Channel* channel() const { return channel_; }
@@ -111,8 +113,8 @@ class Cq final : public transport::CompletionQueue {
   Channel* channel_;
   uint64_t user_pointer_;
   std::unique_ptr<CompletionRing> ring_;
-  std::vector<Cq*>& touched_list_;
-  bool touched_ = false;
+  std::vector<Cq*>& dirty_list_;
+  bool dirty_ = false;
   bool event_due_ = false;
   bool overrun_ = false;
   bool overrun_told_ = false;

@@ -2,7 +2,7 @@
 // follows; XRC as there.
 #include <cerrno>
 
-#include "emulator/device/qp_attributes.h"
+#include "emulator/device/attributes/qp_attributes.h"
 
 namespace rocemu::device {
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "emulator/device/attributes.h"
+#include "emulator/device/attributes/device_config.h"
 
 namespace rocemu::device {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "emulator/device/handle_table.h"
-#include "emulator/device/path.h"
-#include "emulator/transport/interface/host_interface.h"
+#include "emulator/device/attributes/device_config.h"
+#include "emulator/device/objects/handle_table.h"
+#include "emulator/transport/interface/attributes.h"
 
 namespace rocemu::device {
 

@@ -1,9 +1,10 @@
-// From an address handle's attributes to the frames' headers.
+// The way from an address handle's attributes to the frames' headers.
 #pragma once
 
-#include "emulator/device/attributes.h"
-#include "emulator/device/hca.h"
-#include "emulator/device/qp_attributes.h"
+#include "emulator/device/attributes/device_config.h"
+#include "emulator/device/attributes/qp_attributes.h"
+#include "emulator/device/interface/host_interface.h"
+#include "emulator/device/interface/specs.h"
 
 namespace rocemu::device {
 

@@ -1,4 +1,4 @@
-#include "emulator/device/memory_regions.h"
+#include "emulator/device/memory/memory_regions.h"
 
 namespace rocemu::device {
 

@@ -1,5 +1,5 @@
-// What the device says of itself and what it lets a program have. Numbers with verbs' meaning; the
-// limits are what create calls check, and they come from the configuration.
+// The device's configuration: what it says of itself and what it lets a program have. Numbers have
+// verbs' meaning; create calls check the limits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "emulator/device/hca_memory.h"
+#include "emulator/device/memory/hca_memory.h"
 
 #include <optional>
 

@@ -1,17 +1,17 @@
-// What a context owns. A program's objects refer to each other; an object that is referred to
-// cannot be destroyed (EBUSY), except by the end of the whole context.
+// A context and what it owns. A program's objects refer to each other; an object that is referred
+// to cannot be destroyed (EBUSY), except by the end of the whole context.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 
-#include "emulator/device/context_addresses.h"
-#include "emulator/device/cq.h"
-#include "emulator/device/handle_table.h"
-#include "emulator/device/hca.h"
-#include "emulator/device/queues.h"
-#include "emulator/device/srq.h"
+#include "emulator/device/interface/host_interface.h"
+#include "emulator/device/interface/specs.h"
+#include "emulator/device/objects/context_addresses.h"
+#include "emulator/device/objects/cq.h"
+#include "emulator/device/objects/handle_table.h"
+#include "emulator/device/objects/srq.h"
 
 namespace rocemu::device {
 
@@ -51,18 +51,19 @@ struct OpenXrcd {
   uint32_t users = 0;
 };
 
-// What there is once for each QP number. Contexts that share an XRC domain may hold one XRC_RECV QP
-// together (ibv_open_qp(3)); any other QP has one holder.
+// The part of a QP that there is once for each QP number. Contexts that share an XRC domain may
+// have opened one XRC_RECV QP together (ibv_open_qp(3)); any other QP is opened once, when it is
+// made.
 struct QpBody {
   wire::Qpn qpn{};
   transport::Service service = transport::Service::rc;
   std::unique_ptr<WorkQueues> queues;
   QpAttr attr;
   std::shared_ptr<Xrcd> domain;  // XRC_RECV
-  std::vector<Qp*> holders;
+  std::vector<Qp*> openings;
 };
 
-// What a context has of a QP. What a service does without is null.
+// One opening of a QP, by its context. Parts that its service does without are null.
 struct Qp {
   Context* context = nullptr;
   QpSpec spec;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "emulator/device/memory_regions.h"
+#include "emulator/device/memory/memory_regions.h"
 #include "emulator/dma/batch.h"
 
 namespace rocemu::device {

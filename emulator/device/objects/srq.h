@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/device/cq.h"
-#include "emulator/device/hca.h"
-#include "emulator/device/queues.h"
+#include "emulator/device/interface/host_interface.h"
+#include "emulator/device/interface/specs.h"
+#include "emulator/device/objects/cq.h"
 
 namespace rocemu::device {
 

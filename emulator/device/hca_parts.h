@@ -1,0 +1,30 @@
+// The parts that stand between the device's tables and the wire, given from outside so that a
+// decorator can stand before each of them: a checker, a fault injector, a slow NIC. The third such
+// part, the transport::FrameSink, comes with every transport call (Hca::endpoint()).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "emulator/device/memory/memory_regions.h"
+#include "emulator/transport/endpoint.h"
+
+namespace rocemu::device {
+
+// Programs' memory behind the device's keys. `regions` outlives it.
+std::unique_ptr<transport::Memory> make_memory(MemoryRegions& regions);
+
+// The arguments are those of the endpoint's constructor: a decorator of the events stands before
+// `events`.
+std::unique_ptr<transport::Endpoint> make_endpoint(transport::Memory& memory,
+                                                   transport::EventSink& events,
+                                                   const transport::TransportLimits& limits,
+                                                   uint32_t max_qps);
+
+struct HcaParts {
+  std::function<decltype(make_memory)> memory = make_memory;
+  std::function<decltype(make_endpoint)> endpoint = make_endpoint;
+};
+
+}  // namespace rocemu::device
