@@ -41,12 +41,6 @@ SYSTEM = re.compile(
     r"pthread|threads\.h|sched\.h|"
     r"chrono|ctime|time\.h|sys/time|sys/timerfd)")
 
-# Circles and crowds that are known and on their way out: nothing is added here.
-KNOWN_CIRCLES = [
-    {"emulator/transport/requester", "emulator/transport/service"},
-]
-KNOWN_CROWDS = set()
-
 
 def is_below(folder, tops):
     return any(folder == top or folder.startswith(top + "/") for top in tops)
@@ -162,8 +156,7 @@ class Check:
 
     def check_circles(self):
         for circle in circles(self.folder_graph()):
-            if not any(set(circle) <= known for known in KNOWN_CIRCLES):
-                self.complain(circle[0], 1, "circle", self.explain(circle))
+            self.complain(circle[0], 1, "circle", self.explain(circle))
         for circle in circles(self.file_graph()):
             self.complain(circle[0], 1, "circle", "includes itself by way of " + ", ".join(circle[1:]))
 
@@ -179,7 +172,7 @@ class Check:
 
     def check_crowds(self):
         for folder, count in self.counts().items():
-            if count > MAX_FILES and folder not in KNOWN_CROWDS:
+            if count > MAX_FILES:
                 self.complain(folder, 1, "crowded", f"{count} files; at most {MAX_FILES}")
 
     def counts(self):
