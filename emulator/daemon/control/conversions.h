@@ -3,8 +3,8 @@
 // meaning.
 #pragma once
 
-#include "emulator/device/hca.h"
 #include "emulator/device/attributes/qp_attributes.h"
+#include "emulator/device/hca.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"

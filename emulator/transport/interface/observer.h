@@ -10,8 +10,8 @@
 
 namespace rocemu::transport {
 
-// The comment says what the event's value is: where it says nothing, a PSN, or 0 for a drop of UC or
-// UD.
+// The comment says what the event's value is: where it says nothing, a PSN, or 0 for a drop of UC
+// or UD.
 enum class TraceEvent : uint8_t {
   // Traffic of a QP. A multicast frame is delivered to each QP of its group.
   delivered,
