@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "dpdk_io/ip_host/mac_address.h"
+#include "base/net/mac_address.h"
 #include "dpdk_io/port/frame_pool.h"
 
 namespace rocemu::dpdk_io {

@@ -6,33 +6,28 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dpdk_io/ip_host/packet.h"
+#include "base/byte_order.h"
+#include "base/net/headers.h"
 
 namespace rocemu::dpdk_io {
 
-inline constexpr unsigned kVlanTagBytes = 4;
-inline constexpr uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr uint16_t kMaxVlanId = 4094;
-
-namespace detail {
-inline constexpr size_t kMacsBytes = 12;
-}
 
 // False when there is no room in front of the frame.
 inline bool insert_vlan_tag(rte_mbuf* frame, uint16_t vlan_id) noexcept {
   char* const start = rte_pktmbuf_prepend(frame, kVlanTagBytes);
   if (start == nullptr) return false;
-  std::memmove(start, start + kVlanTagBytes, detail::kMacsBytes);
-  auto* const tag = reinterpret_cast<uint8_t*>(start) + detail::kMacsBytes;
-  put16(tag, kEtherTypeVlan);
-  put16(tag + 2, vlan_id);
+  std::memmove(start, start + kVlanTagBytes, kMacsBytes);
+  auto* const tag = reinterpret_cast<uint8_t*>(start) + kMacsBytes;
+  store_be16(tag, kEtherTypeVlan);
+  store_be16(tag + 2, vlan_id);
   return true;
 }
 
 // Precondition: has_vlan_tag().
 inline void remove_vlan_tag(rte_mbuf* frame) noexcept {
   char* const start = rte_pktmbuf_mtod(frame, char*);
-  std::memmove(start + kVlanTagBytes, start, detail::kMacsBytes);
+  std::memmove(start + kVlanTagBytes, start, kMacsBytes);
   rte_pktmbuf_adj(frame, kVlanTagBytes);
 }
 
@@ -40,8 +35,8 @@ inline void remove_vlan_tag(rte_mbuf* frame) noexcept {
 inline bool has_vlan_tag(const rte_mbuf* frame, uint16_t vlan_id) noexcept {
   constexpr uint16_t kIdBits = 0x0fff;
   if (frame->data_len < kEthernetBytes + kVlanTagBytes) return false;
-  const auto* const tag = rte_pktmbuf_mtod_offset(frame, const uint8_t*, detail::kMacsBytes);
-  return get16(tag) == kEtherTypeVlan && (get16(tag + 2) & kIdBits) == vlan_id;
+  const auto* const tag = rte_pktmbuf_mtod_offset(frame, const uint8_t*, kMacsBytes);
+  return load_be16(tag) == kEtherTypeVlan && (load_be16(tag + 2) & kIdBits) == vlan_id;
 }
 
 }  // namespace rocemu::dpdk_io

@@ -33,7 +33,7 @@ std::optional<ArpMessage> parse_arp(Bytes frame) noexcept {
     return std::nullopt;
   const Bytes arp = frame.subspan(kEthernetBytes);
   if (!std::equal(kKinds.begin(), kKinds.end(), arp.begin())) return std::nullopt;
-  const uint16_t operation = get16(&arp[6]);
+  const uint16_t operation = load_be16(&arp[6]);
   if (operation != kRequest && operation != kReply) return std::nullopt;
   const ArpMessage message{operation == kRequest, mac_at(&arp[8]), IpAddress::of_ipv4(&arp[14]),
                            IpAddress::of_ipv4(&arp[24])};

@@ -13,7 +13,8 @@ constexpr uint8_t kReplyV6 = 129;
 
 bool is_echo_request(const IpPacket& packet) noexcept {
   const bool ipv4 = packet.destination.is_ipv4();
-  return packet.protocol == (ipv4 ? kIcmp : kIcmpv6) && packet.payload.size() >= kEchoBytes &&
+  return packet.protocol == (ipv4 ? kIpProtocolIcmp : kIpProtocolIcmpv6) &&
+         packet.payload.size() >= kEchoBytes &&
          packet.payload[0] == (ipv4 ? kRequest : kRequestV6) && packet.payload[1] == 0;
 }
 

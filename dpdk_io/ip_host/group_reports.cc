@@ -72,7 +72,8 @@ void GroupReports::announce(TimeNs now) {
 void GroupReports::on_packet(TimeNs now, const IpPacket& packet) {
   const bool is_ipv4 = source_.is_ipv4();
   const Bytes message = packet.payload;
-  if (packet.destination.is_ipv4() != is_ipv4 || packet.protocol != (is_ipv4 ? kIgmp : kIcmpv6))
+  if (packet.destination.is_ipv4() != is_ipv4 ||
+      packet.protocol != (is_ipv4 ? kIpProtocolIgmp : kIpProtocolIcmpv6))
     return;
   const size_t old_bytes = is_ipv4 ? kIgmpOldBytes : kMldOldBytes;
   if (message.size() < old_bytes || message[0] != (is_ipv4 ? kIgmpQuery : kMldQuery) ||
@@ -82,8 +83,8 @@ void GroupReports::on_packet(TimeNs now, const IpPacket& packet) {
   if (groups_.empty()) return;
   // The field counts tenths of a second (IGMP) or milliseconds (MLD); values above 127 or 32767 are
   // a mantissa and an exponent.
-  const TimeNs within =
-      is_ipv4 ? std::max<TimeNs>(message[1], 1) * 100 * kNsPerMs : get16(&message[4]) * kNsPerMs;
+  const TimeNs within = is_ipv4 ? std::max<TimeNs>(message[1], 1) * 100 * kNsPerMs
+                                : load_be16(&message[4]) * kNsPerMs;
   report_at(std::max(now, quiet_until_) + random_up_to(within));
 }
 
@@ -103,7 +104,9 @@ void GroupReports::report(Record record, const IpAddress& group) {
   append(message, head);
   append(message, family_bytes(group));
   const IpAddress& to = is_ipv4 ? kIgmpV3Routers : kMldV2Routers;
-  send_(build_ip({mac_, group_mac(to), source_, to, is_ipv4 ? kIgmp : kIcmpv6, 1, true}, message));
+  send_(build_ip(
+      {mac_, group_mac(to), source_, to, is_ipv4 ? kIpProtocolIgmp : kIpProtocolIcmpv6, 1, true},
+      message));
 }
 
 void GroupReports::report_old(Record record, const IpAddress& group) {
@@ -117,7 +120,9 @@ void GroupReports::report_old(Record record, const IpAddress& group) {
   }
   append(message, family_bytes(group));
   const IpAddress to = !leaves ? group : is_ipv4 ? kIpv4Routers : kIpv6Routers;
-  send_(build_ip({mac_, group_mac(to), source_, to, is_ipv4 ? kIgmp : kIcmpv6, 1, true}, message));
+  send_(build_ip(
+      {mac_, group_mac(to), source_, to, is_ipv4 ? kIpProtocolIgmp : kIpProtocolIcmpv6, 1, true},
+      message));
 }
 
 void GroupReports::report_at(TimeNs when) { report_at_ = std::min(report_at_, when); }

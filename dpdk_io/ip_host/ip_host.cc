@@ -67,7 +67,7 @@ void IpHost::on_frame(TimeNs now, Bytes frame) {
   if (is_echo_request(*packet)) return on_echo_request(now, *packet, from);
   if (packet->destination.is_ipv4()) {
     if (igmp_) igmp_->on_packet(now, *packet);
-  } else if (packet->protocol == kIcmpv6) {
+  } else if (packet->protocol == kIpProtocolIcmpv6) {
     on_neighbour_message(now, *packet, from);
     mld_.on_packet(now, *packet);
   }

@@ -5,17 +5,7 @@
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr unsigned kMappedBits = 96;  // of an IPv4 address in its IPv6 form
 constexpr IpAddress kLoopback{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-
-bool bits_equal(const IpAddress& a, const IpAddress& b, unsigned bits) noexcept {
-  const unsigned whole = bits / 8;
-  if (!std::equal(a.bytes.begin(), a.bytes.begin() + whole, b.bytes.begin())) return false;
-  const unsigned rest = bits % 8;
-  if (rest == 0) return true;
-  const auto mask = static_cast<uint8_t>(0xff << (8 - rest));
-  return ((a.bytes[whole] ^ b.bytes[whole]) & mask) == 0;
-}
 
 // All bits behind the first `bits` are `value`.
 bool rest_is(const IpAddress& address, unsigned bits, bool value) noexcept {
@@ -26,16 +16,8 @@ bool rest_is(const IpAddress& address, unsigned bits, bool value) noexcept {
 
 }  // namespace
 
-bool is_multicast(const IpAddress& address) noexcept {
-  return address.is_ipv4() ? (address.ipv4_bytes()[0] & 0xf0) == 0xe0 : address.bytes[0] == 0xff;
-}
-
 bool is_unspecified(const IpAddress& address) noexcept {
-  return rest_is(address, address.is_ipv4() ? kMappedBits : 0, false);
-}
-
-bool same_family(const IpAddress& a, const IpAddress& b) noexcept {
-  return a.is_ipv4() == b.is_ipv4();
+  return rest_is(address, address.is_ipv4() ? kIpv4MappedBits : 0, false);
 }
 
 bool is_unicast(const IpAddress& address) noexcept {
@@ -48,26 +30,15 @@ bool is_unicast(const IpAddress& address) noexcept {
 bool is_on_link(const LinkAddress& prefix, const IpAddress& address) noexcept {
   if (!same_family(prefix.address, address)) return false;
   const bool ipv4 = address.is_ipv4();
-  const unsigned bits = prefix.prefix_bits + (ipv4 ? kMappedBits : 0);
+  const unsigned bits = prefix.prefix_bits + (ipv4 ? kIpv4MappedBits : 0);
   if (!bits_equal(prefix.address, address, bits)) return false;
   return !ipv4 || prefix.prefix_bits >= 31 ||
          (!rest_is(address, bits, false) && !rest_is(address, bits, true));
 }
 
-IpAddress link_local_address(const MacAddress& mac) noexcept {
-  return {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(mac[0] ^ 2), mac[1], mac[2], 0xff,
-           0xfe, mac[3], mac[4], mac[5]}};
-}
-
 IpAddress solicited_node_group(const IpAddress& address) noexcept {
   const auto& b = address.bytes;
   return {{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, b[13], b[14], b[15]}};
-}
-
-MacAddress group_mac(const IpAddress& group) noexcept {
-  const auto& b = group.bytes;
-  if (group.is_ipv4()) return {0x01, 0x00, 0x5e, static_cast<uint8_t>(b[13] & 0x7f), b[14], b[15]};
-  return {0x33, 0x33, b[12], b[13], b[14], b[15]};
 }
 
 std::optional<IpAddress> next_hop(const IpSettings& settings, const IpAddress& destination) {
@@ -76,7 +47,7 @@ std::optional<IpAddress> next_hop(const IpSettings& settings, const IpAddress& d
   bool in_a_network = false;
   for (const LinkAddress& own : settings.addresses) {
     if (is_on_link(own, destination)) return destination;
-    const unsigned bits = own.prefix_bits + (own.address.is_ipv4() ? kMappedBits : 0);
+    const unsigned bits = own.prefix_bits + (own.address.is_ipv4() ? kIpv4MappedBits : 0);
     in_a_network = in_a_network || bits_equal(own.address, destination, bits);
   }
   if (in_a_network) return std::nullopt;  // a broadcast address

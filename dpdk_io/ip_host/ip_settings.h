@@ -6,8 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "dpdk_io/ip_host/ip_address.h"
-#include "dpdk_io/ip_host/mac_address.h"
+#include "base/net/ip_address.h"
 
 namespace rocemu::dpdk_io {
 
@@ -30,9 +29,7 @@ struct IpSettings {
 inline constexpr IpAddress kAllNodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 inline constexpr IpAddress kAllHosts{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 224, 0, 0, 1}};
 
-bool is_multicast(const IpAddress& address) noexcept;
 bool is_unspecified(const IpAddress& address) noexcept;
-bool same_family(const IpAddress& a, const IpAddress& b) noexcept;
 
 // A station's: no group, no broadcast, not unspecified, no loopback.
 bool is_unicast(const IpAddress& address) noexcept;
@@ -41,12 +38,8 @@ bool is_unicast(const IpAddress& address) noexcept;
 // the last, are nobody's; /31 and /32 have none such (RFC 3021).
 bool is_on_link(const LinkAddress& prefix, const IpAddress& address) noexcept;
 
-// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
-IpAddress link_local_address(const MacAddress& mac) noexcept;
 // ff02::1:ff00:0/104 with the last three bytes of the address (RFC 4291, 2.7.1).
 IpAddress solicited_node_group(const IpAddress& address) noexcept;
-// The MAC that frames to a group go to (RFC 1112, 6.4 and RFC 2464, 7).
-MacAddress group_mac(const IpAddress& group) noexcept;
 
 // The neighbour on the link that frames for `destination` go to: itself, or a gateway. Empty: no
 // way. IPv6 link-local addresses are always on the link.

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/net/ip_address.h"
+#include "base/net/mac_address.h"
 #include "base/time.h"
-#include "dpdk_io/ip_host/ip_address.h"
-#include "dpdk_io/ip_host/mac_address.h"
 
 namespace rocemu::dpdk_io {
 

@@ -38,14 +38,14 @@ Frame build(uint8_t type, uint8_t flags, const IpAddress& target, uint8_t option
   message.push_back(option);
   message.push_back(1);  // in units of 8 bytes
   append(message, own_mac);
-  return build_ip({own_mac, to_mac, source, to, kIcmpv6, kNoRouterBetween}, message);
+  return build_ip({own_mac, to_mac, source, to, kIpProtocolIcmpv6, kNoRouterBetween}, message);
 }
 
 }  // namespace
 
 std::optional<NeighbourMessage> parse_neighbour_message(const IpPacket& packet) noexcept {
   const Bytes bytes = packet.payload;
-  if (packet.protocol != kIcmpv6 || packet.hop_limit != kNoRouterBetween ||
+  if (packet.protocol != kIpProtocolIcmpv6 || packet.hop_limit != kNoRouterBetween ||
       bytes.size() < kFixedBytes || packet.destination.is_ipv4())
     return std::nullopt;
   const bool solicitation = bytes[0] == kSolicitation;

@@ -3,36 +3,36 @@
 #include <algorithm>
 #include <array>
 
+#include "base/net/checksum.h"
+
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr size_t kMinFrameBytes = 60;
-constexpr uint16_t kFragmentBits = 0x3fff;  // more fragments, offset
 constexpr uint8_t kIpv4RouterAlert[] = {0x94, 4, 0, 0};
 // Next header, length, router alert of value 0 (MLD), padding of two bytes.
-constexpr uint8_t kIpv6RouterAlert[] = {kIcmpv6, 0, 5, 2, 0, 0, 1, 0};
+constexpr uint8_t kIpv6RouterAlert[] = {kIpProtocolIcmpv6, 0, 5, 2, 0, 0, 1, 0};
 
 std::optional<IpPacket> parse_ipv4(Bytes ip) noexcept {
   if (ip.size() < kIpv4Bytes || ip[0] >> 4 != 4) return std::nullopt;
   const size_t header_bytes = (ip[0] & 0xfu) * 4u;
-  const size_t total_bytes = get16(&ip[2]);
+  const size_t total_bytes = load_be16(&ip[2]);
   if (header_bytes < kIpv4Bytes || total_bytes < header_bytes || total_bytes > ip.size())
     return std::nullopt;
-  if ((get16(&ip[6]) & kFragmentBits) != 0) return std::nullopt;
-  if (checksum(sum16(ip.first(header_bytes))) != 0) return std::nullopt;
+  if ((load_be16(&ip[6]) & kIpv4FragmentMask) != 0) return std::nullopt;
+  if (internet_checksum(sum16(ip.first(header_bytes))) != 0) return std::nullopt;
   return IpPacket{IpAddress::of_ipv4(&ip[12]), IpAddress::of_ipv4(&ip[16]), ip[9], ip[8],
                   ip.subspan(header_bytes, total_bytes - header_bytes)};
 }
 
 std::optional<IpPacket> parse_ipv6(Bytes ip) noexcept {
   if (ip.size() < kIpv6Bytes || ip[0] >> 4 != 6) return std::nullopt;
-  const size_t payload_bytes = get16(&ip[4]);
+  const size_t payload_bytes = load_be16(&ip[4]);
   if (payload_bytes > ip.size() - kIpv6Bytes) return std::nullopt;
   IpPacket packet{IpAddress::of_ipv6(&ip[8]), IpAddress::of_ipv6(&ip[24]), ip[6], ip[7],
                   ip.subspan(kIpv6Bytes, payload_bytes)};
   // An IPv4 address in IPv6's clothes is none (RFC 4291, 2.5.5.2), and would be taken for IPv4.
   if (packet.source.is_ipv4() || packet.destination.is_ipv4()) return std::nullopt;
-  if (packet.protocol != kHopByHop) return packet;
+  if (packet.protocol != kIpProtocolHopByHop) return packet;
   if (packet.payload.size() < 8) return std::nullopt;
   const size_t header_bytes = (packet.payload[1] + 1u) * 8u;
   if (header_bytes > packet.payload.size()) return std::nullopt;
@@ -67,7 +67,7 @@ void append_ipv4(Frame& frame, const IpHeader& header, size_t message_bytes) {
   append_address(frame, header.source);
   append_address(frame, header.destination);
   if (header.router_alert) append(frame, kIpv4RouterAlert);
-  put16(&frame[start + 10], checksum(sum16(Bytes(frame).subspan(start))));
+  store_be16(&frame[start + 10], internet_checksum(sum16(Bytes(frame).subspan(start))));
 }
 
 void append_ipv6(Frame& frame, const IpHeader& header, size_t message_bytes) {
@@ -78,7 +78,7 @@ void append_ipv6(Frame& frame, const IpHeader& header, size_t message_bytes) {
                                         0,
                                         static_cast<uint8_t>(payload_bytes >> 8),
                                         static_cast<uint8_t>(payload_bytes),
-                                        header.router_alert ? kHopByHop : header.protocol,
+                                        header.router_alert ? kIpProtocolHopByHop : header.protocol,
                                         header.hop_limit};
   append(frame, fixed);
   append_address(frame, header.source);
@@ -87,30 +87,6 @@ void append_ipv6(Frame& frame, const IpHeader& header, size_t message_bytes) {
 }
 
 }  // namespace
-
-MacAddress mac_at(const uint8_t* at) noexcept {
-  MacAddress mac;
-  std::copy_n(at, mac.size(), mac.begin());
-  return mac;
-}
-
-uint32_t sum16(Bytes bytes, uint32_t sum) noexcept {
-  size_t i = 0;
-  for (; i + 1 < bytes.size(); i += 2) sum += get16(&bytes[i]);
-  if (i < bytes.size()) sum += uint32_t{bytes[i]} << 8;
-  return sum;
-}
-
-uint16_t checksum(uint32_t sum) noexcept {
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
-}
-
-uint32_t pseudo_header_sum(const IpAddress& source, const IpAddress& destination, size_t length,
-                           uint8_t protocol) noexcept {
-  const auto bytes = static_cast<uint32_t>(length);
-  return sum16(source.bytes, sum16(destination.bytes, (bytes >> 16) + (bytes & 0xffff) + protocol));
-}
 
 std::optional<IpPacket> parse_ip(Bytes frame) noexcept {
   if (frame.size() < kEthernetBytes) return std::nullopt;
@@ -130,7 +106,7 @@ bool has_right_checksum(const IpPacket& packet) noexcept {
                               ? 0
                               : pseudo_header_sum(packet.source, packet.destination,
                                                   packet.payload.size(), packet.protocol);
-  return checksum(sum16(packet.payload, before)) == 0;
+  return internet_checksum(sum16(packet.payload, before)) == 0;
 }
 
 Frame build_ip(const IpHeader& header, Bytes message) {
@@ -145,11 +121,11 @@ Frame build_ip(const IpHeader& header, Bytes message) {
   const size_t start = frame.size();
   append(frame, message);
   uint8_t* const sum = &frame[start + kChecksumOffset];
-  put16(sum, 0);
+  store_be16(sum, 0);
   const uint32_t before =
       ipv4 ? 0
            : pseudo_header_sum(header.source, header.destination, message.size(), header.protocol);
-  put16(sum, checksum(sum16(Bytes(frame).subspan(start), before)));
+  store_be16(sum, internet_checksum(sum16(Bytes(frame).subspan(start), before)));
   pad(frame);
   return frame;
 }

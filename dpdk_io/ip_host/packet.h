@@ -7,54 +7,22 @@
 #include <span>
 #include <vector>
 
-#include "dpdk_io/ip_host/ip_address.h"
-#include "dpdk_io/ip_host/mac_address.h"
+#include "base/byte_order.h"
+#include "base/net/headers.h"
+#include "base/net/ip_address.h"
 
 namespace rocemu::dpdk_io {
 
 using Bytes = std::span<const uint8_t>;
 using Frame = std::vector<uint8_t>;
 
-inline constexpr size_t kEthernetBytes = 14;
-inline constexpr size_t kIpv4Bytes = 20;
-inline constexpr size_t kIpv6Bytes = 40;
-
-// IEEE 802 numbers (IANA).
-inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
-inline constexpr uint16_t kEtherTypeArp = 0x0806;
-inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
-
-// IP protocol numbers (IANA).
-inline constexpr uint8_t kHopByHop = 0;
-inline constexpr uint8_t kIcmp = 1;
-inline constexpr uint8_t kIgmp = 2;
-inline constexpr uint8_t kUdp = 17;
-inline constexpr uint8_t kIcmpv6 = 58;
-
 // ICMPv6's checksum lies there in each of its messages; ICMP's and IGMP's as well.
 inline constexpr size_t kChecksumOffset = 2;
-
-inline uint16_t get16(const uint8_t* at) noexcept {
-  return static_cast<uint16_t>(at[0] << 8 | at[1]);
-}
-inline void put16(uint8_t* at, size_t value) noexcept {
-  at[0] = static_cast<uint8_t>(value >> 8);
-  at[1] = static_cast<uint8_t>(value);
-}
-
-MacAddress mac_at(const uint8_t* at) noexcept;
 
 // The frame's, which has an Ethernet header at least.
 inline MacAddress destination_of(Bytes frame) noexcept { return mac_at(frame.data()); }
 inline MacAddress source_of(Bytes frame) noexcept { return mac_at(&frame[6]); }
-inline uint16_t ether_type_of(Bytes frame) noexcept { return get16(&frame[12]); }
-
-// The Internet checksum (RFC 1071), without the final complement.
-uint32_t sum16(Bytes bytes, uint32_t sum = 0) noexcept;
-uint16_t checksum(uint32_t sum) noexcept;
-// Of an IPv6 packet's pseudo header (RFC 8200, 8.1).
-uint32_t pseudo_header_sum(const IpAddress& source, const IpAddress& destination, size_t length,
-                           uint8_t protocol) noexcept;
+inline uint16_t ether_type_of(Bytes frame) noexcept { return load_be16(&frame[12]); }
 
 struct IpPacket {
   IpAddress source;

@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "dpdk_io/kernel/socket_address.h"
+
 namespace rocemu::dpdk_io {
 
 int GroupMemberships::join(const IpAddress& group) noexcept {

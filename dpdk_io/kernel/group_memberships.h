@@ -8,8 +8,8 @@
 #include <map>
 #include <span>
 
+#include "base/net/ip_address.h"
 #include "base/unique_fd.h"
-#include "dpdk_io/ip_address.h"
 #include "dpdk_io/port/multicast_groups.h"
 
 namespace rocemu::dpdk_io {

@@ -11,15 +11,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/net/headers.h"
+
 namespace rocemu::dpdk_io {
 namespace {
 
-constexpr unsigned kEthernetBytes = sizeof(rte_ether_hdr);
-constexpr unsigned kUdpBytes = sizeof(rte_udp_hdr);
-constexpr unsigned kIpv4HeadersBytes = kEthernetBytes + sizeof(rte_ipv4_hdr) + kUdpBytes;
-constexpr unsigned kIpv6HeadersBytes = kEthernetBytes + sizeof(rte_ipv6_hdr) + kUdpBytes;
+constexpr unsigned kIpv4HeadersBytes = kEthernetBytes + kIpv4Bytes + kUdpBytes;
+constexpr unsigned kIpv6HeadersBytes = kEthernetBytes + kIpv6Bytes + kUdpBytes;
 static_assert(kIpv6HeadersBytes == kMaxHeadersBytes);
-constexpr uint16_t kFragment = 0x3fff;  // more fragments, offset
 
 std::span<const std::byte> bytes_of(const rte_mbuf* frame) {
   return {rte_pktmbuf_mtod(frame, const std::byte*), frame->data_len};
@@ -71,7 +70,7 @@ unsigned headers_bytes_of(std::span<const std::byte> bytes) noexcept {
   if (ethernet.ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
     const auto& ip = *reinterpret_cast<const rte_ipv4_hdr*>(l3);
     const bool plain = ip.version_ihl == RTE_IPV4_VHL_DEF && ip.next_proto_id == IPPROTO_UDP &&
-                       (ip.fragment_offset & rte_cpu_to_be_16(kFragment)) == 0;
+                       (ip.fragment_offset & rte_cpu_to_be_16(kIpv4FragmentMask)) == 0;
     return plain ? kIpv4HeadersBytes : 0;
   }
   if (ethernet.ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) ||
@@ -153,7 +152,7 @@ void number_gso_batch(std::span<rte_mbuf* const> batch, uint16_t first,
     auto* const headers = rte_pktmbuf_mtod(frame, std::byte*);
     if (!is_ipv4(headers)) return;
     if (identification_of(headers) != wanted)
-      seal.set({headers + kEthernetBytes, frame->data_len - size_t{kEthernetBytes}}, wanted);
+      seal.set({headers + kEthernetBytes, frame->data_len - kEthernetBytes}, wanted);
     ++wanted;
   }
 }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/unique_fd.h"
+#include "dpdk_io/kernel/socket_address.h"
 
 namespace rocemu::dpdk_io {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/ip_address.h"
+#include "base/net/ip_address.h"
 #include "dpdk_io/ip_host/ip_settings.h"
 
 struct mnl_socket;

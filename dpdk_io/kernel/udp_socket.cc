@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/net/text.h"
+#include "dpdk_io/kernel/socket_address.h"
 #include "dpdk_io/kernel/socket_buffers.h"
 
 namespace rocemu::dpdk_io {

@@ -22,8 +22,8 @@
 #include <span>
 #include <vector>
 
+#include "base/net/ip_address.h"
 #include "base/unique_fd.h"
-#include "dpdk_io/ip_address.h"
 #include "dpdk_io/kernel/gso_batch.h"
 #include "dpdk_io/kernel/gso_receiver.h"
 #include "dpdk_io/kernel/gso_sender.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "dpdk_io/ip_host/ip_address.h"
+#include "base/net/ip_address.h"
 
 namespace rocemu::dpdk_io {
 

@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dpdk_io/ip_address.h"
+#include "base/net/text.h"
 #include "dpdk_io/ip_host/ip_settings.h"
 
 namespace rocemu::dpdk_io {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 
 namespace rocemu::cm {
 namespace {
@@ -214,7 +214,7 @@ void Connections::send_rej(const Connection& connection, uint16_t reason,
   if (reason == wire::cm_reject::kTimeout) {
     // The peer may not know our number of it: the GUID says who we are (12.6.7.2).
     rej.info_bytes = sizeof(uint64_t);
-    wire::store_be64(rej.info.data(), connection.local_guid);
+    store_be64(rej.info.data(), connection.local_guid);
   }
   std::copy_n(data.begin(), std::min(data.size(), rej.private_data.size()),
               rej.private_data.begin());

@@ -2,9 +2,9 @@
 // message changes a connection only when it bears both its numbers and comes from its peer.
 #include <algorithm>
 
+#include "base/byte_order.h"
 #include "base/time.h"
 #include "emulator/cm/connections.h"
-#include "emulator/wire/byte_order.h"
 
 namespace rocemu::cm {
 namespace {
@@ -139,7 +139,7 @@ void Connections::handle(TimeNs, const Route& route, uint64_t, const wire::CmRtu
 void Connections::handle(TimeNs now, const Route& route, uint64_t, const wire::CmRej& rej) {
   Connection* connection = lookup(rej.remote_comm_id);
   if (rej.remote_comm_id == 0 && rej.reason == wire::cm_reject::kTimeout) {
-    const auto known = by_remote_id_.find({wire::load_be64(rej.info.data()), rej.local_comm_id});
+    const auto known = by_remote_id_.find({load_be64(rej.info.data()), rej.local_comm_id});
     if (known != by_remote_id_.end()) connection = &connections_.at(known->second);
   }
   if (connection == nullptr || connection->route.remote != route.remote ||

@@ -6,21 +6,6 @@
 namespace rocemu::cm {
 namespace {
 
-bool is_link_local(const wire::Gid& gid) {
-  return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
-}
-
-bool bits_equal(const wire::Gid& a, const wire::Gid& b, unsigned bits) {
-  const unsigned whole = bits / 8;
-  if (!std::equal(a.bytes.begin(), a.bytes.begin() + whole, b.bytes.begin())) return false;
-  const auto mask = static_cast<uint8_t>(0xff00 >> bits % 8);
-  return whole == a.bytes.size() || ((a.bytes[whole] ^ b.bytes[whole]) & mask) == 0;
-}
-
-bool same_family(const wire::Gid& a, const wire::Gid& b) {
-  return a.is_ipv4_mapped() == b.is_ipv4_mapped();
-}
-
 // An IPv6 prefix may be so short that it has all of IPv4, which is another network.
 bool in_network_of(const Address& own, const wire::Gid& ip) {
   return same_family(own.gid, ip) && bits_equal(own.gid, ip, own.network_bits);
@@ -28,7 +13,7 @@ bool in_network_of(const Address& own, const wire::Gid& ip) {
 
 // Nothing routes link-local addresses, neither to nor from them.
 bool may_have_gateway_to(const Address& own, const wire::Gid& ip) {
-  return same_family(own.gid, ip) && !is_link_local(own.gid) && !is_link_local(ip);
+  return same_family(own.gid, ip) && !own.gid.is_link_local_ipv6() && !ip.is_link_local_ipv6();
 }
 
 // Ranks how good it is to speak to `ip` from the address `own`; 0 means not at all.
@@ -98,7 +83,8 @@ std::optional<uint32_t> Interfaces::device_with_scope(uint32_t scope_id) const {
 
 std::optional<LocalGid> Interfaces::source_for(const SocketAddress& destination,
                                                std::optional<uint32_t> wanted) const {
-  if (!wanted && is_link_local(destination.ip)) wanted = device_with_scope(destination.scope_id);
+  if (!wanted && destination.ip.is_link_local_ipv6())
+    wanted = device_with_scope(destination.scope_id);
   return best([&](uint32_t device, const Address& own) {
     if (wanted && *wanted != device) return 0u;
     return rank_of(devices_[device], own, destination.ip);
@@ -107,7 +93,7 @@ std::optional<LocalGid> Interfaces::source_for(const SocketAddress& destination,
 
 std::optional<LocalGid> Interfaces::first(bool ipv6) const {
   return best([&](uint32_t, const Address& own) {
-    return own.gid.is_ipv4_mapped() != ipv6 && !is_link_local(own.gid) ? 1u : 0u;
+    return own.gid.is_ipv4_mapped() != ipv6 && !own.gid.is_link_local_ipv6() ? 1u : 0u;
   });
 }
 

@@ -16,7 +16,6 @@ constexpr uint32_t kTypeOfService = 0;
 constexpr uint32_t kReuseAddress = 1;
 constexpr uint32_t kOnlyOwnFamily = 2;
 constexpr uint32_t kAckTimeout = 3;
-constexpr uint32_t kCommunicationEstablished = 4;  // IBV_EVENT_COMM_EST
 
 bool known_qp_type(uint8_t type) {
   return type == qp_type::kRc || type == qp_type::kUc || type == qp_type::kUd ||
@@ -393,7 +392,8 @@ int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t 
 int RdmaCm::notify(TimeNs now, OwnerId owner, IdHandle handle, uint32_t async_event) {
   RdmaId* id = find(owner, handle);
   if (id == nullptr) return ENOENT;
-  if (id->connection == 0 || async_event != kCommunicationEstablished) return EINVAL;
+  if (id->connection == 0 || async_event != verbs::async_event::kCommunicationEstablished)
+    return EINVAL;
   const Connection* connection = connections_.find(id->connection);
   if (connection != nullptr && connection->state == ConnectionState::established) return EISCONN;
   if (!connections_.establish(id->connection)) return EINVAL;

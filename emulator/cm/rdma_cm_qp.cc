@@ -1,7 +1,7 @@
 // The attributes that a connection's QP has to be set to (ibv_modify_qp(3)), for rdma_init_qp_attr.
 #include <cerrno>
 
-#include "emulator/cm/qp_attribute_mask.h"
+#include "base/verbs/numbers.h"
 #include "emulator/cm/rdma_cm.h"
 
 namespace rocemu::cm {
@@ -9,17 +9,10 @@ namespace {
 
 constexpr uint8_t kHopLimit = 64;
 
-// enum ibv_qp_state
-constexpr uint32_t kInit = 1;
-constexpr uint32_t kReadyToReceive = 2;
-constexpr uint32_t kReadyToSend = 3;
+constexpr uint32_t number_of(verbs::QpState state) { return static_cast<uint32_t>(state); }
 
-using enum qp_attribute::Mask;
-
-// enum ibv_access_flags
-constexpr uint32_t kRemoteWrite = 2;
-constexpr uint32_t kRemoteRead = 4;
-constexpr uint32_t kRemoteAtomic = 8;
+using enum verbs::qp_attribute::Mask;
+using namespace verbs::access;
 
 bool peer_known(const Connection& connection) {
   switch (connection.state) {
@@ -64,7 +57,7 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
   QpSetup setup;
   setup.state = static_cast<uint8_t>(qp_state);
   setup.mask = kState;
-  if (qp_state == kInit) {
+  if (qp_state == number_of(verbs::QpState::init)) {
     setup.mask |= kPkeyIndex | kPort;
     if (id->datagram()) {
       setup.mask |= kQkey;
@@ -82,7 +75,7 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
   if (id->datagram() || connection == nullptr || !peer_known(*connection))
     return tl::unexpected(EINVAL);
   switch (qp_state) {
-    case kReadyToReceive:
+    case number_of(verbs::QpState::ready_to_receive):
       setup.mask |= kAv | kPathMtu | kDestQpn | kRqPsn;
       setup.address = address_to(*id);
       setup.path_mtu = connection->qp.path_mtu;
@@ -93,7 +86,7 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
         setup.max_dest_rd_atomic = connection->qp.responder_resources;
       }
       return setup;
-    case kReadyToSend:
+    case number_of(verbs::QpState::ready_to_send):
       setup.mask |= kSqPsn;
       setup.send_psn = connection->qp.send_psn.value();
       if (initiates(*id)) {

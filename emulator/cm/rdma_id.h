@@ -9,6 +9,7 @@
 #include <set>
 #include <variant>
 
+#include "base/verbs/numbers.h"
 #include "emulator/cm/connection.h"
 #include "emulator/cm/interfaces.h"
 
@@ -19,44 +20,13 @@ using ChannelId = uint32_t;  // one opened /dev/infiniband/rdma_cm
 using IdHandle = uint32_t;   // an id, as the program knows it
 using GroupHandle = uint32_t;
 
-namespace port_space {
-inline constexpr uint16_t kIpoib = 0x0002;
-inline constexpr uint16_t kTcp = 0x0106;
-inline constexpr uint16_t kUdp = 0x0111;
-inline constexpr uint16_t kIb = 0x013f;
-}  // namespace port_space
+namespace port_space = verbs::port_space;
+namespace qp_type = verbs::qp_type;
 
-// enum ibv_qp_type
-namespace qp_type {
-inline constexpr uint8_t kRc = 2;
-inline constexpr uint8_t kUc = 3;
-inline constexpr uint8_t kUd = 4;
-inline constexpr uint8_t kXrcSend = 9;
-inline constexpr uint8_t kXrcReceive = 10;
-}  // namespace qp_type
-
-inline constexpr uint32_t kDatagramQkey = 0x01234567;  // RDMA_UDP_QKEY
+inline constexpr uint32_t kDatagramQkey = verbs::kRdmaUdpQkey;
 inline constexpr size_t kMaxPrivateDataBytes = 256;
 
-// enum rdma_cm_event_type
-enum class EventType : uint32_t {
-  address_resolved = 0,
-  address_error = 1,
-  route_resolved = 2,
-  route_error = 3,
-  connect_request = 4,
-  connect_response = 5,
-  connect_error = 6,
-  unreachable = 7,
-  rejected = 8,
-  established = 9,
-  disconnected = 10,
-  device_removal = 11,
-  multicast_join = 12,
-  multicast_error = 13,
-  address_change = 14,
-  timewait_exit = 15,
-};
+using EventType = verbs::CmEventType;
 
 struct PrivateData {
   std::array<std::byte, kMaxPrivateDataBytes> bytes{};

@@ -18,11 +18,11 @@ class AttachedNetwork final : public DeviceNetwork {
   void find_path(const wire::Gid& destination, Found found) override {
     path_finder_.find(destination, std::move(found));
   }
-  void learn(const wire::Gid& destination, const wire::MacAddress& mac) override {
+  void learn(const wire::Gid& destination, const MacAddress& mac) override {
     path_finder_.learned().learn(destination, mac);
   }
   int join(const wire::Gid& group) override {
-    return groups_ == nullptr ? 0 : groups_->join(to_ip_address(group));
+    return groups_ == nullptr ? 0 : groups_->join(group);
   }
 
  private:

@@ -208,9 +208,8 @@ void Daemon::leave_groups(const EngineSnapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i) {
     dpdk_io::MulticastGroups* const joined = nic_.groups_of(static_cast<uint32_t>(i));
     if (joined == nullptr || joined->count() == 0) continue;
-    std::vector<dpdk_io::IpAddress> groups;
-    for (const wire::Gid& group : snapshot.devices[i].groups)
-      groups.push_back(to_ip_address(group));
+    std::vector<IpAddress> groups;
+    for (const wire::Gid& group : snapshot.devices[i].groups) groups.push_back(group);
     joined->keep(groups);
   }
 }

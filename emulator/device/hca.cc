@@ -2,16 +2,13 @@
 
 #include <cerrno>
 
+#include "base/verbs/numbers.h"
 #include "emulator/device/hca_impl.h"
 
 namespace rocemu::device {
 
 namespace {
 
-// enum ibv_event_type
-constexpr uint32_t kEventPortActive = 9;
-constexpr uint32_t kEventPortError = 10;
-constexpr uint32_t kEventGidChange = 18;
 constexpr uint64_t kPortNumber = 1;
 
 }  // namespace
@@ -37,8 +34,9 @@ void Hca::set_port(const PortConfig& port) {
   const bool gids_changed = own.gids != port.gids;
   const bool state_changed = own.active != port.active;
   own = port;
-  if (gids_changed) tell(kEventGidChange);
-  if (state_changed) tell(port.active ? kEventPortActive : kEventPortError);
+  if (gids_changed) tell(verbs::async_event::kGidChange);
+  if (state_changed)
+    tell(port.active ? verbs::async_event::kPortActive : verbs::async_event::kPortError);
 }
 
 Context* Hca::Impl::find_context(ContextId id) const {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/verbs/numbers.h"
 #include "emulator/device/attributes/path.h"
 #include "emulator/device/hca_impl.h"
 
@@ -13,16 +14,12 @@ namespace {
 using transport::QpState;
 using transport::Service;
 
-constexpr uint32_t kTypeLast = 0xff;  // IBV_QPT_DRIVER
 constexpr uint32_t kRemoteAccess =
     transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
 // Programs give a QP the flags of their regions; these say nothing about it and are taken as Linux
 // takes them.
 constexpr uint32_t kAccessOfRegionsAlone =
     transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand;
-constexpr uint32_t kMtu4096 = 5;  // IBV_MTU_4096
-
-constexpr uint32_t mtu_bytes(uint32_t ibv_mtu) { return 128u << ibv_mtu; }
 
 // Copies the attributes that `mask` names.
 void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
@@ -45,18 +42,17 @@ void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
   if (mask & kDestQpn) to.dest_qp_num = from.dest_qp_num;
 }
 
-// Numbers of enum ibv_qp_type.
 std::optional<Service> service_of(uint32_t type) {
   switch (type) {
-    case 2:
+    case verbs::qp_type::kRc:
       return Service::rc;
-    case 3:
+    case verbs::qp_type::kUc:
       return Service::uc;
-    case 4:
+    case verbs::qp_type::kUd:
       return Service::ud;
-    case 9:
+    case verbs::qp_type::kXrcSend:
       return Service::xrc_send;
-    case 10:
+    case verbs::qp_type::kXrcReceive:
       return Service::xrc_receive;
     default:
       return std::nullopt;
@@ -78,7 +74,7 @@ QpSpec without_unused_queues(QpSpec spec) {
 }
 
 int check_qp(const DeviceLimits& limits, const QpSpec& spec) {
-  if (spec.type > kTypeLast) return EINVAL;
+  if (spec.type > verbs::qp_type::kDriver) return EINVAL;
   if (!service_of(spec.type)) return EOPNOTSUPP;
   const bool fits = spec.max_send_wr <= limits.max_qp_wr && spec.max_recv_wr <= limits.max_qp_wr &&
                     spec.max_send_sge <= limits.max_sge && spec.max_recv_sge <= limits.max_sge &&
@@ -198,8 +194,8 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
        (attr.qp_access_flags & ~(kRemoteAccess | kAccessOfRegionsAlone)) == 0) &&
       (!(mask & kPkeyIndex) || attr.pkey_index == 0) && (!(mask & kPort) || attr.port_num == 1) &&
       (!(mask & kAv) || attr.ah.port_num == 1) &&
-      (!(mask & kPathMtu) || (attr.path_mtu >= 1 && attr.path_mtu <= kMtu4096 &&
-                              mtu_bytes(attr.path_mtu) <= config.port.mtu_bytes)) &&
+      (!(mask & kPathMtu) || (attr.path_mtu >= 1 && attr.path_mtu <= verbs::kMtu4096 &&
+                              verbs::mtu_bytes(attr.path_mtu) <= config.port.mtu_bytes)) &&
       (!(mask & kTimeout) || attr.timeout < 32) && (!(mask & kRetryCount) || attr.retry_cnt < 8) &&
       (!(mask & kRnrRetry) || attr.rnr_retry < 8) &&
       (!(mask & kMinRnrTimer) || attr.min_rnr_timer < 32) &&
@@ -220,7 +216,7 @@ Result<transport::QpAttributes> Hca::Impl::transport_attributes(const QpBody& bo
         make_path(config.port, attr.ah, body.qpn, wire::Qpn{attr.dest_qp_num}, resolver);
     if (!path) return tl::unexpected(path.error());
     result.path = *path;
-    result.path_mtu_bytes = mtu_bytes(attr.path_mtu);
+    result.path_mtu_bytes = verbs::mtu_bytes(attr.path_mtu);
   }
   result.qkey = attr.qkey;
   result.remote_qpn = wire::Qpn{attr.dest_qp_num};

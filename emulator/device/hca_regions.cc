@@ -9,10 +9,8 @@ namespace {
 
 constexpr uint32_t kBasicAccess = transport::kLocalWrite | transport::kRemoteWrite |
                                   transport::kRemoteRead | transport::kRemoteAtomic;
-constexpr uint32_t kHugePages = 1u << 7;
-constexpr uint32_t kOptionalAccess = 0x3ff00000;  // IBV_ACCESS_OPTIONAL_RANGE: may be ignored
 constexpr uint32_t kKnownAccess =
-    kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages | kOptionalAccess;
+    kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages | kOptionalRange;
 constexpr uint32_t kKeptAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand;
 
 // Who may write from afar must be allowed to write here (ibv_reg_mr(3)).

@@ -2,7 +2,7 @@
 
 namespace rocemu::sim {
 
-wire::MacAddress Node::mac() const {
+MacAddress Node::mac() const {
   const uint32_t number = index_ + 1;
   return {2,
           0,

@@ -19,7 +19,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   uint32_t index() const { return index_; }
-  wire::MacAddress mac() const;
+  MacAddress mac() const;
 
   // A frame has arrived.
   virtual void receive(network::SharedFrame frame) = 0;

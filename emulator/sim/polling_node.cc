@@ -18,7 +18,7 @@ wire::Gid gid_of(const Node& node, bool ipv6) {
   } else {
     gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10};
   }
-  const wire::MacAddress mac = node.mac();
+  const MacAddress mac = node.mac();
   std::copy(mac.begin() + 3, mac.end(), gid.bytes.begin() + 13);
   return gid;
 }

@@ -127,7 +127,7 @@ namespace {
 // identification, which some senders count up, is unknown.
 bool icrc_right(const wire::Packet& packet) {
   return wire::icrc_matches(packet.l3) ||
-         (packet.ethernet.source == wire::MacAddress{} && wire::identification_by_icrc(packet.l3));
+         (packet.ethernet.source == MacAddress{} && wire::identification_by_icrc(packet.l3));
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <cassert>
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/icrc.h"
-#include "emulator/wire/ip_format.h"
 
 namespace rocemu::wire {
 namespace {
@@ -103,7 +103,7 @@ void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes) const {
   if (ipv4_) {
     const auto total_bytes = static_cast<uint32_t>(kIpv4Bytes + udp_bytes);
     store_be16(l3 + 2, total_bytes);
-    store_be16(l3 + 10, ipv4_checksum(checksum_base_ + total_bytes));
+    store_be16(l3 + 10, internet_checksum(checksum_base_ + total_bytes));
   } else {
     store_be16(l3 + 4, static_cast<uint32_t>(udp_bytes));
   }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 
 namespace rocemu::wire {
 namespace {

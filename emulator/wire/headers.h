@@ -6,15 +6,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/net/headers.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::wire {
 
-inline constexpr size_t kEthernetBytes = 14;
-inline constexpr size_t kVlanTagBytes = 4;
-inline constexpr size_t kIpv4Bytes = 20;  // RoCEv2 carries no IPv4 options
-inline constexpr size_t kIpv6Bytes = 40;
-inline constexpr size_t kUdpBytes = 8;
 inline constexpr size_t kBthBytes = 12;
 inline constexpr size_t kRethBytes = 16;
 inline constexpr size_t kAethBytes = 4;
@@ -38,11 +34,11 @@ struct Ethernet {
 struct Ip {
   Gid source{};
   Gid destination{};
-  uint8_t traffic_class = 0;         // TOS for IPv4: DSCP and ECN
-  uint8_t hop_limit = 64;            // TTL for IPv4
-  uint32_t flow_label = 0;           // IPv6 only, 20 bits
-  uint16_t identification = 0;       // IPv4 only
-  uint16_t flags_fragment = 0x4000;  // IPv4 only: flags and fragment offset; DF by default
+  uint8_t traffic_class = 0;                    // TOS for IPv4: DSCP and ECN
+  uint8_t hop_limit = 64;                       // TTL for IPv4
+  uint32_t flow_label = 0;                      // IPv6 only, 20 bits
+  uint16_t identification = 0;                  // IPv4 only
+  uint16_t flags_fragment = kIpv4DontFragment;  // IPv4 only: flags and fragment offset
 };
 
 struct Udp {

@@ -10,7 +10,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 #include "emulator/wire/headers.h"
 
 namespace rocemu::wire {

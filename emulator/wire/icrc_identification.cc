@@ -3,7 +3,7 @@
 #include <array>
 #include <cassert>
 
-#include "emulator/wire/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/icrc.h"
 
@@ -105,9 +105,7 @@ void set_identification(std::span<std::byte> l3, uint16_t identification) {
   uint32_t sum = static_cast<uint16_t>(~load_be16(l3.data() + kChecksumOffset));
   sum += static_cast<uint16_t>(~before);
   sum += identification;
-  sum = (sum & 0xffff) + (sum >> 16);
-  sum = (sum & 0xffff) + (sum >> 16);
-  store_be16(l3.data() + kChecksumOffset, static_cast<uint16_t>(~sum));
+  store_be16(l3.data() + kChecksumOffset, internet_checksum(sum));
 
   const size_t x8 = bytes_behind_identification(l3) + kRegisterBytes;
   const uint32_t power =

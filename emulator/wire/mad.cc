@@ -1,6 +1,6 @@
 #include "emulator/wire/mad.h"
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 
 namespace rocemu::wire {
 

@@ -1,7 +1,7 @@
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
-#include "emulator/wire/ip_format.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::wire {
@@ -29,19 +29,6 @@ ParseError parse_ethernet(Bytes frame, Ethernet& ethernet, uint16_t& ether_type,
   return ParseError::none;
 }
 
-Gid ipv4_mapped_gid(const std::byte* address) {
-  Gid gid;
-  gid.bytes[10] = gid.bytes[11] = 0xff;
-  std::memcpy(&gid.bytes[12], address, 4);
-  return gid;
-}
-
-Gid gid_of_ipv6(const std::byte* address) {
-  Gid gid;
-  std::memcpy(gid.bytes.data(), address, gid.bytes.size());
-  return gid;
-}
-
 ParseError parse_ipv4(Bytes bytes, Ip& ip, Bytes& l3, Bytes& rest) {
   if (bytes.size() < kIpv4Bytes) return ParseError::truncated;
   const std::byte* p = bytes.data();
@@ -52,7 +39,7 @@ ParseError parse_ipv4(Bytes bytes, Ip& ip, Bytes& l3, Bytes& rest) {
   const size_t total_bytes = load_be16(p + 2);
   if (total_bytes < kIpv4Bytes) return ParseError::bad_ip_header;
   if (total_bytes > bytes.size()) return ParseError::truncated;
-  if (ipv4_checksum(ipv4_header_sum(p)) != 0) return ParseError::bad_ip_checksum;
+  if (internet_checksum(ipv4_header_sum(p)) != 0) return ParseError::bad_ip_checksum;
 
   ip.traffic_class = load_u8(p + 1);
   ip.identification = load_be16(p + 4);
@@ -60,8 +47,8 @@ ParseError parse_ipv4(Bytes bytes, Ip& ip, Bytes& l3, Bytes& rest) {
   if (ip.flags_fragment & kIpv4FragmentMask) return ParseError::fragment;
   ip.hop_limit = load_u8(p + 8);
   ip.flow_label = 0;
-  ip.source = ipv4_mapped_gid(p + 12);
-  ip.destination = ipv4_mapped_gid(p + 16);
+  ip.source = Gid{IpAddress::of_ipv4(p + 12)};
+  ip.destination = Gid{IpAddress::of_ipv4(p + 16)};
   l3 = bytes.first(total_bytes);
   rest = l3.subspan(kIpv4Bytes);
   return ParseError::none;
@@ -81,8 +68,8 @@ ParseError parse_ipv6(Bytes bytes, Ip& ip, Bytes& l3, Bytes& rest) {
   ip.hop_limit = load_u8(p + 7);
   ip.identification = 0;
   ip.flags_fragment = 0;
-  ip.source = gid_of_ipv6(p + 8);
-  ip.destination = gid_of_ipv6(p + 24);
+  ip.source = Gid{IpAddress::of_ipv6(p + 8)};
+  ip.destination = Gid{IpAddress::of_ipv6(p + 24)};
   if (ip.source.is_ipv4_mapped() || ip.destination.is_ipv4_mapped())
     return ParseError::bad_ip_header;
   l3 = bytes.first(total_bytes);

@@ -1,10 +1,11 @@
 // The numbers of the protocol as types of their own, so that a PSN is never taken for a QPN.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+
+#include "base/net/ip_address.h"
 
 namespace rocemu::wire {
 
@@ -53,20 +54,11 @@ struct RKey {
   constexpr auto operator<=>(const RKey&) const = default;
 };
 
-using MacAddress = std::array<uint8_t, 6>;
-using Ipv4Address = std::array<uint8_t, 4>;
-
-// A GID; for RoCE v2 the IPv6 address, or an IPv4 address as ::ffff:a.b.c.d (IBTA annex A17).
-struct Gid {
-  std::array<uint8_t, 16> bytes{};
+// A GID; for RoCE v2 an IP address (IBTA annex A17).
+struct Gid : IpAddress {
   constexpr auto operator<=>(const Gid&) const = default;
 
-  constexpr bool is_ipv4_mapped() const {
-    for (size_t i = 0; i < 10; ++i)
-      if (bytes[i] != 0) return false;
-    return bytes[10] == 0xff && bytes[11] == 0xff;
-  }
-  constexpr Ipv4Address ipv4() const { return {bytes[12], bytes[13], bytes[14], bytes[15]}; }
+  constexpr bool is_ipv4_mapped() const { return is_ipv4(); }
 };
 
 inline constexpr uint16_t kRoceUdpPort = 4791;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/byte_order.h"
 #include "emulator/wire/build.h"
-#include "emulator/wire/byte_order.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/packet.h"
 #include "tests/fuzz/expect.h"

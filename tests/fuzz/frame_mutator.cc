@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <random>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/headers.h"
-#include "emulator/wire/ip_format.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size_bytes, size_t max_size_bytes);
 
@@ -15,21 +15,20 @@ namespace {
 using namespace rocemu;
 
 void mend(std::byte* frame, size_t size_bytes) {
-  size_t l3 = wire::kEthernetBytes;
-  if (size_bytes < l3 + wire::kVlanTagBytes + wire::kIpv4Bytes + wire::kUdpBytes) return;
-  if (wire::load_be16(frame + 12) == wire::kEtherTypeVlan) l3 += wire::kVlanTagBytes;
+  size_t l3 = kEthernetBytes;
+  if (size_bytes < l3 + kVlanTagBytes + kIpv4Bytes + kUdpBytes) return;
+  if (load_be16(frame + 12) == kEtherTypeVlan) l3 += kVlanTagBytes;
   std::byte* const ip = frame + l3;
   const auto datagram_bytes = static_cast<uint32_t>(size_bytes - l3);
-  if (wire::load_u8(ip) >> 4 == 4) {
-    wire::store_be16(ip + 2, datagram_bytes);
-    wire::store_be16(ip + wire::kIpv4Bytes + 4,
-                     datagram_bytes - static_cast<uint32_t>(wire::kIpv4Bytes));
-    wire::store_be16(ip + 10, 0);
-    wire::store_be16(ip + 10, wire::ipv4_checksum(wire::ipv4_header_sum(ip)));
-  } else if (wire::load_u8(ip) >> 4 == 6 && datagram_bytes >= wire::kIpv6Bytes + wire::kUdpBytes) {
-    const uint32_t udp_bytes = datagram_bytes - static_cast<uint32_t>(wire::kIpv6Bytes);
-    wire::store_be16(ip + 4, udp_bytes);
-    wire::store_be16(ip + wire::kIpv6Bytes + 4, udp_bytes);
+  if (load_u8(ip) >> 4 == 4) {
+    store_be16(ip + 2, datagram_bytes);
+    store_be16(ip + kIpv4Bytes + 4, datagram_bytes - static_cast<uint32_t>(kIpv4Bytes));
+    store_be16(ip + 10, 0);
+    store_be16(ip + 10, internet_checksum(ipv4_header_sum(ip)));
+  } else if (load_u8(ip) >> 4 == 6 && datagram_bytes >= kIpv6Bytes + kUdpBytes) {
+    const uint32_t udp_bytes = datagram_bytes - static_cast<uint32_t>(kIpv6Bytes);
+    store_be16(ip + 4, udp_bytes);
+    store_be16(ip + kIpv6Bytes + 4, udp_bytes);
   }
 }
 

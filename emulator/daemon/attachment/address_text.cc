@@ -4,11 +4,6 @@
 
 namespace rocemu::daemon {
 
-std::string to_text(const wire::MacAddress& mac) {
-  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0], mac[1], mac[2], mac[3],
-                     mac[4], mac[5]);
-}
-
 std::string to_text(const wire::Gid& gid) {
   std::string text;
   for (size_t i = 0; i < gid.bytes.size(); ++i) {

@@ -41,7 +41,7 @@ class Attachment {
   struct Answer {
     enum class Kind { found, not_yet, unreachable };
     Kind kind = Kind::unreachable;
-    wire::MacAddress mac{};
+    MacAddress mac{};
   };
   using Answered = std::function<void(const Answer&)>;
   // Finds where frames for `destination` go, as far as is known; `port` is the device's current

@@ -60,7 +60,7 @@ device::PortConfig EthdevAttachment::describe(const device::PortConfig& before) 
 
 void EthdevAttachment::find(const device::PortConfig& /*port*/, const wire::Gid& destination,
                             Answered answered) {
-  engine_.post(Task([this, address = to_ip_address(destination), answered = std::move(answered)] {
+  engine_.post(Task([this, address = IpAddress(destination), answered = std::move(answered)] {
     const IpHost::Answer found = ethdev_port_->resolve(engine_.clock().now_ns(), address);
     Answer answer{Answer::Kind::unreachable, found.mac};
     if (found.kind == IpHost::Answer::Kind::found) answer.kind = Answer::Kind::found;
@@ -114,15 +114,15 @@ void EthdevAttachment::report_conflict() {
       spdlog::warn(
           "{}: {} is also the address of {}; give one of them another: "
           "--port {}=vdev:SPEC@ADDRESS/PREFIX",
-          name_, dpdk_io::to_text(conflict->address), to_text(conflict->mac), name_);
+          name_, rocemu::to_text(conflict->address), to_text(conflict->mac), name_);
     });
   }));
 }
 
 // ---- groups ----
 
-int EthdevAttachment::Groups::join(const dpdk_io::IpAddress& group) noexcept {
-  if (!dpdk_io::is_multicast(group)) return EINVAL;
+int EthdevAttachment::Groups::join(const IpAddress& group) noexcept {
+  if (!is_multicast(group)) return EINVAL;
   if (groups_.contains(group)) return 0;
   if (groups_.size() >= kMaxGroups) return ENOBUFS;
   try {
@@ -134,8 +134,8 @@ int EthdevAttachment::Groups::join(const dpdk_io::IpAddress& group) noexcept {
   return 0;
 }
 
-void EthdevAttachment::Groups::keep(std::span<const dpdk_io::IpAddress> groups) noexcept {
-  const size_t left = std::erase_if(groups_, [&](const dpdk_io::IpAddress& group) {
+void EthdevAttachment::Groups::keep(std::span<const IpAddress> groups) noexcept {
+  const size_t left = std::erase_if(groups_, [&](const IpAddress& group) {
     return std::ranges::find(groups, group) == groups.end();
   });
   if (left != 0) tell();

@@ -42,14 +42,14 @@ class EthdevAttachment final : public Attachment {
   class Groups final : public dpdk_io::MulticastGroups {
    public:
     explicit Groups(EthdevAttachment& attachment) : attachment_(attachment) {}
-    int join(const dpdk_io::IpAddress& group) noexcept override;
-    void keep(std::span<const dpdk_io::IpAddress> groups) noexcept override;
+    int join(const IpAddress& group) noexcept override;
+    void keep(std::span<const IpAddress> groups) noexcept override;
     size_t count() const noexcept override { return groups_.size(); }
 
    private:
     void tell();
     EthdevAttachment& attachment_;
-    std::set<dpdk_io::IpAddress> groups_;
+    std::set<IpAddress> groups_;
   };
 
   void connect_again();

@@ -14,7 +14,7 @@ class GidDirectory final : public device::AddressResolver {
     for (const device::GidEntry& entry : port.gids) macs_.emplace(entry.gid, port.mac);
   }
 
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override {
     const auto found = macs_.find(gid);
     if (found == macs_.end()) return false;
     mac = found->second;
@@ -22,7 +22,7 @@ class GidDirectory final : public device::AddressResolver {
   }
 
  private:
-  std::unordered_map<wire::Gid, wire::MacAddress> macs_;
+  std::unordered_map<wire::Gid, MacAddress> macs_;
 };
 
 }  // namespace rocemu::daemon

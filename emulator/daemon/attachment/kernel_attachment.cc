@@ -63,10 +63,10 @@ void KernelAttachment::open_interface(unsigned number, dpdk_io::FramePool& pool)
 
 void KernelAttachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
   std::vector<dpdk_io::UdpPort::LocalAddress> locals;
-  for (const dpdk_io::IpAddress& address : spec_.addresses) {
+  for (const IpAddress& address : spec_.addresses) {
     const auto interface = interface_with(address);
     if (!interface)
-      throw error(spec_, dpdk_io::to_text(address) +
+      throw error(spec_, rocemu::to_text(address) +
                              " is no address of this machine or network namespace; ip address "
                              "lists them");
     locals.push_back({address, interface->index});
@@ -76,7 +76,7 @@ void KernelAttachment::open_sockets(unsigned number, dpdk_io::FramePool& pool) {
   port_ = std::make_unique<dpdk_io::UplinkPort>(std::move(sockets), number, pool);
 }
 
-std::optional<KernelInterface> KernelAttachment::interface_with(const dpdk_io::IpAddress& address) {
+std::optional<KernelInterface> KernelAttachment::interface_with(const IpAddress& address) {
   // All of 127.0.0.0/8 is an address of the loopback interface, although only one is listed.
   if (address.is_loopback_ipv4()) return network_.interface_named("lo");
   return network_.interface_with(address);
@@ -86,7 +86,7 @@ device::PortConfig KernelAttachment::describe(const device::PortConfig& before) 
   if (spec_.kind == PortKind::interface)
     return describe_interface_port(before, network_.interface_at(interface_index_));
   std::vector<UdpAddress> addresses;
-  for (const dpdk_io::IpAddress& address : spec_.addresses)
+  for (const IpAddress& address : spec_.addresses)
     addresses.push_back({address, interface_with(address)});
   return describe_udp_port(before, addresses);
 }
@@ -107,7 +107,7 @@ Attachment::Answer KernelAttachment::look_up(const device::PortConfig& port,
   using Kind = Answer::Kind;
   if (std::ranges::find(port.gids, destination, &device::GidEntry::gid) != port.gids.end())
     return {Kind::found, port.mac};
-  const dpdk_io::IpAddress address = to_ip_address(destination);
+  const IpAddress address = destination;
   const auto hop = network_.route(address, interface_index_);
   if (!hop) return {};
   if (spec_.kind == PortKind::udp) return {Kind::found, mac_standing_for(address)};
@@ -126,7 +126,7 @@ Attachment::Answer KernelAttachment::look_up(const device::PortConfig& port,
 }
 
 void KernelAttachment::begin_to_ask(const wire::Gid& destination) {
-  network_.make_kernel_resolve(interface_index_, to_ip_address(destination));
+  network_.make_kernel_resolve(interface_index_, destination);
 }
 
 }  // namespace rocemu::daemon

@@ -30,7 +30,7 @@ class KernelAttachment final : public Attachment {
  private:
   void open_interface(unsigned number, dpdk_io::FramePool& pool);
   void open_sockets(unsigned number, dpdk_io::FramePool& pool);
-  std::optional<dpdk_io::KernelInterface> interface_with(const dpdk_io::IpAddress& address);
+  std::optional<dpdk_io::KernelInterface> interface_with(const IpAddress& address);
   Answer look_up(const device::PortConfig& port, const wire::Gid& destination);
 
   dpdk_io::PortSpec spec_;

@@ -14,12 +14,12 @@ class LearnedAddresses final : public device::AddressResolver {
  public:
   static constexpr size_t kMax = 65536;
 
-  void learn(const wire::Gid& gid, const wire::MacAddress& mac) {
+  void learn(const wire::Gid& gid, const MacAddress& mac) {
     if (macs_.size() >= kMax) macs_.clear();
     macs_[gid] = mac;
   }
 
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override {
     const auto found = macs_.find(gid);
     if (found == macs_.end()) return false;
     mac = found->second;
@@ -27,7 +27,7 @@ class LearnedAddresses final : public device::AddressResolver {
   }
 
  private:
-  std::unordered_map<wire::Gid, wire::MacAddress> macs_;
+  std::unordered_map<wire::Gid, MacAddress> macs_;
 };
 
 }  // namespace rocemu::daemon

@@ -15,7 +15,7 @@ class PathFinder {
  public:
   // Found is called once on the control thread, at once or later, with 0 and the MAC, or with
   // EHOSTUNREACH.
-  using Found = std::function<void(int error, const wire::MacAddress& mac)>;
+  using Found = std::function<void(int error, const MacAddress& mac)>;
 
   // All outlive the calls under way; `port` is the device's state, which may change.
   PathFinder(boost::asio::io_context& io, Attachment& attachment, const device::PortConfig& port)

@@ -12,15 +12,6 @@ constexpr unsigned kMinPathMtu = 256;
 constexpr unsigned kMaxPathMtu = 4096;
 constexpr uint8_t kLinkLocalBits = 64;
 
-// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
-wire::Gid link_local(const wire::MacAddress& mac) {
-  const auto first = static_cast<uint8_t>(mac[0] ^ 2);
-  wire::Gid gid;
-  gid.bytes = {0xfe,  0x80,   0,      0,    0,    0,      0,      0,
-               first, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-  return gid;
-}
-
 // Keeps what is still wanted where it is, and puts what is new into the places that are free.
 // An address that is there twice has its first network.
 void update_table(std::vector<GidEntry>& table, std::span<const GidEntry> wanted) {
@@ -40,8 +31,8 @@ void update_table(std::vector<GidEntry>& table, std::span<const GidEntry> wanted
 }
 
 GidEntry entry_of(const dpdk_io::LinkAddress& own) {
-  const int mapped_bits = own.address.is_ipv4() ? 96 : 0;
-  return {to_gid(own.address), static_cast<uint8_t>(mapped_bits + own.prefix_bits)};
+  const unsigned mapped_bits = own.address.is_ipv4() ? kIpv4MappedBits : 0;
+  return {wire::Gid{own.address}, static_cast<uint8_t>(mapped_bits + own.prefix_bits)};
 }
 
 // The loopback interface lists only one of its addresses, in whose network the others are.
@@ -51,7 +42,7 @@ GidEntry entry_of(const UdpAddress& local) {
     if (own.address == local.address ||
         (local.address.is_loopback_ipv4() && own.address.is_loopback_ipv4()))
       return entry_of({local.address, own.prefix_bits});
-  return {to_gid(local.address)};
+  return {wire::Gid{local.address}};
 }
 
 }  // namespace
@@ -71,7 +62,7 @@ device::PortConfig describe_interface_port(const device::PortConfig& before,
   port.netdev_name = now->name;
   port.interface_index = now->index;
   port.mtu_bytes = path_mtu_bytes(now->mtu_bytes);
-  std::vector<GidEntry> wanted = {{link_local(now->mac), kLinkLocalBits}};
+  std::vector<GidEntry> wanted = {{wire::Gid{link_local_address(now->mac)}, kLinkLocalBits}};
   for (const dpdk_io::LinkAddress& own : now->addresses) wanted.push_back(entry_of(own));
   if (port.gids.empty()) port.gids.push_back(wanted.front());
   port.gids[0] = wanted.front();
@@ -98,14 +89,14 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
   return port;
 }
 
-device::PortConfig describe_ethdev_port(const device::PortConfig& before,
-                                        const wire::MacAddress& mac, unsigned mtu_bytes,
-                                        const dpdk_io::IpSettings& ip, bool link_is_up) {
+device::PortConfig describe_ethdev_port(const device::PortConfig& before, const MacAddress& mac,
+                                        unsigned mtu_bytes, const dpdk_io::IpSettings& ip,
+                                        bool link_is_up) {
   device::PortConfig port = before;
   port.active = link_is_up;
   port.mac = mac;
   port.mtu_bytes = path_mtu_bytes(mtu_bytes);
-  port.gids = {{link_local(mac), kLinkLocalBits}};
+  port.gids = {{wire::Gid{link_local_address(mac)}, kLinkLocalBits}};
   for (const dpdk_io::LinkAddress& own : ip.addresses) port.gids.push_back(entry_of(own));
   return port;
 }
@@ -115,21 +106,17 @@ dpdk_io::IpSettings default_network(const device::PortConfig& port) {
   constexpr uint8_t kIpv6Prefix = 64;
   dpdk_io::IpSettings ip;
   for (const GidEntry& entry : port.gids) {
-    const dpdk_io::IpAddress address = to_ip_address(entry.gid);
+    const IpAddress address = entry.gid;
     if (address.is_link_local_ipv6()) continue;
     ip.addresses.push_back({address, address.is_ipv4() ? kIpv4Prefix : kIpv6Prefix});
   }
   return ip;
 }
 
-wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address) {
+MacAddress mac_standing_for(const IpAddress& address) {
   constexpr uint8_t kLocallyAdministered = 0x02;
   const auto& b = address.bytes;
   return {kLocallyAdministered, 0x52, b[12], b[13], b[14], b[15]};
 }
-
-wire::Gid to_gid(const dpdk_io::IpAddress& address) { return {address.bytes}; }
-
-dpdk_io::IpAddress to_ip_address(const wire::Gid& gid) { return {gid.bytes}; }
 
 }  // namespace rocemu::daemon

@@ -38,7 +38,7 @@ device::PortConfig describe_interface_port(const device::PortConfig& before,
                                            const std::optional<dpdk_io::KernelInterface>& now);
 
 struct UdpAddress {
-  dpdk_io::IpAddress address;
+  IpAddress address;
   std::optional<dpdk_io::KernelInterface> interface;  // the one that has the address now
 };
 
@@ -48,17 +48,14 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
                                      std::span<const UdpAddress> addresses);
 
 // Describes a port on a device of DPDK, of which only the state of its link changes.
-device::PortConfig describe_ethdev_port(const device::PortConfig& before,
-                                        const wire::MacAddress& mac, unsigned mtu_bytes,
-                                        const dpdk_io::IpSettings& ip, bool link_is_up);
+device::PortConfig describe_ethdev_port(const device::PortConfig& before, const MacAddress& mac,
+                                        unsigned mtu_bytes, const dpdk_io::IpSettings& ip,
+                                        bool link_is_up);
 
 // Returns the addresses that a device has on a switch as those of a network: /24 and /64.
 dpdk_io::IpSettings default_network(const device::PortConfig& port);
 
 // Makes a MAC for an address whose own never shows: locally administered, from its last bytes.
-wire::MacAddress mac_standing_for(const dpdk_io::IpAddress& address);
-
-wire::Gid to_gid(const dpdk_io::IpAddress& address);
-dpdk_io::IpAddress to_ip_address(const wire::Gid& gid);
+MacAddress mac_standing_for(const IpAddress& address);
 
 }  // namespace rocemu::daemon

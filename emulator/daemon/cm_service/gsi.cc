@@ -70,7 +70,7 @@ void Gsi::hand_over() {
   being_read_.clear();
 }
 
-std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad, const wire::MacAddress& destination) {
+std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad, const MacAddress& destination) {
   const uint32_t device = mad.route.device;
   const device::PortConfig& port = devices_[device].port;
   wire::Ethernet ethernet;
@@ -98,7 +98,7 @@ void Gsi::send(std::vector<cm::OutgoingMad>& mads) {
   std::vector<Frame> frames;
   frames.reserve(mads.size());
   for (const cm::OutgoingMad& mad : mads) {
-    wire::MacAddress destination;
+    MacAddress destination;
     if (path_finders_[mad.route.device] != nullptr) {
       find_and_send(*path_finders_[mad.route.device], mad);
     } else if (resolver_.resolve(mad.route.remote, destination)) {
@@ -124,7 +124,7 @@ void Gsi::find_and_send(PathFinder& finder, const cm::OutgoingMad& mad) {
 
 void Gsi::search(PathFinder& finder, const cm::Route& route) {
   finder.find(route.remote, [this, route, pending = std::weak_ptr(pending_)](
-                                int error, const wire::MacAddress& destination) {
+                                int error, const MacAddress& destination) {
     const auto alive = pending.lock();
     if (alive == nullptr) return;
     const std::vector<cm::OutgoingMad> mads = alive->take(route.device, route.remote);
@@ -135,12 +135,12 @@ void Gsi::search(PathFinder& finder, const cm::Route& route) {
 // Searches for peers that are not there must not keep those from being answered that are.
 void Gsi::send_if_known(PathFinder& finder, const cm::OutgoingMad& mad) {
   finder.look_once(mad.route.remote, [this, mad, pending = std::weak_ptr(pending_)](
-                                         int error, const wire::MacAddress& destination) {
+                                         int error, const MacAddress& destination) {
     if (error == 0 && !pending.expired()) send_to(destination, {&mad, 1});
   });
 }
 
-void Gsi::send_to(const wire::MacAddress& destination, std::span<const cm::OutgoingMad> mads) {
+void Gsi::send_to(const MacAddress& destination, std::span<const cm::OutgoingMad> mads) {
   std::vector<Frame> frames;
   frames.reserve(mads.size());
   for (const cm::OutgoingMad& mad : mads)

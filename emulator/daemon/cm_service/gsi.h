@@ -48,11 +48,11 @@ class Gsi {
 
   void arrived(const Arrived& mad);
   void hand_over();
-  std::vector<std::byte> build(const cm::OutgoingMad& mad, const wire::MacAddress& destination);
+  std::vector<std::byte> build(const cm::OutgoingMad& mad, const MacAddress& destination);
   void find_and_send(PathFinder& finder, const cm::OutgoingMad& mad);
   void search(PathFinder& finder, const cm::Route& route);
   void send_if_known(PathFinder& finder, const cm::OutgoingMad& mad);
-  void send_to(const wire::MacAddress& destination, std::span<const cm::OutgoingMad> mads);
+  void send_to(const MacAddress& destination, std::span<const cm::OutgoingMad> mads);
   void send_frames(std::vector<Frame> frames);
 
   boost::asio::io_context& io_;

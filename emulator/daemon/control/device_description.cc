@@ -7,34 +7,18 @@
 #include <cstring>
 #include <limits>
 
+#include "base/verbs/numbers.h"
 #include "emulator/daemon/attachment/port_description.h"
 
 namespace rocemu::daemon {
 namespace {
 
-// enum ibv_device_cap_flags: what holds for this device, and no more.
-constexpr uint64_t kUdAvPortEnforce = 1u << 7;
-constexpr uint64_t kSysImageGuid = 1u << 11;
-constexpr uint64_t kRcRnrNakGen = 1u << 12;
-constexpr uint64_t kSrqResize = 1u << 13;
-constexpr uint64_t kMemoryWindows = 1u << 17;
-constexpr uint64_t kXrc = 1u << 20;
-constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
-constexpr uint64_t kMemoryWindowType2b = 1u << 24;
-constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;  // IB_UVERBS_DEVICE_ATOMIC_WRITE
-
-constexpr uint32_t kAtomicHca = 1;                   // IBV_ATOMIC_HCA
 constexpr uint64_t kPageSizeCap = ~uint64_t{0xfff};  // any page size from 4 KiB
 constexpr uint64_t kTimestampClockKhz = 1'000'000;   // completions are stamped in nanoseconds
 constexpr uint32_t kLocalCaAckDelay = 15;  // 4.096 us * 2^15: an engine that lost its core
 
-constexpr uint32_t kPortDown = 1;      // IBV_PORT_DOWN
-constexpr uint32_t kPortActive = 4;    // IBV_PORT_ACTIVE
 constexpr uint32_t kPhysDisabled = 3;  // states of the IBTA's PortPhysicalState
 constexpr uint32_t kPhysLinkUp = 5;
-constexpr uint32_t kCmSup = 1u << 16;        // IBV_PORT_CM_SUP
-constexpr uint32_t kIpBasedGids = 1u << 26;  // IBV_PORT_IP_BASED_GIDS
-constexpr uint32_t kMtu4096 = 5;             // IBV_MTU_4096: what the device could
 constexpr uint32_t kWidth4x = 2;
 constexpr uint32_t kSpeedEdr = 32;
 constexpr uint32_t kOneVl = 1;
@@ -47,6 +31,7 @@ uint32_t ibv_mtu(uint32_t mtu_bytes) {
 }
 
 rocemu_device_attr describe_device(const device::HcaConfig& config) {
+  using namespace verbs::device_cap;  // what holds for this device, and no more
   const device::DeviceLimits& limits = config.limits;
   rocemu_device_attr attr{};
   std::strncpy(attr.fw_ver, ROCEMU_VERSION, sizeof(attr.fw_ver) - 1);
@@ -54,8 +39,8 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.sys_image_guid = htobe64(config.node_guid);
   attr.max_mr_size = limits.max_mr_size;
   attr.page_size_cap = kPageSizeCap;
-  attr.device_cap_flags = kUdAvPortEnforce | kSysImageGuid | kRcRnrNakGen | kSrqResize |
-                          kMemoryWindows | kXrc | kMemoryManagement | kMemoryWindowType2b |
+  attr.device_cap_flags = kCurrQpStateMod | kSysImageGuid | kRcRnrNakGen | kSrqResize |
+                          kMemoryWindow | kXrc | kMemoryManagement | kMemoryWindowType2b |
                           kAtomicWrite;
   attr.hca_core_clock_khz = kTimestampClockKhz;
   attr.completion_timestamp_mask = std::numeric_limits<uint64_t>::max();
@@ -75,7 +60,7 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.max_res_rd_atom = static_cast<uint32_t>(std::min<uint64_t>(
       uint64_t{limits.max_qp_rd_atom} * limits.max_qp, std::numeric_limits<int32_t>::max()));
   attr.max_qp_init_rd_atom = limits.max_qp_rd_atom;
-  attr.atomic_cap = kAtomicHca;
+  attr.atomic_cap = verbs::kAtomicHca;
   attr.max_ah = limits.max_ah;
   attr.max_srq = limits.max_srq;
   attr.max_srq_wr = limits.max_srq_wr;
@@ -91,21 +76,13 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
 }
 
 rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
-  // ibv_odp_general_caps, ibv_odp_transport_cap_bits
-  constexpr uint64_t kOdp = 1u << 0;
-  constexpr uint64_t kOdpImplicit = 1u << 1;
-  constexpr uint32_t kSend = 1u << 0;
-  constexpr uint32_t kReceive = 1u << 1;
-  constexpr uint32_t kWrite = 1u << 2;
-  constexpr uint32_t kRead = 1u << 3;
-  constexpr uint32_t kAtomic = 1u << 4;
+  using namespace verbs::odp;
   rocemu_device_attr_ex attr{};
   attr.max_dm_size = config.limits.max_dm_size;
-  attr.odp_general_caps = kOdp | kOdpImplicit;
-  constexpr uint32_t kSharedReceive = 1u << 5;
-  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSharedReceive;
-  attr.uc_odp_caps = kSend | kReceive | kWrite | kSharedReceive;
-  attr.ud_odp_caps = kSend | kReceive | kSharedReceive;
+  attr.odp_general_caps = kSupport | kSupportImplicit;
+  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive;
+  attr.uc_odp_caps = kSend | kReceive | kWrite | kSrqReceive;
+  attr.ud_odp_caps = kSend | kReceive | kSrqReceive;
   attr.xrc_odp_caps = attr.rc_odp_caps;
   attr.max_cq_count = attr.max_cq_period_us = std::numeric_limits<uint16_t>::max();
   return attr;
@@ -113,11 +90,11 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
 
 rocemu_port_attr describe_port(const device::PortConfig& port, const device::DeviceLimits& limits) {
   rocemu_port_attr attr{};
-  attr.state = port.active ? kPortActive : kPortDown;
-  attr.max_mtu = kMtu4096;
+  attr.state = port.active ? verbs::kPortActive : verbs::kPortDown;
+  attr.max_mtu = verbs::kMtu4096;
   attr.active_mtu = ibv_mtu(port.mtu_bytes);
   attr.gid_tbl_len = static_cast<uint32_t>(gid_table_length(port));
-  attr.port_cap_flags = kCmSup | kIpBasedGids;
+  attr.port_cap_flags = verbs::kPortCmSup | verbs::kPortIpBasedGids;
   attr.max_msg_sz = limits.max_msg_size;
   attr.pkey_tbl_len = 1;
   attr.active_width = kWidth4x;

@@ -161,7 +161,7 @@ void SessionCore::with_path(const device::AhAttr& ah, Next next) {
   if (!needs_path(ah)) return next();
   call_under_way_ = true;
   network()->find_path(ah.dgid, [this, hold = peer_.hold(), gid = ah.dgid, next = std::move(next)](
-                                    int error, const wire::MacAddress& mac) mutable {
+                                    int error, const MacAddress& mac) mutable {
     on_return([&] {
       if (ended_) return;
       if (error != 0) return refuse(error);

@@ -52,13 +52,13 @@ class DeviceEngine {
 class DeviceNetwork {
  public:
   // 0 and the MAC that frames for the address go to, or an errno.
-  using Found = std::function<void(int error, const wire::MacAddress& mac)>;
+  using Found = std::function<void(int error, const MacAddress& mac)>;
 
   virtual ~DeviceNetwork() = default;
   // Calls `found` once, at once or later.
   virtual void find_path(const wire::Gid& destination, Found found) = 0;
   // The engine thread: the device may send there from now on.
-  virtual void learn(const wire::Gid& destination, const wire::MacAddress& mac) = 0;
+  virtual void learn(const wire::Gid& destination, const MacAddress& mac) = 0;
   // The network is to send the group here, too. 0 or an errno.
   virtual int join(const wire::Gid& group) = 0;
 };

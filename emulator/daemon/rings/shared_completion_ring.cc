@@ -4,15 +4,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/verbs/numbers.h"
 #include "emulator/daemon/rings/shared_words.h"
 
 namespace rocemu::daemon {
 namespace {
-
-// These are from enum ibv_wc_flags.
-constexpr uint16_t kWcGrh = 1u << 0;
-constexpr uint16_t kWcWithImm = 1u << 1;
-constexpr uint16_t kWcWithInv = 1u << 3;
 
 // An answer is what a program can go on with: data from its peer. That a SEND or WRITE has arrived
 // there is none: it is mostly followed by the peer's answer.
@@ -21,9 +17,9 @@ bool is_answer(transport::WcOpcode opcode) {
 }
 
 uint16_t wc_flags(const transport::Completion& completion) {
-  if (completion.has_invalidated) return kWcWithInv;
-  return static_cast<uint16_t>((completion.has_immediate ? kWcWithImm : 0) |
-                               (completion.has_grh ? kWcGrh : 0));
+  if (completion.has_invalidated) return verbs::wc_flag::kWithInv;
+  return static_cast<uint16_t>((completion.has_immediate ? verbs::wc_flag::kWithImm : 0) |
+                               (completion.has_grh ? verbs::wc_flag::kGrh : 0));
 }
 
 }  // namespace

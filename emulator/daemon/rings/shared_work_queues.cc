@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/verbs/numbers.h"
 #include "emulator/daemon/rings/shared_words.h"
 
 namespace rocemu::daemon {
@@ -18,30 +19,30 @@ rocemu_queue_header& header_at(std::byte* memory) {
   return *reinterpret_cast<rocemu_queue_header*>(memory);
 }
 
-// Numbers of enum ibv_wr_opcode.
 std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
+  namespace number = verbs::wr_opcode;
   switch (wr_opcode) {
-    case 0:
+    case number::kRdmaWrite:
       return WorkOpcode::write;
-    case 1:
+    case number::kRdmaWriteWithImm:
       return WorkOpcode::write_imm;
-    case 2:
+    case number::kSend:
       return WorkOpcode::send;
-    case 3:
+    case number::kSendWithImm:
       return WorkOpcode::send_imm;
-    case 4:
+    case number::kRdmaRead:
       return WorkOpcode::read;
-    case 5:
+    case number::kAtomicCmpAndSwp:
       return WorkOpcode::compare_swap;
-    case 6:
+    case number::kAtomicFetchAndAdd:
       return WorkOpcode::fetch_add;
-    case 7:
+    case number::kLocalInv:
       return WorkOpcode::local_invalidate;
-    case 8:
+    case number::kBindMw:
       return WorkOpcode::bind_window;
-    case 9:
+    case number::kSendWithInv:
       return WorkOpcode::send_invalidate;
-    case 15:
+    case number::kAtomicWrite:
       return WorkOpcode::atomic_write;
     default:
       return std::nullopt;

@@ -4,23 +4,10 @@
 
 namespace rocemu::device {
 
-namespace {
-
-// fe80::/64 with the modified EUI-64 of the MAC (RFC 4291, appendix A).
-wire::Gid link_local(const wire::MacAddress& mac) {
-  wire::Gid gid;
-  gid.bytes = {
-      0xfe,   0x80,   0,    0,    0,      0,      0,     0, static_cast<uint8_t>(mac[0] ^ 2),
-      mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-  return gid;
-}
-
-}  // namespace
-
-uint64_t guid_from_mac(const wire::MacAddress& mac) {
-  const wire::Gid gid = link_local(mac);
+uint64_t guid_from_mac(const MacAddress& mac) {
+  const IpAddress address = link_local_address(mac);
   uint64_t guid = 0;
-  for (size_t i = 8; i < 16; ++i) guid = guid << 8 | gid.bytes[i];
+  for (size_t i = 8; i < 16; ++i) guid = guid << 8 | address.bytes[i];
   return guid;
 }
 
@@ -33,7 +20,7 @@ HcaConfig default_config(uint32_t index) {
   config.port.netdev_name = "roce" + std::to_string(index);
   // Locally administered; 52:4f is "RO".
   config.port.mac = {0x02, 0x52, 0x4f, 0x43, high, low};
-  const wire::Gid local = link_local(config.port.mac);
+  const wire::Gid local = wire::Gid{link_local_address(config.port.mac)};
   config.node_guid = guid_from_mac(config.port.mac);
 
   wire::Gid ipv4;  // 10.77.0.(N+1)

@@ -49,7 +49,7 @@ struct GidEntry {
 };
 
 struct PortConfig {
-  wire::MacAddress mac{};
+  MacAddress mac{};
   std::string netdev_name;  // what sysfs calls the interface behind the port
   uint32_t mtu_bytes = 4096;
   std::vector<GidEntry> gids;
@@ -81,7 +81,7 @@ inline constexpr unsigned kUverbsMajor = 231;
 inline constexpr unsigned kUverbsFirstMinor = 192;
 
 // The modified EUI-64 of a MAC (RFC 4291, appendix A), in host order.
-uint64_t guid_from_mac(const wire::MacAddress& mac);
+uint64_t guid_from_mac(const MacAddress& mac);
 
 // The default device N: MAC 02:52:4f:43:00:(N+1), 10.77.0.(N+1), link-local and ULA IPv6 addresses.
 HcaConfig default_config(uint32_t index);

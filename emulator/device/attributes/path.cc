@@ -20,22 +20,6 @@ uint16_t udp_source_port(uint32_t flow_label, wire::Qpn local, wire::Qpn remote)
   return static_cast<uint16_t>(0xc000 | ((flow_label & 0x3fff) ^ (flow_label >> 14 & 0x3f)));
 }
 
-bool is_multicast(const wire::Gid& gid) {
-  return gid.is_ipv4_mapped() ? (gid.bytes[12] & 0xf0) == 0xe0 : gid.bytes[0] == 0xff;
-}
-
-namespace {
-
-// RFC 1112, 6.4 and RFC 2464, 7.
-wire::MacAddress multicast_mac(const wire::Gid& gid) {
-  const auto& b = gid.bytes;
-  if (gid.is_ipv4_mapped())
-    return {0x01, 0x00, 0x5e, static_cast<uint8_t>(b[13] & 0x7f), b[14], b[15]};
-  return {0x33, 0x33, b[12], b[13], b[14], b[15]};
-}
-
-}  // namespace
-
 bool names_a_path(const PortConfig& port, const AhAttr& ah) {
   if (!ah.is_global || ah.sgid_index >= port.gids.size()) return false;
   const wire::Gid& local = port.gids[ah.sgid_index].gid;
@@ -51,7 +35,7 @@ Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire
   wire::Ethernet ethernet;
   ethernet.source = port.mac;
   if (is_multicast(ah.dgid)) {
-    ethernet.destination = multicast_mac(ah.dgid);
+    ethernet.destination = group_mac(ah.dgid);
   } else if (!resolver.resolve(ah.dgid, ethernet.destination)) {
     return tl::unexpected(EHOSTUNREACH);
   }

@@ -13,8 +13,7 @@ namespace rocemu::device {
 Result<transport::Path> make_path(const PortConfig& port, const AhAttr& ah, wire::Qpn local_qpn,
                                   wire::Qpn remote_qpn, AddressResolver& resolver);
 
-// ff00::/8, or an IPv4-mapped 224.0.0.0/4.
-bool is_multicast(const wire::Gid& gid);
+using rocemu::is_multicast;
 
 // True when `ah` has a source and a destination that go together on this port.
 bool names_a_path(const PortConfig& port, const AhAttr& ah);

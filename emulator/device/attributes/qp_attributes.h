@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "emulator/cm/qp_attribute_mask.h"
+#include "base/verbs/numbers.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/wire/types.h"
 
@@ -52,7 +52,7 @@ struct QpAttr {
   uint32_t rate_limit = 0;
 };
 
-using enum cm::qp_attribute::Mask;
+using enum verbs::qp_attribute::Mask;
 
 // Attributes of the other end of an XRC connection, which programs give all the same and Linux
 // takes out of the mask.

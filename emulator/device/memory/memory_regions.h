@@ -16,16 +16,12 @@
 
 namespace rocemu::device {
 
-// Rights of an entry beside transport::Access: the bits of ibv_access_flags, and above them what a
-// key can be used for at all.
-inline constexpr uint32_t kWindowBind = 1u << 4;
-inline constexpr uint32_t kZeroBased = 1u << 5;
-inline constexpr uint32_t kOnDemand = 1u << 6;
+using namespace verbs::access;
+// Above the access flags: what a key can be used for at all.
 inline constexpr uint32_t kUseAsLkey = 1u << 30;
 inline constexpr uint32_t kUseAsRkey = 1u << 31;
 
-// Numbers of ibv_mw_type.
-enum class WindowType : uint8_t { none = 0, type_1 = 1, type_2 = 2 };
+using verbs::WindowType;
 
 struct MemoryRegion {
   uint32_t key = 0;

@@ -4,22 +4,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/verbs/numbers.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/wire/build.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::transport {
 
-// Numbers of ibv_qp_state.
-enum class QpState : uint8_t {
-  reset = 0,
-  init = 1,
-  ready_to_receive = 2,
-  ready_to_send = 3,
-  send_queue_drain = 4,
-  send_queue_error = 5,
-  error = 6,
-};
+using verbs::QpState;
 
 // The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14).
 enum class Service : uint8_t { rc, uc, ud, xrc_send, xrc_receive };

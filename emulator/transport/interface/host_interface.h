@@ -72,14 +72,14 @@ class Addresses {
   virtual bool is_local(const wire::Gid& gid) const noexcept = 0;
 };
 
-// Events about a QP that do not belong to a work request. Numbers of ibv_event_type.
+// Events about a QP that do not belong to a work request.
 enum class QpEvent : uint8_t {
-  fatal = 1,
-  request_error = 2,
-  access_error = 3,
-  communication_established = 4,
-  send_queue_drained = 5,
-  last_wqe_reached = 16,
+  fatal = verbs::async_event::kQpFatal,
+  request_error = verbs::async_event::kQpRequestError,
+  access_error = verbs::async_event::kQpAccessError,
+  communication_established = verbs::async_event::kCommunicationEstablished,
+  send_queue_drained = verbs::async_event::kSendQueueDrained,
+  last_wqe_reached = verbs::async_event::kQpLastWqeReached,
 };
 
 class EventSink {
@@ -90,14 +90,7 @@ class EventSink {
   virtual void on_qp_error(wire::Qpn qpn) noexcept = 0;
 };
 
-// Access rights: the bits of ibv_access_flags. 0 is local read, which every region grants.
-enum Access : uint32_t {
-  kLocalRead = 0,
-  kLocalWrite = 1,
-  kRemoteWrite = 2,
-  kRemoteRead = 4,
-  kRemoteAtomic = 8,
-};
+using namespace verbs::access;
 
 // Protection and data movement. Fetches and scatters are collected and moved by the flush calls;
 // the transport looks at fetched bytes, sends frames, acknowledges and completes only after the

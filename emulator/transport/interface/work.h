@@ -1,6 +1,5 @@
 // Work requests and completions as the transport sees them: copies, already out of a program's
-// reach. Statuses and completion opcodes have the numbers of ibv_wc_status and ibv_wc_opcode, so
-// that they cross the ABI unchanged.
+// reach. Statuses and completion opcodes are those of verbs, and cross the ABI unchanged.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "base/verbs/numbers.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::transport {
@@ -79,35 +79,8 @@ constexpr bool is_read_or_atomic(WorkOpcode op) {
   return brings_data(op) || op == WorkOpcode::atomic_write;
 }
 
-enum class WcStatus : uint8_t {
-  success = 0,
-  local_length_error = 1,
-  local_qp_operation_error = 2,
-  local_protection_error = 4,
-  flush_error = 5,
-  window_bind_error = 6,
-  bad_response_error = 7,
-  local_access_error = 8,
-  remote_invalid_request_error = 9,
-  remote_access_error = 10,
-  remote_operation_error = 11,
-  retry_exceeded_error = 12,
-  rnr_retry_exceeded_error = 13,
-  general_error = 21,
-};
-
-enum class WcOpcode : uint8_t {
-  send = 0,
-  rdma_write = 1,
-  rdma_read = 2,
-  compare_swap = 3,
-  fetch_add = 4,
-  bind_window = 5,
-  local_invalidate = 6,
-  atomic_write = 9,
-  receive = 128,
-  receive_rdma_with_imm = 129,
-};
+using verbs::WcOpcode;
+using verbs::WcStatus;
 
 // What a memory window is to grant: `length_bytes` from `address` on of the region that `region`
 // names, or nothing when the length is 0.
@@ -116,7 +89,7 @@ struct WindowBinding {
   wire::LKey region{};
   uint64_t address = 0;
   uint64_t length_bytes = 0;
-  uint32_t access = 0;  // ibv_access_flags
+  uint32_t access = 0;  // verbs::access
 };
 
 // One send work request.

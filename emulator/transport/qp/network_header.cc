@@ -8,7 +8,7 @@ namespace rocemu::transport {
 
 namespace {
 
-constexpr std::array<std::byte, kGrhBytes - wire::kIpv4Bytes> kBeforeIpv4{};
+constexpr std::array<std::byte, kGrhBytes - kIpv4Bytes> kBeforeIpv4{};
 // RoCE has no service level. The completion has to tell which header stands before the data (annex
 // A17.4.5.1), and programs look for that in this field as ConnectX fills it: bit 3 for RoCE v2,
 // then 1 for IPv6, 2 for IPv4.
@@ -22,9 +22,9 @@ bool scatter_grh(const QpContext& context, const ReceiveWork& receive, const wir
   const PdHandle pd = context.resources.receive_pd();
   const wire::Psn psn = packet.bth.psn;
   if (!packet.ip.destination.is_ipv4_mapped())
-    return scatter(context, pd, receive, 0, packet.l3.first(wire::kIpv6Bytes), psn);
+    return scatter(context, pd, receive, 0, packet.l3.first(kIpv6Bytes), psn);
   return scatter(context, pd, receive, 0, kBeforeIpv4, psn) &&
-         scatter(context, pd, receive, kBeforeIpv4.size(), packet.l3.first(wire::kIpv4Bytes), psn);
+         scatter(context, pd, receive, kBeforeIpv4.size(), packet.l3.first(kIpv4Bytes), psn);
 }
 
 uint8_t grh_service_level(const wire::Packet& packet) {

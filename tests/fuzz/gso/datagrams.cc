@@ -3,38 +3,38 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/icrc.h"
-#include "emulator/wire/ip_format.h"
 
 namespace rocemu::fuzz {
 namespace {
 
-using wire::kEthernetBytes;
-using wire::kIpv4Bytes;
-using wire::kIpv6Bytes;
-using wire::kUdpBytes;
+using kEthernetBytes;
+using kIpv4Bytes;
+using kIpv6Bytes;
+using kUdpBytes;
 
 constexpr size_t kLongestPacketBytes = 70'000;  // longer than any IP packet
 constexpr uint16_t kSizes[] = {0,    1,    2,    15,   16,   17,   20,    64,    272,  1040,
                                4095, 4096, 4112, 4240, 4300, 9000, 30000, 65507, 65535};
 
 bool is_ipv4(const Bytes& headers) {
-  return wire::load_be16(&headers[kEthernetBytes - 2]) == wire::kEtherTypeIpv4;
+  return load_be16(&headers[kEthernetBytes - 2]) == kEtherTypeIpv4;
 }
 
 void write_lengths(Bytes& headers, size_t payload_bytes) {
   std::byte* const ip = &headers[kEthernetBytes];
   const auto udp_bytes = static_cast<uint32_t>(kUdpBytes + payload_bytes);
   if (is_ipv4(headers)) {
-    wire::store_be16(ip + 2, static_cast<uint32_t>(kIpv4Bytes) + udp_bytes);
-    wire::store_be16(ip + 10, 0);
-    wire::store_be16(ip + 10, wire::ipv4_checksum(wire::ipv4_header_sum(ip)));
+    store_be16(ip + 2, static_cast<uint32_t>(kIpv4Bytes) + udp_bytes);
+    store_be16(ip + 10, 0);
+    store_be16(ip + 10, internet_checksum(ipv4_header_sum(ip)));
   } else {
-    wire::store_be16(ip + 4, udp_bytes);
+    store_be16(ip + 4, udp_bytes);
   }
-  wire::store_be16(&headers[headers.size() - 4], udp_bytes);
+  store_be16(&headers[headers.size() - 4], udp_bytes);
 }
 
 void append_noise(Bytes& to, size_t bytes, uint32_t seed) {
@@ -51,21 +51,21 @@ void append(Bytes& to, const Bytes& more) { to.insert(to.end(), more.begin(), mo
 Bytes make_headers(bool ipv4, uint16_t identification, size_t payload_bytes) {
   Bytes headers(kEthernetBytes + (ipv4 ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes);
   std::byte* const ip = &headers[kEthernetBytes];
-  wire::store_be16(ip - 2, ipv4 ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);
-  wire::store_u8(ip, ipv4 ? wire::kIpv4VersionAndLength : 0x60);
-  wire::store_u8(ip + (ipv4 ? 9 : 6), wire::kIpProtocolUdp);
+  store_be16(ip - 2, ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+  store_u8(ip, ipv4 ? kIpv4VersionAndLength : 0x60);
+  store_u8(ip + (ipv4 ? 9 : 6), kIpProtocolUdp);
   if (ipv4) {
-    wire::store_be16(ip + 4, identification);
-    wire::store_be16(ip + 6, 0x4000);
+    store_be16(ip + 4, identification);
+    store_be16(ip + 6, 0x4000);
   }
-  wire::store_be16(&headers[headers.size() - 6], wire::kRoceUdpPort);
+  store_be16(&headers[headers.size() - 6], wire::kRoceUdpPort);
   write_lengths(headers, payload_bytes);
   return headers;
 }
 
 Bytes sealed_payload(const Bytes& headers, uint16_t identification, size_t bytes, uint32_t seed) {
   Bytes own = headers;
-  if (is_ipv4(own)) wire::store_be16(&own[kEthernetBytes + 4], identification);
+  if (is_ipv4(own)) store_be16(&own[kEthernetBytes + 4], identification);
   write_lengths(own, bytes);
   append_noise(own, bytes, seed);
   wire::store_icrc(std::span(own).subspan(kEthernetBytes));

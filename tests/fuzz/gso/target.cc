@@ -10,15 +10,15 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "dpdk_io/eal/eal.h"
 #include "dpdk_io/kernel/gso_batch.h"
 #include "dpdk_io/kernel/gso_receiver.h"
 #include "dpdk_io/port/frame_pool.h"
-#include "emulator/wire/byte_order.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/icrc_identification.h"
-#include "emulator/wire/ip_format.h"
 #include "emulator/wire/packet.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/expect.h"
@@ -209,12 +209,11 @@ class World {
     const std::byte* const ip = &frame[kEthernetBytes];
     const size_t l3_bytes = frame.size() - kEthernetBytes;
     const bool ipv4 = dpdk_io::is_ipv4(frame.data());
-    expect(wire::load_be16(ip + (ipv4 ? 2 : 4)) == l3_bytes - (ipv4 ? 0 : wire::kIpv6Bytes),
+    expect(load_be16(ip + (ipv4 ? 2 : 4)) == l3_bytes - (ipv4 ? 0 : kIpv6Bytes),
            "the IP header has the length");
-    expect(wire::load_be16(&frame[headers_bytes - 4]) ==
-               frame.size() - headers_bytes + wire::kUdpBytes,
+    expect(load_be16(&frame[headers_bytes - 4]) == frame.size() - headers_bytes + kUdpBytes,
            "the UDP header has the length");
-    if (ipv4) expect(wire::ipv4_checksum(wire::ipv4_header_sum(ip)) == 0, "and its checksum");
+    if (ipv4) expect(internet_checksum(ipv4_header_sum(ip)) == 0, "and its checksum");
   }
 
   // As the engine does.

@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "base/net/text.h"
 #include "base/time.h"
-#include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "dpdk_io/ip_host/datagram_filter.h"
 #include "dpdk_io/ip_host/ip_host.h"
@@ -51,22 +51,23 @@ void make_checksum_right(Frame& frame) {
     uint8_t* const header = &frame[kEthernetBytes];
     const size_t bytes = (header[0] & 0xfu) * 4u;
     if (bytes < kIpv4Bytes || kEthernetBytes + bytes > frame.size()) return;
-    put16(header + 10, 0);
-    put16(header + 10, checksum(sum16({header, bytes})));
+    store_be16(header + 10, 0);
+    store_be16(header + 10, internet_checksum(sum16({header, bytes})));
   }
   const auto packet = parse_ip(frame);
   if (!packet || packet->payload.size() < 4) return;
   const auto start = static_cast<size_t>(packet->payload.data() - frame.data());
-  put16(&frame[start + kChecksumOffset], 0);
+  store_be16(&frame[start + kChecksumOffset], 0);
   const uint32_t before = packet->destination.is_ipv4()
                               ? 0
                               : pseudo_header_sum(packet->source, packet->destination,
                                                   packet->payload.size(), packet->protocol);
-  put16(&frame[start + kChecksumOffset], checksum(sum16(packet->payload, before)));
+  store_be16(&frame[start + kChecksumOffset], internet_checksum(sum16(packet->payload, before)));
 }
 
 Frame message_frame(ByteSource& input) {
-  static constexpr uint8_t kProtocols[] = {kIcmp, kIgmp, kIcmpv6, kUdp};
+  static constexpr uint8_t kProtocols[] = {kIpProtocolIcmp, kIpProtocolIgmp, kIpProtocolIcmpv6,
+                                           kIpProtocolUdp};
   static constexpr uint8_t kTypes[] = {0, 8, 0x11, 0x16, 0x22, 128, 130, 131, 135, 136, 143};
   static constexpr uint8_t kHopLimits[] = {1, 64, 255};
   IpHeader header{pick_mac(input), pick_mac(input), pick_address(input), pick_address(input)};
@@ -94,7 +95,7 @@ Frame query_frame(ByteSource& input) {
                    {0x33, 0x33, 0, 0, 0, 1},
                    ip(ipv6 ? "fe80::2" : "10.0.0.2"),
                    all,
-                   ipv6 ? kIcmpv6 : kIgmp,
+                   ipv6 ? kIpProtocolIcmpv6 : kIpProtocolIgmp,
                    1,
                    true},
                   message);

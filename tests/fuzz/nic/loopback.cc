@@ -12,7 +12,7 @@ constexpr uint8_t kIpv4GidIndex = 1;
 
 }  // namespace
 
-bool Loopback::resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept {
+bool Loopback::resolve(const wire::Gid& gid, MacAddress& mac) noexcept {
   for (const device::GidEntry& entry : port_.gids) {
     if (entry.gid != gid) continue;
     mac = port_.mac;

@@ -13,7 +13,7 @@ class Loopback final : public device::AddressResolver, public transport::FrameSi
  public:
   explicit Loopback(const device::PortConfig& port) : port_(port) {}
 
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override;
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override;
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;

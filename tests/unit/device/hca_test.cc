@@ -95,7 +95,7 @@ struct TestEvents final : EventChannel {
 
 struct TwoPorts final : AddressResolver {
   std::vector<HcaConfig> configs;
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override {
     for (const auto& config : configs)
       for (const auto& entry : config.port.gids)
         if (entry.gid == gid) {

@@ -133,7 +133,7 @@ struct NoEvents final : EventChannel {
 };
 
 struct Nobody final : AddressResolver {
-  bool resolve(const wire::Gid&, wire::MacAddress&) noexcept override { return false; }
+  bool resolve(const wire::Gid&, MacAddress&) noexcept override { return false; }
 };
 
 struct Program {

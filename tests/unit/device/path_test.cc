@@ -15,7 +15,7 @@ namespace {
 class OnePeer final : public device::AddressResolver {
  public:
   explicit OnePeer(const device::PortConfig& peer) : peer_(peer) {}
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override {
     for (const auto& entry : peer_.gids) {
       if (entry.gid != gid) continue;
       mac = peer_.mac;

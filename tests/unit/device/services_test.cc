@@ -58,7 +58,7 @@ struct EventList final : EventChannel {
 };
 
 struct Neighbour final : AddressResolver {
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override {
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override {
     mac = {2, 0, 0, 0, 0, 9};
     return gid == default_config(1).port.gids[1].gid;
   }

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/net/text.h"
 #include "base/time.h"
-#include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/arp.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
@@ -53,8 +53,8 @@ struct Loop {
     Frame frame = begin_frame(to, kPeerMac, kEtherTypeIpv4);
     frame.resize(bytes);
     frame[kEthernetBytes] = 0x45;
-    frame[kEthernetBytes + 9] = kUdp;
-    put16(&frame[kEthernetBytes + kIpv4Bytes + 2], udp_port);
+    frame[kEthernetBytes + 9] = kIpProtocolUdp;
+    store_be16(&frame[kEthernetBytes + kIpv4Bytes + 2], udp_port);
     return frame_of(frame);
   }
   unsigned send(rte_mbuf* frame, uint64_t now = 1) { return port.transmit(now, {&frame, 1}); }
@@ -124,9 +124,9 @@ TEST_CASE("frames bear the port's VLAN on the wire, and no other comes in") {
   FramePool::free(held);
   const Frame tagged = loop.take_off_the_wire();
   CHECK(tagged.size() == 64);
-  CHECK(get16(&tagged[12]) == 0x8100);
-  CHECK(get16(&tagged[14]) == 7);
-  CHECK(get16(&tagged[16]) == kEtherTypeIpv4);
+  CHECK(load_be16(&tagged[12]) == 0x8100);
+  CHECK(load_be16(&tagged[14]) == 7);
+  CHECK(load_be16(&tagged[16]) == kEtherTypeIpv4);
 
   loop.send(loop.datagram(kOwnMac, kPort));
   CHECK(loop.receive(1) == 1);
@@ -135,8 +135,8 @@ TEST_CASE("frames bear the port's VLAN on the wire, and no other comes in") {
 
   for (const uint16_t tag : {uint16_t{0x8100}, kEtherTypeIpv4}) {
     Frame other = tagged;
-    put16(&other[12], tag);
-    put16(&other[14], 8);
+    store_be16(&other[12], tag);
+    store_be16(&other[14], 8);
     rte_mbuf* frame = loop.frame_of(other);
     REQUIRE(loop.device->transmit({&frame, 1}) == 1);
     CHECK(loop.receive(1) == 0);

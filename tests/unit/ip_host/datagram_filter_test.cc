@@ -10,8 +10,9 @@ namespace {
 constexpr uint16_t kPort = 4791;
 
 Frame datagram(const char* source, const char* destination, uint16_t port) {
-  Frame frame = build_ip({kPeerMac, kOwnMac, ip(source), ip(destination), kUdp}, Frame(16));
-  put16(&frame[kEthernetBytes + (ip(source).is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + 2], port);
+  Frame frame =
+      build_ip({kPeerMac, kOwnMac, ip(source), ip(destination), kIpProtocolUdp}, Frame(16));
+  store_be16(&frame[kEthernetBytes + (ip(source).is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + 2], port);
   return frame;
 }
 

@@ -105,8 +105,9 @@ TEST_CASE("an option of length zero ends the message") {
   append(message, Frame{1, 0, 2, 0, 0, 0, 0, 2});
   const IpAddress group = solicited_node_group(ip("fd00::1"));
   IpHost host(kOwnMac, sample_settings(), 1);
-  host.on_frame(
-      0, build_ip({kPeerMac, group_mac(group), ip("fd00::2"), group, kIcmpv6, 255}, message));
+  host.on_frame(0,
+                build_ip({kPeerMac, group_mac(group), ip("fd00::2"), group, kIpProtocolIcmpv6, 255},
+                         message));
   CHECK(sent_by(host).empty());
 }
 
@@ -120,8 +121,8 @@ TEST_CASE("an advertisement that does not override changes no MAC") {
   append(message, ip("fd00::2").bytes);
   append(message, Frame{2, 1});
   append(message, kOther);
-  host.on_frame(0,
-                build_ip({kOther, kOwnMac, ip("fd00::2"), ip("fd00::1"), kIcmpv6, 255}, message));
+  host.on_frame(0, build_ip({kOther, kOwnMac, ip("fd00::2"), ip("fd00::1"), kIpProtocolIcmpv6, 255},
+                            message));
   CHECK(host.resolve(0, ip("fd00::2")).mac == kPeerMac);
 }
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/net/text.h"
 #include "base/time.h"
-#include "dpdk_io/ip_address.h"
 #include "dpdk_io/ip_host/ip_host.h"
 
 namespace rocemu::dpdk_io {

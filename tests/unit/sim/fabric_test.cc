@@ -20,7 +20,7 @@ class Listener : public Node {
   unsigned received = 0;
 };
 
-network::SharedFrame frame_to(const wire::MacAddress& mac) {
+network::SharedFrame frame_to(const MacAddress& mac) {
   std::vector<std::byte> bytes(60);
   for (size_t i = 0; i < mac.size(); ++i) bytes[i] = std::byte{mac[i]};
   return network::SharedFrame(bytes);
@@ -31,13 +31,13 @@ network::SharedFrame frame_to(const wire::MacAddress& mac) {
 TEST_CASE("thousands of nodes have addresses of their own, and frames find them") {
   Fabric fabric(1);
   std::vector<Listener*> nodes;
-  std::set<wire::MacAddress> macs;
+  std::set<MacAddress> macs;
   for (int i = 0; i < 3000; ++i) {
     nodes.push_back(&fabric.add_node<Listener>(0));
     macs.insert(nodes.back()->mac());
   }
   CHECK(macs.size() == nodes.size());
-  CHECK(nodes[0]->mac() == wire::MacAddress{2, 0, 0, 0, 0, 1});
+  CHECK(nodes[0]->mac() == MacAddress{2, 0, 0, 0, 0, 1});
   for (const unsigned to : {1u, 254u, 255u, 256u, 2999u})
     fabric.carry(*nodes[0], frame_to(nodes[to]->mac()));
   CHECK(fabric.run(kNever - 1));

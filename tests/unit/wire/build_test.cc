@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "emulator/wire/byte_order.h"
-#include "emulator/wire/ip_format.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "tests/unit/wire/sample_frames.h"
 
 namespace rocemu::wire {
@@ -43,7 +43,8 @@ TEST_CASE("The IPv4 checksum of a template is right for every length of a datagr
        ++after_udp_bytes) {
     headers.write(written.data(), after_udp_bytes);
     const std::byte* const l3 = written.data() + headers.l3_offset_bytes();
-    if (ipv4_checksum(ipv4_header_sum(l3)) != 0) FAIL("wrong for " << after_udp_bytes << " bytes");
+    if (internet_checksum(ipv4_header_sum(l3)) != 0)
+      FAIL("wrong for " << after_udp_bytes << " bytes");
   }
 }
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "base/byte_order.h"
 #include "emulator/wire/build.h"
-#include "emulator/wire/byte_order.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/packet.h"
 #include "tests/unit/wire/pcap_file.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/icrc.h"
 

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "emulator/wire/byte_order.h"
-#include "emulator/wire/ip_format.h"
+#include "base/byte_order.h"
+#include "base/net/checksum.h"
 #include "emulator/wire/packet.h"
 #include "tests/unit/wire/sample_frames.h"
 

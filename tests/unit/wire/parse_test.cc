@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 #include "emulator/wire/packet.h"
 #include "tests/unit/wire/sample_frames.h"
 

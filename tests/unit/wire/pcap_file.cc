@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 
 namespace rocemu::wire::test {
 namespace {

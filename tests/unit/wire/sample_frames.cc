@@ -1,6 +1,6 @@
 #include "tests/unit/wire/sample_frames.h"
 
-#include "emulator/wire/ip_format.h"
+#include "base/net/checksum.h"
 
 namespace rocemu::wire::test {
 namespace {
@@ -81,7 +81,7 @@ size_t bth_offset_bytes(Network network) {
 void fix_ipv4_checksum(Frame& frame, Network network) {
   std::byte* const header = frame.data() + l3_offset_bytes(network);
   store_be16(header + 10, 0);
-  store_be16(header + 10, ipv4_checksum(ipv4_header_sum(header)));
+  store_be16(header + 10, internet_checksum(ipv4_header_sum(header)));
 }
 
 }  // namespace rocemu::wire::test

@@ -7,9 +7,7 @@
 namespace rocemu::daemon {
 namespace {
 
-dpdk_io::IpAddress address_of(const std::string& text) {
-  return dpdk_io::parse_ip_address(text).value();
-}
+IpAddress address_of(const std::string& text) { return parse_ip_address(text).value(); }
 
 constexpr uint8_t kPrefixBits = 20;
 
@@ -27,8 +25,7 @@ dpdk_io::KernelInterface interface_with(const std::vector<std::string>& addresse
 
 std::vector<std::string> gids(const device::PortConfig& port) {
   std::vector<std::string> texts;
-  for (const device::GidEntry& entry : port.gids)
-    texts.push_back(dpdk_io::to_text(to_ip_address(entry.gid)));
+  for (const device::GidEntry& entry : port.gids) texts.push_back(to_text(IpAddress(entry.gid)));
   return texts;
 }
 
@@ -123,7 +120,7 @@ TEST_CASE(
   REQUIRE(ip.addresses.size() == 2);
   CHECK(ip.addresses[0] == dpdk_io::LinkAddress{address_of("10.77.0.2"), 24});
   CHECK(ip.addresses[1] == dpdk_io::LinkAddress{address_of("fd52:4f43:4500::2"), 64});
-  const wire::MacAddress mac = {2, 0, 0, 0, 0, 9};
+  const MacAddress mac = {2, 0, 0, 0, 0, 9};
   const device::PortConfig port = describe_ethdev_port(on_a_switch, mac, 1500, ip, false);
   CHECK(gids(port) == Texts{"fe80::ff:fe00:9", "10.77.0.2", "fd52:4f43:4500::2"});
   CHECK(network_bits(port) == Bits{64, 96 + 24, 64});

@@ -48,7 +48,7 @@ struct Program {
     rdma_ucm_create_id in{};
     in.uid = 1;
     in.ps = RDMA_PS_TCP;
-    in.qp_type = 2;
+    in.qp_type = verbs::qp_type::kRc;
     REQUIRE(run(RDMA_USER_CM_CMD_CREATE_ID, in, sizeof(rdma_ucm_create_id_resp)) == 0);
     rdma_ucm_create_id_resp out;
     std::memcpy(&out, reply.out, sizeof(out));
@@ -64,7 +64,7 @@ TEST_CASE_METHOD(Program,
                  "A command that is too short, or whose answer has no room, does nothing") {
   rdma_ucm_create_id in{};
   in.ps = RDMA_PS_TCP;
-  in.qp_type = 2;
+  in.qp_type = verbs::qp_type::kRc;
   CHECK(run(RDMA_USER_CM_CMD_CREATE_ID, in, 4, sizeof(in) - 1) == EINVAL);
   CHECK(run(RDMA_USER_CM_CMD_CREATE_ID, in, 3) == ENOSPC);
   CHECK(cm->ids().empty());

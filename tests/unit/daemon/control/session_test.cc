@@ -22,7 +22,6 @@
 namespace rocemu::daemon {
 namespace {
 
-constexpr uint32_t kQptRc = 2;                 // IBV_QPT_RC
 constexpr uint32_t kToInit = 1 | 8 | 16 | 32;  // state, access flags, P_Key index, port
 
 // A program that makes one of everything, a step at a time.
@@ -65,7 +64,7 @@ struct Program {
     rocemu_create_qp message{};
     message.pd = pd;
     message.send_cq = message.recv_cq = cq;
-    message.qp_type = kQptRc;
+    message.qp_type = verbs::qp_type::kRc;
     message.max_send_wr = message.max_recv_wr = 10;
     message.max_send_sge = message.max_recv_sge = 1;
     return message;

@@ -1,9 +1,9 @@
-#include "emulator/wire/byte_order.h"
+#include "base/byte_order.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 
-namespace rocemu::wire {
+namespace rocemu {
 namespace {
 
 using Bytes = std::array<std::byte, 9>;
@@ -38,4 +38,4 @@ TEST_CASE("Stores write as many bytes as they say and what loads read") {
 }
 
 }  // namespace
-}  // namespace rocemu::wire
+}  // namespace rocemu

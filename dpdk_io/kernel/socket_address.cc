@@ -1,29 +1,8 @@
-#include "dpdk_io/ip_address.h"
-
-#include <arpa/inet.h>
+#include "dpdk_io/kernel/socket_address.h"
 
 #include <cstring>
 
 namespace rocemu::dpdk_io {
-
-std::optional<IpAddress> parse_ip_address(const std::string& text) {
-  std::array<uint8_t, 16> bytes;
-  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1)
-    return IpAddress::of_ipv4(bytes.data());
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1)
-    return IpAddress::of_ipv6(bytes.data());
-  return std::nullopt;
-}
-
-std::string to_text(const IpAddress& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.is_ipv4()) {
-    ::inet_ntop(AF_INET, address.ipv4_bytes(), text, sizeof text);
-  } else {
-    ::inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
-  }
-  return text;
-}
 
 SocketAddress to_socket_address(const IpAddress& address, uint16_t port, unsigned interface_index) {
   SocketAddress result;

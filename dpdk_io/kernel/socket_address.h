@@ -1,19 +1,13 @@
-// The way from IP addresses to text and to the kernel's socket addresses.
+// The way from IP addresses to the kernel's socket addresses.
 #pragma once
 
 #include <netinet/in.h>
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
-#include "dpdk_io/ip_host/ip_address.h"
+#include "base/net/ip_address.h"
 
 namespace rocemu::dpdk_io {
-
-// As people write them: 10.0.0.1, fd00::1. Empty when `text` is no address.
-std::optional<IpAddress> parse_ip_address(const std::string& text);
-std::string to_text(const IpAddress& address);
 
 struct SocketAddress {
   sockaddr_storage storage{};
