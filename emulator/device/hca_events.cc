@@ -1,17 +1,10 @@
 // Events of the HCA's objects, and the publication of completions.
 #include <algorithm>
 
+#include "base/verbs/numbers.h"
 #include "emulator/device/hca_impl.h"
 
 namespace rocemu::device {
-
-namespace {
-
-// enum ibv_event_type
-constexpr uint32_t kEventCqError = 0;
-constexpr uint32_t kEventSrqLimitReached = 15;
-
-}  // namespace
 
 void Hca::Impl::send_async_event(Context& context, uint64_t element, uint32_t type,
                                  uint32_t& written) {
@@ -41,7 +34,7 @@ void Hca::Impl::send_due_events() {
     send_qp_event(qpn, transport::QpEvent::last_wqe_reached);
   deferred.qps_at_last_wqe.clear();
   for (Srq* srq : deferred.srqs_at_limit)
-    send_async_event(srq->context(), srq->spec().user_pointer, kEventSrqLimitReached,
+    send_async_event(srq->context(), srq->spec().user_pointer, verbs::async_event::kSrqLimitReached,
                      srq->async_events_written);
   deferred.srqs_at_limit.clear();
 }
@@ -72,7 +65,8 @@ bool completes_to(const QpBody& body, const Cq& cq) {
 // A CQ that lost a completion is of no more use, nor are the QPs that complete to it (IBTA vol 1,
 // 11.6.3.1: CQ error).
 void Hca::Impl::handle_overrun(Cq& cq) {
-  send_async_event(cq.context(), cq.user_pointer(), kEventCqError, cq.async_events_written);
+  send_async_event(cq.context(), cq.user_pointer(), verbs::async_event::kCqError,
+                   cq.async_events_written);
   for (const auto& [number, body] : qps_by_number) {
     if (!completes_to(*body, cq)) continue;
     const wire::Qpn qpn{number};

@@ -44,7 +44,7 @@ TimeNs HcaNode::next_turn(TimeNs now) const {
   return events_wait_ ? std::min(due, now + kEventRetryNs) : due;
 }
 
-bool HcaNode::resolve(const wire::Gid& peer, wire::MacAddress& peer_mac) noexcept {
+bool HcaNode::resolve(const wire::Gid& peer, MacAddress& peer_mac) noexcept {
   const auto own_node = gid().bytes.end() - kNodeBytes;
   const auto peer_node = peer.bytes.end() - kNodeBytes;
   if (!std::equal(gid().bytes.begin(), own_node, peer.bytes.begin())) return false;

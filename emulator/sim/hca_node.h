@@ -29,7 +29,7 @@ class HcaNode final : public PollingNode, private device::AddressResolver {
 
  private:
   // Any address of the network that the node's own is of; a frame to one that nobody has is lost.
-  bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept override;
+  bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override;
 
   mutable device::Hca hca_;
   bool events_wait_ = false;  // an event could not be written

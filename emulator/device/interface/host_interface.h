@@ -88,7 +88,7 @@ class AddressResolver {
  public:
   virtual ~AddressResolver() = default;
   // False when nobody has `gid`.
-  virtual bool resolve(const wire::Gid& gid, wire::MacAddress& mac) noexcept = 0;
+  virtual bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept = 0;
 };
 
 }  // namespace rocemu::device

@@ -11,11 +11,6 @@
 namespace rocemu::fuzz {
 namespace {
 
-using kEthernetBytes;
-using kIpv4Bytes;
-using kIpv6Bytes;
-using kUdpBytes;
-
 constexpr size_t kLongestPacketBytes = 70'000;  // longer than any IP packet
 constexpr uint16_t kSizes[] = {0,    1,    2,    15,   16,   17,   20,    64,    272,  1040,
                                4095, 4096, 4112, 4240, 4300, 9000, 30000, 65507, 65535};

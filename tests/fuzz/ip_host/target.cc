@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/net/checksum.h"
 #include "base/net/text.h"
 #include "base/time.h"
 #include "dpdk_io/ip_host/arp.h"
@@ -17,8 +18,8 @@
 
 namespace {
 
+using namespace rocemu;
 using namespace rocemu::dpdk_io;
-using rocemu::TimeNs;
 using rocemu::fuzz::ByteSource;
 using rocemu::fuzz::expect;
 

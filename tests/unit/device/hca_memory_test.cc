@@ -14,7 +14,6 @@ using namespace rocemu::device;
 namespace {
 
 constexpr uint64_t kBase = 0x10000;
-constexpr uint32_t kLocalWrite = transport::kLocalWrite;
 
 struct NoEvents final : EventChannel {
   bool completion_event(uint64_t) noexcept override { return true; }

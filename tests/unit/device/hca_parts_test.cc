@@ -115,7 +115,7 @@ struct NoEvents final : EventChannel {
 };
 
 struct AnyBody final : AddressResolver {
-  bool resolve(const wire::Gid&, wire::MacAddress&) noexcept override { return true; }
+  bool resolve(const wire::Gid&, MacAddress&) noexcept override { return true; }
 };
 
 struct NoWire final : transport::FrameSink {

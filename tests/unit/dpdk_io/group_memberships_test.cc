@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include "base/net/text.h"
+
 namespace rocemu::dpdk_io {
 namespace {
 

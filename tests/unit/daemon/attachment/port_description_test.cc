@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/net/text.h"
+
 namespace rocemu::daemon {
 namespace {
 
