@@ -17,9 +17,9 @@ constexpr uint32_t kMax24Bits = (1u << 24) - 1;
 constexpr uint32_t kMaxKeys =
     1u << 23;  // regions, and windows: together their indices have 24 bits
 constexpr uint32_t kMaxEntries = 1u << 24;  // of a ring: its indices are 32 bits, its size fits 31
-// A READ of 2^31 bytes at MTU 256 would own 2^23 PSNs, more than can be put in order (IBTA vol
-// 1, 9.7.2).
-constexpr uint32_t kMaxMessageBytes = 1u << 30;
+// The largest max_msg_size that may be configured, half of what the specification allows: a READ of
+// 2^31 bytes at MTU 256 would own 2^23 PSNs, more than can be put in order (IBTA vol 1, 9.7.2).
+constexpr uint32_t kMaxConfigurableMessageBytes = 1u << 30;
 
 // Adds a section of the configuration file, which is hidden from the command line's help.
 CLI::App* add_section(CLI::App& app, const char* name) {
@@ -60,7 +60,7 @@ void add_device_limits(CLI::App& app, std::string& profile, device::DeviceLimits
   add("max_total_mcast_qp_attach", limits.max_total_mcast_qp_attach, 1, kMax24Bits);
   add("max_qp_rd_atom", limits.max_qp_rd_atom, 1, 255);
   add("max_inline_data", limits.max_inline_data, 0, 4096);
-  add("max_msg_size", limits.max_msg_size, 4096, kMaxMessageBytes);
+  add("max_msg_size", limits.max_msg_size, 4096, kMaxConfigurableMessageBytes);
   add("num_comp_vectors", limits.num_comp_vectors, 1, 1024);
   add_limit<uint64_t>(section, "max_dm_size", limits.max_dm_size, 0, 1ull << 40);
   add_limit<uint64_t>(section, "max_mr_size", limits.max_mr_size, 4096, UINT64_MAX / 2);

@@ -1,4 +1,4 @@
-// What one context has of another: by a token that its program handed on.
+// Imports of the HCA: one context uses objects of another, whose program handed on its token.
 #include <cerrno>
 
 #include "emulator/device/hca_impl.h"

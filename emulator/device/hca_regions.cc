@@ -13,7 +13,7 @@ constexpr uint32_t kKnownAccess =
     kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages | kOptionalRange;
 constexpr uint32_t kKeptAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand;
 
-// Who may write from afar must be allowed to write here (ibv_reg_mr(3)).
+// A region that peers may write to must be one that the program may write to (ibv_reg_mr(3)).
 bool consistent(uint32_t access) {
   const bool changed_from_afar =
       (access & (transport::kRemoteWrite | transport::kRemoteAtomic)) != 0;
@@ -26,8 +26,8 @@ bool is_implicit(const MrSpec& spec) {
   return (spec.access & kOnDemand) != 0 && spec.address == 0 && spec.length_bytes == UINT64_MAX;
 }
 
-// Whether the file's bytes can be the region's: as many, and at the same place within a page, which
-// alignment depends on. On-demand regions follow what the program maps there.
+// True when the file's bytes can be the region's: as many, and at the same place within a page,
+// which alignment depends on. On-demand regions follow what the program maps there.
 bool is_of_file(const MrSpec& spec) {
   constexpr uint64_t kPageBytes = 4096;
   const std::span<std::byte> bytes = spec.file->bytes();

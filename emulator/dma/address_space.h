@@ -31,7 +31,7 @@ std::string_view to_string(Method method) noexcept;
 
 enum class Direction : uint8_t { from_program, to_program };
 
-// What one call moved: a prefix of what was asked for, of any length.
+// The result of one call, which moves a prefix of what was asked for, of any length.
 struct Moved {
   size_t bytes = 0;
   bool out_of_reach = false;  // the whole program is: gone, or permission was withdrawn
@@ -68,7 +68,7 @@ class AddressSpace {
   // Calls into the kernel made on behalf of this program so far.
   uint64_t system_calls() const noexcept { return system_calls_; }
 
-  // How many remote ranges one call of move() takes.
+  // The number of remote ranges that one call of move() takes.
   unsigned max_remote_ranges() const noexcept {
     return method_ == Method::process_vm ? kMaxRanges : 1;
   }

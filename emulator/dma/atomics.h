@@ -2,7 +2,7 @@
 // against each other, since one caller makes them one after the other, not against the program's
 // own instructions nor against writes of the NIC (IBTA vol 1, 9.4.5).
 //
-// Of memory that is mapped here they are the processor's own, so atomic against all of that.
+// On memory that is mapped here they are the processor's own, so atomic against all of that.
 //
 // Values are in host byte order. Both return the value from before. nullopt when the memory is out
 // of reach or the address is not a multiple of 8; the memory is then as it was.

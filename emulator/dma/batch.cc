@@ -10,7 +10,7 @@ namespace {
 // The smallest unit a program's memory is mapped in: a byte of it can be read if another can.
 constexpr uint32_t kPageBytes = 4096;
 
-// Where bytes go that were read only because they lie between others. Nobody reads it; each thread
+// Takes the bytes that were read only because they lie between others. Nobody reads it; each thread
 // has one so that they do not share its cache lines.
 thread_local std::byte discarded[kPageBytes];
 

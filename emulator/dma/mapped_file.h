@@ -14,8 +14,8 @@ namespace rocemu::dma {
 
 class MappedFile {
  public:
-  // Of all that are there at a time: a process has 65,530 mappings (vm.max_map_count) and 47 bits
-  // of addresses, which everything else the NIC maps has to come out of, too.
+  // Limits for all that are there at a time: a process has 65,530 mappings (vm.max_map_count) and
+  // 47 bits of addresses, which everything else the NIC maps has to come out of, too.
   static constexpr unsigned kMaxMappings = 16384;
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
 

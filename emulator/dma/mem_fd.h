@@ -20,7 +20,7 @@ class MemFd {
 
   int get() const noexcept { return fd_; }
 
-  // Whether this is a mem file of procfs, open for reading and writing. Anything else a program
+  // True when this is a mem file of procfs, open for reading and writing. Anything else a program
   // might hand over is refused, since reading it could block or have effects of its own.
   bool is_process_memory() const noexcept;
 

@@ -57,7 +57,8 @@ class Endpoint {
 
   QpLoad load(wire::Qpn qpn) const;
 
-  // Where multicast datagrams go. The device bounds it; a QP that is destroyed is detached.
+  // The groups tell where multicast datagrams go. The device bounds them; a QP that is destroyed is
+  // detached.
   MulticastGroups& multicast_groups() { return multicast_groups_; }
 
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or

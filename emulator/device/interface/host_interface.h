@@ -1,6 +1,6 @@
-// What the device model needs from outside, as interfaces: the other sides of its queues and
-// channels (shared memory and pipes in the daemon, vectors in tests), device memory, and the
-// neighbours' addresses. None of the calls may block, and none may call back into the device.
+// The interfaces by which the device model gets what it needs from outside: the other sides of its
+// queues and channels (shared memory and pipes in the daemon, vectors in tests), device memory, and
+// the neighbours' addresses. None of the calls may block, and none may call back into the device.
 //
 // Queues, rings, channels and device memory are made by whoever creates an object, and owned by the
 // object afterwards.
@@ -32,7 +32,7 @@ class WorkQueues {
 // The ring of one SRQ.
 class ReceiveRing : public transport::ReceiveQueue {
  public:
-  // How many receives are posted and not taken.
+  // The number of receives that are posted and not taken.
   virtual uint32_t waiting() const noexcept = 0;
   // Takes over what waits in `old`, another ring of the same maker. False when there is not room
   // for it, and then nothing has changed.
@@ -58,7 +58,7 @@ class CompletionRing {
   virtual bool show() noexcept = 0;
   // The event is sent: the program has to ask again. False when it does not wait for one.
   virtual bool take_arm() noexcept = 0;
-  // Both at once: true when an event is to be sent now.
+  // Does both at once: true when an event is to be sent now.
   bool publish() noexcept { return show() && take_arm(); }
   // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False
   // when there is not room for it, and then nothing has changed. Precondition: `old` is all shown.

@@ -1,5 +1,5 @@
-// What programs ask the device for and what they get: handles, and the arguments and results of the
-// calls of hca.h, with the meaning that the man page of the verb gives them.
+// The arguments and results of the calls of hca.h, and the handles that programs name objects by,
+// with the meaning that the man page of the verb gives them.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct MrSpec {
   uint64_t iova = 0;
   MrKind kind = MrKind::program_memory;
   Handle dm = 0;  // of device memory; `address` is then an offset in it
-  // Of program memory that is mapped here: its bytes. Kept until the region has gone.
+  // The bytes of program memory that is mapped here; kept until the region has gone.
   std::shared_ptr<const dma::MappedFile> file = nullptr;
 };
 
@@ -118,7 +118,7 @@ struct CreatedQp {
   wire::Qpn qpn{};
 };
 
-// How many events about a destroyed object were ever written.
+// EventCounts holds how many events about a destroyed object were ever written.
 struct EventCounts {
   uint32_t completion = 0;
   uint32_t async = 0;

@@ -35,7 +35,7 @@ class HcaMemory final : public transport::Memory {
   MemoryRegions& regions_;
   dma::Batch fetches_{dma::Direction::from_program};
   dma::Batch scatters_{dma::Direction::to_program};
-  // Of what was moved before the transport asked for the flush.
+  // The failures of moves that were made before the transport asked for the flush.
   std::vector<uint32_t> failed_fetches_;
   std::vector<uint32_t> failed_scatters_;
 };

@@ -57,14 +57,14 @@ struct QpAttributes {
   bool notify_drained = false;  // an event when the send queue has drained in state SQD
 };
 
-// How much a QP may have under way. Visible in status and configurable.
+// TransportLimits bounds what a QP may have under way. It is configurable, and status shows it.
 struct TransportLimits {
   uint32_t window_packets = 256;       // unacknowledged PSNs before SEND, WRITE or READ wait
   uint32_t ack_interval_packets = 64;  // an ACK is asked for at least this often
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
 };
 
-// How much it has under way.
+// QpLoad says how much a QP has under way.
 struct QpLoad {
   uint32_t requests = 0;             // taken off the send queue, not completed
   uint32_t unacknowledged_psns = 0;  // sent, not acknowledged

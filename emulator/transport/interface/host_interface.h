@@ -1,6 +1,6 @@
-// What the transport needs from outside, as interfaces: queues, memory, frames, events. The NIC
-// (device, daemon), the simulator and the fuzzers each bring their own. None of the calls may
-// block, and none may call back into the transport.
+// The interfaces by which the transport gets what it needs from outside: queues, memory, frames,
+// events. The NIC (device, daemon), the simulator and the fuzzers each bring their own. None of the
+// calls may block, and none may call back into the transport.
 #pragma once
 
 #include <cstddef>
@@ -42,11 +42,11 @@ class CompletionQueue {
  public:
   virtual ~CompletionQueue() = default;
   virtual void push(const Completion& completion) noexcept = 0;
-  // Whether who takes the completions can write to `range` itself: the payload may then be inline.
+  // True when whoever takes the completions can write to `range`: the payload may then be inline.
   virtual bool reaches(const MemoryRange& range) const noexcept = 0;
 };
 
-// What a request over XRC uses at its responder (IBTA vol 1, annex A14): an SRQ.
+// The SRQ that a request over XRC uses at its responder (IBTA vol 1, annex A14).
 struct SharedReceiver {
   PdHandle pd = 0;
   ReceiveQueue* queue = nullptr;
@@ -62,13 +62,13 @@ class XrcDomain {
 
 struct Path;
 
-// What unreliable datagrams are sent with and to.
+// The address handles that unreliable datagrams are sent by, and the port's own addresses.
 class Addresses {
  public:
   virtual ~Addresses() = default;
   // The way that an address handle stands for; null when there is none of that number in `pd`.
   virtual const Path* find(PdHandle pd, uint32_t address_handle) const noexcept = 0;
-  // Whether the port has this address.
+  // True when the port has this address.
   virtual bool is_local(const wire::Gid& gid) const noexcept = 0;
 };
 

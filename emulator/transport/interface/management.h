@@ -1,4 +1,4 @@
-// Where datagrams for QP1, the general service interface (IBTA vol 1, 13.5.1), go: they are not
+// The sink of datagrams for QP1, the general service interface (IBTA vol 1, 13.5.1): they are not
 // the transport's business.
 #pragma once
 

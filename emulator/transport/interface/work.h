@@ -41,7 +41,7 @@ class SgeList {
   uint32_t heap_capacity_ = 0;
 };
 
-// What an atomic operation is about.
+// The size of the operand of an atomic operation.
 inline constexpr uint32_t kAtomicBytes = 8;
 
 enum class WorkOpcode : uint8_t {
@@ -82,8 +82,8 @@ constexpr bool is_read_or_atomic(WorkOpcode op) {
 using verbs::WcOpcode;
 using verbs::WcStatus;
 
-// What a memory window is to grant: `length_bytes` from `address` on of the region that `region`
-// names, or nothing when the length is 0.
+// WindowBinding says what a memory window is to grant: `length_bytes` from `address` on of the
+// region that `region` names, or nothing when the length is 0.
 struct WindowBinding {
   wire::RKey window{};  // the key it has from now on
   wire::LKey region{};
@@ -119,7 +119,7 @@ struct SendWork {
   // A copy, in queue memory, of the bytes that the one element of `sges` names, for which the
   // program that posted it vouches; null when there is none.
   const std::byte* inline_wqe_data = nullptr;
-  // Of bind_window.
+  // For bind_window alone.
   WindowBinding binding;
 };
 

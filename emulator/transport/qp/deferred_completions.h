@@ -13,7 +13,7 @@ namespace rocemu::transport {
 
 class Qp;
 
-// Whose data it is: that of our own request, that of a receive, or that of a peer's WRITE.
+// A scatter moves data of our own request, of a receive, or of a peer's WRITE.
 enum class ScatterKind : uint8_t { read_response, receive, remote_write };
 
 // The side of a QP that completes: both kinds of responder scatters belong to one.
