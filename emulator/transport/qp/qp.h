@@ -29,7 +29,7 @@ class Qp {
   virtual Turn transmit(TimeNs now, Burst& burst) = 0;
   // Adds the ACKs and NAKs that are next to be sent.
   virtual void acknowledge(Burst&) {}
-  // The burst has left, for a QP that asked to be told (Burst::tell_when_sent).
+  // Tells a QP that asked for it (Burst::tell_when_sent) that the burst has left.
   virtual void on_burst_sent() {}
   virtual TimeNs deadline() const = 0;
 
@@ -41,10 +41,10 @@ class Qp {
   // Precondition: state ERROR, or SQE for the send queue alone.
   virtual void flush_posted() = 0;
 
-  // Payload for a frame from `psn` on could not be read.
+  // Tells that payload for a frame from `psn` on could not be read.
   virtual void on_fetch_failed(Side side, wire::Psn psn) = 0;
-  // Data of the packet with `psn` could not be written. `announced`: the completion that would have
-  // announced it has been turned into an error already.
+  // Tells that data of the packet with `psn` could not be written. `announced`: the completion that
+  // would have announced it has been turned into an error already.
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
   bool active = false;     // stands in the endpoint's list of QPs that may send

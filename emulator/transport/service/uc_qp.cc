@@ -39,7 +39,7 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
     refuse(Refusal::repeated_psn);
     return;
   }
-  // Behind a gap, and when a new message begins, the end of the one under way is lost.
+  // The end of the message under way is lost behind a gap, and when a new one begins.
   if (distance != 0) refuse(Refusal::out_of_sequence_psn);
   if (distance != 0 || packet.traits().starts) message_ = MessageKind::none;
   if (message_ == MessageKind::none) give_up_receive();

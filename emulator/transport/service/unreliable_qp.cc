@@ -48,21 +48,15 @@ Turn UnreliableQp::transmit(TimeNs, Burst& burst) { return requester_.transmit(b
 
 void UnreliableQp::flush() {
   requester_.flush();
-  if (!receive_taken_) return;
-  Completion completion;
-  completion.status = WcStatus::flush_error;
-  complete_receive(completion);
+  if (receive_taken_) end_receive(WcStatus::flush_error);
 }
 
 void UnreliableQp::flush_posted() {
   requester_.flush_posted();
   if (context_.state != QpState::error || context_.resources.receives_are_shared) return;
   constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i) {
-    Completion completion;
-    completion.status = WcStatus::flush_error;
-    complete_receive(completion);
-  }
+  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i)
+    end_receive(WcStatus::flush_error);
 }
 
 Refusal UnreliableQp::take_receive() {
@@ -85,11 +79,15 @@ void UnreliableQp::complete_receive(Completion completion) {
   context_.deferred.complete(*this, Side::responder, *context_.resources.receive_cq) = completion;
 }
 
-void UnreliableQp::give_up_receive() {
-  if (!receive_taken_ || !context_.resources.receives_are_shared) return;
+void UnreliableQp::end_receive(WcStatus status) {
   Completion completion;
-  completion.status = WcStatus::remote_invalid_request_error;
+  completion.status = status;
   complete_receive(completion);
+}
+
+void UnreliableQp::give_up_receive() {
+  if (receive_taken_ && context_.resources.receives_are_shared)
+    end_receive(WcStatus::remote_invalid_request_error);
 }
 
 void UnreliableQp::refuse(Refusal refusal) {
@@ -102,11 +100,7 @@ void UnreliableQp::refuse(Refusal refusal) {
 
 void UnreliableQp::fail(const RefusalRule& rule) {
   const bool completed = receive_taken_ && rule.receive_status != WcStatus::flush_error;
-  if (receive_taken_) {
-    Completion completion;
-    completion.status = rule.receive_status;
-    complete_receive(completion);
-  }
+  if (receive_taken_) end_receive(rule.receive_status);
   enter_error();
   context_.events.on_qp_error(context_.qpn);
   if (!completed && rule.event) context_.events.on_qp_event(context_.qpn, *rule.event);

@@ -29,7 +29,7 @@ class UnreliableQp : public Qp, public UnreliableService {
   UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
                const QpResources& resources);
 
-  // The receiving side begins anew: state RTR, or RESET.
+  // The receiving side begins anew, in state RTR or RESET.
   virtual void start_receiving() = 0;
 
   // Makes sure that a good receive is at hand.
@@ -37,8 +37,9 @@ class UnreliableQp : public Qp, public UnreliableService {
   const ReceiveWork& receive() const { return receive_; }
   // Announces the receive at hand, when the program can see its data.
   void complete_receive(Completion completion);
-  // A message is dropped. The QP keeps the receive for the next one, but one that others could have
-  // had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with rxe's status).
+  // Ends the message under way. The QP keeps its receive for the next one, but one that others
+  // could have had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with
+  // rxe's status).
   void give_up_receive();
   // Does what the table of refusals says: the packet or its message is dropped, or the QP goes to
   // ERROR.
@@ -46,6 +47,7 @@ class UnreliableQp : public Qp, public UnreliableService {
 
  private:
   void fail(const RefusalRule& rule);
+  void end_receive(WcStatus status);  // without data
   void flush() final;
 
   UnreliableRequester requester_;

@@ -1,5 +1,4 @@
-// The table of refusals: its rows are consistent, and each row that draws a NAK is what a responder
-// does.
+// The table of refusals: its rows are consistent, and RC and UC do what their rows say.
 #include "emulator/transport/responder/refusals.h"
 
 #include <catch2/catch.hpp>
@@ -31,8 +30,10 @@ wire::ExtendedHeaders atomic(const Buffer& far, uint32_t offset) {
   return ext;
 }
 
-// How to draw each refusal from b over RC.
+// How to draw each refusal from b.
 const std::map<Refusal, std::function<void(Pair&)>> kRequests = {
+    {Refusal::repeated_psn,
+     [](Pair& p) { p.inject(p.b, Operation::send_only, kPsn - 1, {}, filled(8)); }},
     {Refusal::out_of_sequence_psn,
      [](Pair& p) { p.inject(p.b, Operation::send_only, kPsn + 1, {}, filled(8)); }},
     {Refusal::receiver_not_ready,
@@ -49,7 +50,8 @@ const std::map<Refusal, std::function<void(Pair&)>> kRequests = {
      }},
     {Refusal::bad_rkey,
      [](Pair& p) {
-       p.inject(p.b, Operation::read_request, kPsn, reth(p.b.buffer(8, 0, kLocalWrite), 8));
+       const Buffer far = p.b.buffer(8, 0, kLocalWrite);
+       p.inject(p.b, Operation::write_only, kPsn, reth(far, 8), filled(8));
      }},
     {Refusal::dma_length,
      [](Pair& p) {
@@ -166,6 +168,23 @@ TEST_CASE("RC answers each refusal as its row says") {
       CHECK(statuses(pair.b.receive_cq) == std::vector{rule.receive_status});
     CHECK(pair.b.events() ==
           (by_status || !rule.event ? std::vector<QpEvent>{} : std::vector<QpEvent>{*rule.event}));
+  }
+}
+
+TEST_CASE("UC drops a message or fails as the row says, without an answer") {
+  PairOptions options;
+  options.a_service = options.b_service = Service::uc;
+  for (const auto& [refusal, request] : kRequests) {
+    const RefusalRule& rule = rule_of(refusal);
+    if (rule.uc.kind == Kind::impossible) continue;
+    CAPTURE(std::string(rule.name));
+    Pair pair(options);
+    request(pair);
+    pair.drive();
+    CHECK(pair.sent.empty());
+    CHECK(pair.b.counters().*rule.uc.counter == 1);
+    CHECK((pair.b.state() == QpState::error) == (rule.uc.kind == Kind::fail));
+    if (rule.uc.kind != Kind::fail) CHECK(pair.b.receive_cq.completions.empty());
   }
 }
 
