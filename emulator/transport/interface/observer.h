@@ -23,7 +23,7 @@ enum class TraceEvent : uint8_t {
   no_qp,            // unknown QPN, or a QP that does not receive
   mismatched,       // transport, address or P_Key other than the QP's
   qkey_violation,   // UD: a Q_Key other than the QP's
-  no_receive,       // UD and UC: no receive is posted; 0
+  no_receive,       // UD and UC: no receive is posted
   message_dropped,  // UD and UC: cut short, too long, or not allowed
 
   retransmitted,
@@ -37,7 +37,7 @@ enum class TraceEvent : uint8_t {
   ack_timeout,
   early_retransmission,  // a probe: before the ACK timeout, by the measured round trip
   stale_ack,
-  responder_error,        // a request ended the connection; 0 for UD and UC
+  responder_error,        // a request or a receive took the QP to ERROR
   completion_with_error,  // WcStatus
   state_changed,          // QpState, the new one
 
@@ -49,12 +49,17 @@ enum class TraceEvent : uint8_t {
 
 inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::icrc_error) + 1;
 
+// Why a packet was not taken: a row of responder/refusals.h.
+enum class Refusal : uint8_t;
+
 class Observer {
  public:
   virtual ~Observer() = default;
   // Called from within the endpoint's calls, of which it must make none, in the order in which
   // things happen. `qpn` is 0 for the port's own events.
   virtual void on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) noexcept = 0;
+  // Names the rule by which a QP refuses the packet with `psn`, before the events that come of it.
+  virtual void on_refusal(wire::Qpn, Refusal, uint32_t /*psn*/) noexcept {}
 };
 
 }  // namespace rocemu::transport

@@ -30,6 +30,10 @@ class QpTally {
 
   void note(TraceEvent event, uint32_t value = 0) { count(event, value, 1); }
   void note_bytes(TraceEvent event, uint32_t bytes) { count(event, bytes, bytes); }
+  void note_refusal(Refusal refusal, uint32_t psn) {
+    if (port_.observer != nullptr) [[unlikely]]
+      port_.observer->on_refusal(qpn_, refusal, psn);
+  }
 
   Counters counters() const {
     Counters all;

@@ -331,7 +331,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
 // Does with the packet with `psn` what the table of refusals says.
 void RcResponder::refuse(Refusal refusal, wire::Psn psn) {
   const RefusalRule& rule = rule_of(refusal);
-  rule.rc.note(context_.tally, psn.value());
+  note_refusal(context_, rule, psn);
   if (rule.rc.kind == Reaction::Kind::fail) {
     fail(rule, psn);
   } else if (refusal == Refusal::receiver_not_ready) {

@@ -14,7 +14,7 @@
 
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/work.h"
-#include "emulator/transport/qp/tally.h"
+#include "emulator/transport/qp/qp_context.h"
 #include "emulator/wire/headers.h"
 #include "emulator/wire/opcode.h"
 
@@ -64,11 +64,6 @@ struct Reaction {
   Kind kind = Kind::impossible;
   std::optional<TraceEvent> event = std::nullopt;
   std::optional<TraceEvent> second_event = std::nullopt;
-
-  void note(QpTally& tally, uint32_t psn = 0) const {
-    if (event) tally.note(*event, psn);
-    if (second_event) tally.note(*second_event, psn);
-  }
 };
 
 struct RefusalRule {
@@ -176,6 +171,14 @@ inline constexpr std::span<const RefusalRule> kRefusalRules{refusal_table::kRule
 
 constexpr const RefusalRule& rule_of(Refusal refusal) {
   return kRefusalRules[static_cast<size_t>(refusal)];
+}
+
+// Tells the counters and the observer that `rule` refuses the packet with `psn`.
+inline void note_refusal(QpContext& context, const RefusalRule& rule, wire::Psn psn) {
+  context.tally.note_refusal(rule.refusal, psn.value());
+  const Reaction& reaction = rule.reaction(context.transport);
+  if (reaction.event) context.tally.note(*reaction.event, psn.value());
+  if (reaction.second_event) context.tally.note(*reaction.second_event, psn.value());
 }
 
 }  // namespace rocemu::transport

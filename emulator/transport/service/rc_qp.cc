@@ -61,7 +61,7 @@ void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
                               static_cast<uint32_t>(packet.payload.size()));
     refusal = dispatch(now, packet);
   }
-  if (refusal != Refusal::none) rule_of(refusal).rc.note(context_.tally, packet.bth.psn.value());
+  if (refusal != Refusal::none) note_refusal(context_, rule_of(refusal), packet.bth.psn);
 }
 
 // Hands a packet of the connection to the side that it is for.

@@ -26,7 +26,7 @@ const Path* UcQp::address(const SendWork&, wire::Bth& bth, wire::ExtendedHeaders
 
 void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
   if (const Refusal refusal = check_connection(context_, packet); refusal != Refusal::none) {
-    refuse(refusal);
+    refuse(refusal, packet.bth.psn);
     return;
   }
   if (!established_) {
@@ -36,16 +36,16 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
   }
   const int32_t distance = packet.bth.psn.distance_from(expected_psn_);
   if (distance < 0 && distance >= -kRepeatedPsns) {
-    refuse(Refusal::repeated_psn);
+    refuse(Refusal::repeated_psn, packet.bth.psn);
     return;
   }
   // The end of the message under way is lost behind a gap, and when a new one begins.
-  if (distance != 0) refuse(Refusal::out_of_sequence_psn);
+  if (distance != 0) refuse(Refusal::out_of_sequence_psn, packet.bth.psn);
   if (distance != 0 || packet.traits().starts) message_ = MessageKind::none;
   if (message_ == MessageKind::none) give_up_receive();
   if (!packet.traits().starts && message_ == MessageKind::none) {
     if (distance == 0) ++expected_psn_;
-    refuse(Refusal::opcode_sequence);
+    refuse(Refusal::opcode_sequence, packet.bth.psn);
     return;
   }
   expected_psn_ = packet.bth.psn + 1;
@@ -56,7 +56,7 @@ void UcQp::on_packet(TimeNs, const wire::Packet& packet) {
     return;
   }
   message_ = MessageKind::none;
-  refuse(refusal);
+  refuse(refusal, packet.bth.psn);
 }
 
 Refusal UcQp::execute(const wire::Packet& packet) {

@@ -42,7 +42,7 @@ Refusal UdQp::check(const wire::Packet& packet) const {
 void UdQp::on_packet(TimeNs, const wire::Packet& packet) {
   Refusal refusal = check(packet);
   if (refusal == Refusal::none) refusal = execute(packet);
-  if (refusal != Refusal::none) refuse(refusal);
+  if (refusal != Refusal::none) refuse(refusal, packet.bth.psn);
 }
 
 Refusal UdQp::execute(const wire::Packet& packet) {

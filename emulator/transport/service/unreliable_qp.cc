@@ -90,10 +90,10 @@ void UnreliableQp::give_up_receive() {
     end_receive(WcStatus::remote_invalid_request_error);
 }
 
-void UnreliableQp::refuse(Refusal refusal) {
+void UnreliableQp::refuse(Refusal refusal, wire::Psn psn) {
   const RefusalRule& rule = rule_of(refusal);
   const Reaction& reaction = rule.reaction(context_.transport);
-  reaction.note(context_.tally);
+  note_refusal(context_, rule, psn);
   if (reaction.kind == Reaction::Kind::drop_message) give_up_receive();
   if (reaction.kind == Reaction::Kind::fail) fail(rule);
 }
@@ -108,11 +108,12 @@ void UnreliableQp::fail(const RefusalRule& rule) {
 
 void UnreliableQp::on_fetch_failed(Side, wire::Psn psn) { requester_.on_fetch_failed(psn); }
 
-void UnreliableQp::on_scatter_failed(ScatterKind kind, wire::Psn, bool announced) {
+void UnreliableQp::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) {
   if (context_.state == QpState::error) return;
   refuse(kind == ScatterKind::remote_write ? Refusal::remote_memory_lost
          : announced                       ? Refusal::completed_receive_memory_lost
-                                           : Refusal::receive_memory_lost);
+                                           : Refusal::receive_memory_lost,
+         psn);
 }
 
 }  // namespace rocemu::transport

@@ -41,9 +41,9 @@ class UnreliableQp : public Qp, public UnreliableService {
   // could have had is given back to its owner with an error (class E of IBTA vol 1, 9.9.3, with
   // rxe's status).
   void give_up_receive();
-  // Does what the table of refusals says: the packet or its message is dropped, or the QP goes to
-  // ERROR.
-  void refuse(Refusal refusal);
+  // Does with the packet with `psn` what the table of refusals says: the packet or its message is
+  // dropped, or the QP goes to ERROR.
+  void refuse(Refusal refusal, wire::Psn psn);
 
  private:
   void fail(const RefusalRule& rule);

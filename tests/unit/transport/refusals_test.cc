@@ -117,6 +117,16 @@ const std::map<Refusal, std::function<void(Pair&)>> kRequests = {
      }},
 };
 
+// Hears by which rules packets are refused.
+class RefusalRecorder : public Observer {
+ public:
+  void on_event(wire::Qpn, TraceEvent, uint32_t) noexcept override {}
+  void on_refusal(wire::Qpn, Refusal refusal, uint32_t) noexcept override {
+    refusals.push_back(refusal);
+  }
+  std::vector<Refusal> refusals;
+};
+
 // Drawn over XRC alone, by tests of their own (shared_receives_test.cc).
 const std::set<Refusal> kOfXrc = {Refusal::unknown_srq, Refusal::other_srq};
 
@@ -153,9 +163,12 @@ TEST_CASE("RC answers each refusal as its row says") {
     if (rule.rc.kind != Kind::nak && rule.rc.kind != Kind::fail) continue;
     if (kOfXrc.count(rule.refusal) != 0) continue;
     CAPTURE(std::string(rule.name));
+    RefusalRecorder recorder;
     Pair pair;
+    pair.b.endpoint().set_observer(&recorder);
     kRequests.at(rule.refusal)(pair);
     pair.drive();
+    CHECK(recorder.refusals == std::vector{rule.refusal});
     const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
     REQUIRE(answers.size() == 1);
     const bool rnr = wire::syndrome::is_rnr(rule.syndrome);
@@ -178,11 +191,14 @@ TEST_CASE("UC drops a message or fails as the row says, without an answer") {
     const RefusalRule& rule = rule_of(refusal);
     if (rule.uc.kind == Kind::impossible) continue;
     CAPTURE(std::string(rule.name));
+    RefusalRecorder recorder;
     Pair pair(options);
+    pair.b.endpoint().set_observer(&recorder);
     request(pair);
     pair.drive();
+    CHECK(recorder.refusals.at(0) == refusal);
     CHECK(pair.sent.empty());
-    CHECK(pair.b.counters().*rule.uc.counter == 1);
+    CHECK(pair.b.counters()[*rule.uc.event] == 1);
     CHECK((pair.b.state() == QpState::error) == (rule.uc.kind == Kind::fail));
     if (rule.uc.kind != Kind::fail) CHECK(pair.b.receive_cq.completions.empty());
   }
