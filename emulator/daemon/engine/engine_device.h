@@ -28,7 +28,7 @@ class EngineDevice {
 
   // Lets it receive, time out, send, and show completions. Returns whether there was any work.
   // Touches nothing of another device but frames that both hold, so that two on a switch that holds
-  // frames back (dpdk_io/switch.h) may have their turns at the same time.
+  // frames back (dpdk_io/switch/switch.h) may have their turns at the same time.
   bool turn(TimeNs now);
 
   // Something else than a turn may have made completions, which wait to be shown.
