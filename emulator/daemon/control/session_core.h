@@ -12,7 +12,6 @@
 #include <new>
 #include <span>
 #include <system_error>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -89,6 +88,11 @@ class SessionCore {
   // A call elsewhere has come back: runs done(), and lets the session end that waited for it.
   template <class Done>
   void on_return(Done done);
+  // Runs done() with what a device call gave, or refuses the request with its errno.
+  template <class Done>
+  void conclude(int error, Done& done);
+  template <class Value, class Done>
+  void conclude(device::Result<Value> result, Done& done);
 
   const SessionHost& host_;
   SessionPeer& peer_;
@@ -143,16 +147,21 @@ void SessionCore::on_engine(Work work, Done done) {
       }));
 }
 
+template <class Done>
+void SessionCore::conclude(int error, Done& done) {
+  error == 0 ? done() : refuse(error);
+}
+
+template <class Value, class Done>
+void SessionCore::conclude(device::Result<Value> result, Done& done) {
+  result ? done(*std::move(result)) : refuse(result.error());
+}
+
 template <class Work, class Done>
 void SessionCore::on_context(Work work, Done done) {
   on_engine([context = context_, work = std::move(work)]() mutable { return work(*context); },
             [this, done = std::move(done)](auto result) mutable {
-              if (ended_) return;
-              if constexpr (std::is_same_v<decltype(result), int>) {
-                result == 0 ? done() : refuse(result);
-              } else {
-                result ? done(*std::move(result)) : refuse(result.error());
-              }
+              if (!ended_) conclude(std::move(result), done);
             });
 }
 
