@@ -151,7 +151,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
   deferred_.flush(memory_);
 }
 
-void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
+inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   qp.tally().note(TraceEvent::delivered, packet.bth.psn.value());
   qp.on_packet(now, packet);
   touch(qp);
@@ -203,7 +203,7 @@ void Endpoint::on_timeout(TimeNs now) {
 }
 
 // After anything that may have given the QP something to send or moved its deadline.
-void Endpoint::touch(Qp& qp) {
+inline void Endpoint::touch(Qp& qp) {
   if (!qp.active) {
     qp.active = true;
     active_.push_back(&qp);

@@ -21,15 +21,6 @@ void GoBackN::on_attributes_changed() {
   if (context_.attributes.timeout != 0 && deadline() == kNever && una_ != sent_end_) seek(una_);
 }
 
-bool GoBackN::on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered) {
-  const bool again = psn.before(sent_end_);
-  if (answered) ack_asked_ = end;
-  if (end.after(sent_end_)) sent_end_ = end;
-  if (ack_deadline_ == kNever && context_.attributes.timeout != 0)
-    ack_deadline_ = now + ack_timeout_ns(context_.attributes.timeout);
-  return again;
-}
-
 void GoBackN::on_progress(TimeNs now) {
   retries_left_ = context_.attributes.retry_count;
   rnr_retries_left_ = context_.attributes.rnr_retry;

@@ -26,6 +26,7 @@
 #include <algorithm>
 
 #include "base/time.h"
+#include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/requester/send_window.h"
 
 namespace rocemu::transport {
@@ -56,7 +57,14 @@ class GoBackN {
   }
   // A packet was sent that covers the PSNs from `psn` to before `end`. `answered`: the responder
   // will say something about it. True when `psn` had been sent before.
-  bool on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered);
+  bool on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool answered) {
+    const bool again = psn.before(sent_end_);
+    if (answered) ack_asked_ = end;
+    if (end.after(sent_end_)) sent_end_ = end;
+    if (ack_deadline_ == kNever && context_.attributes.timeout != 0)
+      ack_deadline_ = now + ack_timeout_ns(context_.attributes.timeout);
+    return again;
+  }
 
   // Everything before `psn` has been answered; on_progress() follows when all is known that one
   // packet acknowledges.

@@ -187,7 +187,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
 }
 
 // The packet at the cursor has been added to the burst.
-void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered) {
+inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered) {
   const wire::Psn end = psn + packets;
   const bool again = recovery_.on_sent(now, psn, end, answered);
   if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());

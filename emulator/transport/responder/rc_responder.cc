@@ -368,7 +368,7 @@ void RcResponder::flush_posted() {
     complete_receive(WcStatus::flush_error, nullptr, 0);
 }
 
-Turn RcResponder::transmit(Burst& burst) {
+Turn RcResponder::answer(Burst& burst) {
   for (;;) {
     std::optional<wire::Psn> unreadable;
     const Turn turn = responses_.transmit(burst, unreadable);

@@ -34,7 +34,7 @@ class RcResponder {
   void start();  // to RTR: the first PSN expected is attributes.receive_psn
 
   void on_request(const wire::Packet& packet);
-  Turn transmit(Burst& burst);
+  Turn transmit(Burst& burst) { return responses_.empty() ? Turn::idle : answer(burst); }
   void acknowledge(Burst& burst) { responses_.acknowledge(burst); }
 
   void add_load(QpLoad& load) const {
@@ -63,6 +63,7 @@ class RcResponder {
     uint32_t written_bytes = 0;
   };
 
+  Turn answer(Burst& burst);
   void on_duplicate(const wire::Packet& packet);
   void read_again(const wire::Packet& packet);
 

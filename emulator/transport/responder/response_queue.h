@@ -26,6 +26,7 @@ class ResponseQueue {
 
   void reset();
   void clear();
+  bool empty() const { return responses_.empty(); }
   size_t size() const { return responses_.size(); }
 
   // One more message has been completed: answers carry the count from now on (9.7.7.1, MSN).
