@@ -75,9 +75,10 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
   return length_bytes == 0;
 }
 
-bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
-             uint32_t offset_bytes, std::span<const std::byte> payload, wire::Psn psn) {
-  for (const Sge& sge : receive.sges.view()) {
+bool scatter(const QpContext& context, PdHandle pd, std::span<const Sge> sges,
+             uint32_t offset_bytes, std::span<const std::byte> payload, ScatterKind kind,
+             wire::Psn psn) {
+  for (const Sge& sge : sges) {
     if (payload.empty()) break;
     if (offset_bytes >= sge.length_bytes) {
       offset_bytes -= sge.length_bytes;
@@ -89,12 +90,12 @@ bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
     if (!context.memory.check_local(pd, sge.lkey, sge.address + offset_bytes, part, kLocalWrite,
                                     range))
       return false;
-    const uint32_t tag = context.deferred.note_scatter(context.qp, ScatterKind::receive, psn);
+    const uint32_t tag = context.deferred.note_scatter(context.qp, kind, psn);
     context.memory.scatter(range, payload.data(), part, tag);
     payload = payload.subspan(part);
     offset_bytes = 0;
   }
-  return true;
+  return payload.empty();
 }
 
 }  // namespace rocemu::transport

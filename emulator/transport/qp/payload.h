@@ -23,10 +23,16 @@ bool may_use(const QpContext& context, const SendWork& work, uint32_t access);
 bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32_t offset_bytes,
             uint32_t length_bytes, std::byte* to);
 
-// Scatters `payload` of the packet with `psn` into a receive of `pd` from `offset_bytes` on. The
-// bytes stay valid until DeferredCompletions::flush. False: a key does not allow it. Precondition:
-// the receive is long enough.
-bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
-             uint32_t offset_bytes, std::span<const std::byte> payload, wire::Psn psn);
+// Scatters `payload` of the packet with `psn` over the elements, which are of `pd`, from
+// `offset_bytes` of them on. The bytes stay valid until DeferredCompletions::flush. False: a key
+// does not allow it, or the elements are too short.
+bool scatter(const QpContext& context, PdHandle pd, std::span<const Sge> sges,
+             uint32_t offset_bytes, std::span<const std::byte> payload, ScatterKind kind,
+             wire::Psn psn);
+inline bool scatter(const QpContext& context, PdHandle pd, const ReceiveWork& receive,
+                    uint32_t offset_bytes, std::span<const std::byte> payload, wire::Psn psn) {
+  return scatter(context, pd, receive.sges.view(), offset_bytes, payload, ScatterKind::receive,
+                 psn);
+}
 
 }  // namespace rocemu::transport

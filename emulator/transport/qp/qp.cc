@@ -16,6 +16,24 @@ Qp::Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
                {},
                QpState::reset} {}
 
+void Qp::modify(QpState state, const QpAttributes& attributes) {
+  // A change to ERROR brings no attributes (IBTA vol 1, table 91), and answers that still leave
+  // need the present ones.
+  if (state == QpState::error) {
+    enter_error();
+    return;
+  }
+  const QpState before = context_.state;
+  context_.attributes = attributes;
+  if (state == before) {
+    on_new_attributes();
+    return;
+  }
+  context_.set_state(state);
+  if (state == QpState::reset) context_.deferred.forget(*this);
+  on_new_state(before);
+}
+
 void Qp::enter_error() {
   if (context_.state == QpState::error) return;
   context_.set_state(QpState::error);

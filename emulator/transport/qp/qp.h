@@ -21,7 +21,7 @@ class Qp {
   virtual bool draining() const = 0;
   virtual QpLoad load() const = 0;
 
-  virtual void modify(QpState state, const QpAttributes& attributes) = 0;
+  void modify(QpState state, const QpAttributes& attributes);
   virtual void on_packet(TimeNs now, const wire::Packet& packet) = 0;
   virtual void on_timeout(TimeNs now) = 0;
 
@@ -54,6 +54,10 @@ class Qp {
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
      const QpResources& resources);
 
+  // The state has changed from `before`, not to ERROR. The attributes are the new ones.
+  virtual void on_new_state(QpState before) = 0;
+  // The program has changed attributes and kept the state.
+  virtual void on_new_attributes() {}
   // Completes with a flush error what has been taken off the queues. Precondition: state ERROR.
   virtual void flush() = 0;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "emulator/transport/qp/payload.h"
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/requester/rc_requester.h"
@@ -135,7 +136,7 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
     fail_oldest(WcStatus::bad_response_error);
     return;
   }
-  if (!scatter_response(request, packet.payload, offset, packet.bth.psn)) {
+  if (!take_data(request, packet.payload, offset, packet.bth.psn)) {
     fail_oldest(WcStatus::local_protection_error);
     return;
   }
@@ -149,35 +150,12 @@ void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) 
   // scatter, so it is settled before this returns.
   std::array<std::byte, sizeof(uint64_t)> value;
   std::memcpy(value.data(), &packet.ext.atomic_original, value.size());
-  if (scatter_response(request, value, 0, packet.bth.psn)) {
+  if (take_data(request, value, 0, packet.bth.psn)) {
     response_done(now, request);
   } else {
     fail_oldest(WcStatus::local_protection_error);
   }
   context_.deferred.flush(context_.memory);
-}
-
-bool RcRequester::scatter_response(Request& request, std::span<const std::byte> payload,
-                                   uint32_t offset_bytes, wire::Psn psn) {
-  for (const Sge& sge : request.work.sges.view()) {
-    if (payload.empty()) break;
-    if (offset_bytes >= sge.length_bytes) {
-      offset_bytes -= sge.length_bytes;
-      continue;
-    }
-    const auto part =
-        static_cast<uint32_t>(std::min<size_t>(payload.size(), sge.length_bytes - offset_bytes));
-    MemoryRange range;
-    if (!context_.memory.check_local(context_.resources.pd, sge.lkey, sge.address + offset_bytes,
-                                     part, kLocalWrite, range))
-      return false;
-    const uint32_t tag =
-        context_.deferred.note_scatter(context_.qp, ScatterKind::read_response, psn);
-    context_.memory.scatter(range, payload.data(), part, tag);
-    payload = payload.subspan(part);
-    offset_bytes = 0;
-  }
-  return payload.empty();
 }
 
 // One response packet has been taken.
@@ -187,6 +165,12 @@ void RcRequester::response_done(TimeNs now, Request& request) {
   recovery_.acknowledge(request.first_psn + request.responses);
   if (request.responses == request.packets) window_.complete_oldest(WcStatus::success);
   progress(now, before);
+}
+
+bool RcRequester::take_data(const Request& request, std::span<const std::byte> data,
+                            uint32_t offset_bytes, wire::Psn psn) {
+  return scatter(context_, context_.resources.pd, request.work.sges.view(), offset_bytes, data,
+                 ScatterKind::read_response, psn);
 }
 
 // The oldest unacknowledged PSN has moved on from `before`.

@@ -75,8 +75,8 @@ class RcRequester {
   void on_fatal_nak(TimeNs now, wire::Psn psn, uint8_t syndrome);
   bool acknowledge_before(TimeNs now, wire::Psn end);
   bool accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic);
-  bool scatter_response(Request& request, std::span<const std::byte> payload, uint32_t offset_bytes,
-                        wire::Psn psn);
+  bool take_data(const Request& request, std::span<const std::byte> data, uint32_t offset_bytes,
+                 wire::Psn psn);
   void response_done(TimeNs now, Request& request);
   void progress(TimeNs now, wire::Psn before);
   void on_implied_nak(TimeNs now);

@@ -19,26 +19,11 @@ QpLoad RcQp::load() const {
   return load;
 }
 
-void RcQp::modify(QpState state, const QpAttributes& attributes) {
-  // A change to ERROR brings no attributes (IBTA vol 1, table 91), and answers that still leave
-  // need the present ones.
-  if (state == QpState::error) {
-    enter_error();
-    return;
-  }
-  const QpState before = context_.state;
-  context_.attributes = attributes;
-  if (state == before) {
-    if (state == QpState::ready_to_send || state == QpState::send_queue_drain)
-      requester_.on_attributes_changed();
-    return;
-  }
-  context_.set_state(state);
-  switch (state) {
+void RcQp::on_new_state(QpState before) {
+  switch (context_.state) {
     case QpState::reset:
       requester_.reset();
       responder_.reset();
-      context_.deferred.forget(*this);
       break;
     case QpState::ready_to_receive:
       responder_.start();
@@ -52,6 +37,11 @@ void RcQp::modify(QpState state, const QpAttributes& attributes) {
     default:
       break;
   }
+}
+
+void RcQp::on_new_attributes() {
+  if (context_.state == QpState::ready_to_send || context_.state == QpState::send_queue_drain)
+    requester_.on_attributes_changed();
 }
 
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {

@@ -19,7 +19,6 @@ class RcQp final : public Qp {
 
   bool draining() const override;
   QpLoad load() const override;
-  void modify(QpState state, const QpAttributes& attributes) override;
   void on_packet(TimeNs now, const wire::Packet& packet) override;
   void on_timeout(TimeNs now) override;
   // Responder and requester take turns.
@@ -31,6 +30,8 @@ class RcQp final : public Qp {
   void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) override;
 
  private:
+  void on_new_state(QpState before) override;
+  void on_new_attributes() override;
   void flush() override;
   Refusal dispatch(TimeNs now, const wire::Packet& packet);
 

@@ -12,23 +12,12 @@ QpLoad UnreliableQp::load() const {
   return load;
 }
 
-void UnreliableQp::modify(QpState state, const QpAttributes& attributes) {
-  // A change to ERROR brings no attributes (IBTA vol 1, table 91), and answers that still leave
-  // need the present ones.
-  if (state == QpState::error) {
-    enter_error();
-    return;
-  }
-  const QpState before = context_.state;
-  context_.attributes = attributes;
-  if (state == before) return;
-  context_.set_state(state);
-  switch (state) {
+void UnreliableQp::on_new_state(QpState before) {
+  switch (context_.state) {
     case QpState::reset:
       requester_.reset();
       receive_taken_ = false;
       start_receiving();
-      context_.deferred.forget(*this);
       break;
     case QpState::ready_to_receive:
       start_receiving();

@@ -16,7 +16,6 @@ class UnreliableQp : public Qp, public UnreliableService {
     return context_.state == QpState::send_queue_drain && !requester_.drained();
   }
   QpLoad load() const final;
-  void modify(QpState state, const QpAttributes& attributes) final;
   void on_timeout(TimeNs) final {}
   Turn transmit(TimeNs now, Burst& burst) final;
   void on_burst_sent() final { requester_.on_burst_sent(); }
@@ -48,6 +47,7 @@ class UnreliableQp : public Qp, public UnreliableService {
  private:
   void fail(const RefusalRule& rule);
   void end_receive(WcStatus status);  // without data
+  void on_new_state(QpState before) final;
   void flush() final;
 
   UnreliableRequester requester_;

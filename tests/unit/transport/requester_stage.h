@@ -21,10 +21,7 @@ class SilentQp final : public Qp {
 
   bool draining() const override { return false; }
   QpLoad load() const override { return {}; }
-  void modify(QpState state, const QpAttributes& attributes) override {
-    context_.set_state(state);
-    context_.attributes = attributes;
-  }
+  void on_new_state(QpState) override {}
   void on_packet(TimeNs, const wire::Packet&) override {}
   void on_timeout(TimeNs) override {}
   Turn transmit(TimeNs, Burst&) override { return Turn::idle; }
