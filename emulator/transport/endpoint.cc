@@ -1,7 +1,5 @@
 #include "emulator/transport/endpoint.h"
 
-#include <bit>
-
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
 #include "emulator/transport/service/ud_qp.h"
@@ -12,8 +10,6 @@
 namespace rocemu::transport {
 
 namespace {
-
-constexpr uint32_t kFirstSlot = 17;  // QPN 0 and 1 are the management QPs; Linux starts here, too
 
 std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Qpn qpn,
                             const QpResources& resources) {
@@ -35,59 +31,29 @@ std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Q
 
 Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& limits,
                    uint32_t max_qps)
-    : memory_(memory),
-      events_(events),
-      limits_(limits),
-      burst_(memory),
-      max_qps_(max_qps),
-      slot_bits_(static_cast<uint32_t>(std::bit_width(max_qps + kFirstSlot))),
-      slots_(kFirstSlot),
-      generations_(kFirstSlot) {}
+    : memory_(memory), events_(events), limits_(limits), burst_(memory), qps_(max_qps) {}
 
 Endpoint::~Endpoint() = default;
 
 std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& resources) {
-  if (qp_count_ >= max_qps_) return std::nullopt;
-  uint32_t slot;
-  if (slots_.size() < size_t{max_qps_} + kFirstSlot) {
-    // Fresh numbers first: the longer a number rests, the better.
-    slot = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
-    generations_.push_back(0);
-  } else {
-    slot = free_slots_.front();
-    free_slots_.pop_front();
-  }
-  const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
-  slots_[slot] = make_qp(service, {memory_, events_, deferred_, tally_, limits_}, qpn, resources);
-  ++qp_count_;
-  return qpn;
+  return qps_.add([&](wire::Qpn qpn) {
+    return make_qp(service, {memory_, events_, deferred_, tally_, limits_}, qpn, resources);
+  });
 }
 
 void Endpoint::destroy(wire::Qpn qpn) {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
-  const uint32_t slot = slot_of(qpn);
   deferred_.forget(*qp);
   multicast_groups_.detach_all(qpn);
   if (qp->active) std::erase(active_, qp);
   if (qp->answering) std::erase(answering_, qp);
-  timers_.cancel(slot);
-  slots_[slot].reset();
-  ++generations_[slot];
-  free_slots_.push_back(slot);
-  --qp_count_;
-}
-
-Qp* Endpoint::find(wire::Qpn qpn) const {
-  const uint32_t slot = slot_of(qpn);
-  if (slot >= slots_.size()) return nullptr;
-  Qp* qp = slots_[slot].get();
-  return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
+  timers_.cancel(qps_.slot_of(qpn));
+  qps_.remove(qpn);
 }
 
 void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes) {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
   qp->modify(state, attributes);
   deferred_.flush(memory_);
@@ -95,29 +61,29 @@ void Endpoint::modify(wire::Qpn qpn, QpState state, const QpAttributes& attribut
 }
 
 void Endpoint::fail(wire::Qpn qpn) {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
   qp->enter_error();
   deferred_.flush(memory_);
 }
 
 QpState Endpoint::state(wire::Qpn qpn) const {
-  const Qp* qp = find(qpn);
+  const Qp* qp = qps_.find(qpn);
   return qp == nullptr ? QpState::reset : qp->state();
 }
 
 bool Endpoint::draining(wire::Qpn qpn) const {
-  const Qp* qp = find(qpn);
+  const Qp* qp = qps_.find(qpn);
   return qp != nullptr && qp->draining();
 }
 
 QpLoad Endpoint::load(wire::Qpn qpn) const {
-  const Qp* qp = find(qpn);
+  const Qp* qp = qps_.find(qpn);
   return qp == nullptr ? QpLoad{} : qp->load();
 }
 
 Counters Endpoint::counters(wire::Qpn qpn) const {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   return qp == nullptr ? Counters{} : qp->tally().counters();
 }
 
@@ -140,7 +106,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       tally_.note(TraceEvent::malformed);
     } else if (!icrc_right(packet)) {
       tally_.note(TraceEvent::icrc_error);
-    } else if (Qp* qp = find(packet.bth.destination_qp)) {
+    } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
       receive(*qp, now, packet);
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
@@ -172,12 +138,12 @@ bool Endpoint::to_management(const wire::Packet& packet) {
 
 void Endpoint::deliver_multicast(TimeNs now, const wire::Packet& packet) {
   for (const wire::Qpn member : multicast_groups_.members(packet.ip.destination)) {
-    receive(*find(member), now, packet);
+    receive(*qps_.find(member), now, packet);
   }
 }
 
 void Endpoint::on_doorbell(wire::Qpn qpn) {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
   if (qp->state() >= QpState::send_queue_error) {
     flush_posted(qpn);
@@ -187,7 +153,7 @@ void Endpoint::on_doorbell(wire::Qpn qpn) {
 }
 
 void Endpoint::flush_posted(wire::Qpn qpn) {
-  Qp* qp = find(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr || qp->state() < QpState::send_queue_error) return;
   qp->flush_posted();
   deferred_.flush(memory_);
@@ -195,9 +161,9 @@ void Endpoint::flush_posted(wire::Qpn qpn) {
 
 void Endpoint::on_timeout(TimeNs now) {
   while (const auto slot = timers_.pop_due(now)) {
-    Qp* qp = slots_[*slot].get();
-    if (qp->deadline() <= now) qp->on_timeout(now);
-    touch(*qp);
+    Qp& qp = qps_.at_slot(*slot);
+    if (qp.deadline() <= now) qp.on_timeout(now);
+    touch(qp);
   }
   deferred_.flush(memory_);
 }
@@ -214,7 +180,7 @@ inline void Endpoint::touch(Qp& qp) {
 // Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
 // costs one look when it comes.
 void Endpoint::watch(Qp& qp) {
-  const uint32_t slot = slot_of(qp.qpn());
+  const uint32_t slot = qps_.slot_of(qp.qpn());
   const TimeNs deadline = qp.deadline();
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
 }

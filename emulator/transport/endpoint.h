@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,12 +21,11 @@
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/transport/qp/tally.h"
+#include "emulator/transport/qp_table.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::transport {
-
-class Qp;
 
 class Endpoint {
  public:
@@ -86,11 +84,9 @@ class Endpoint {
   // Without one, events are counted only. The observer outlives the endpoint.
   void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }
-  uint32_t qp_count() const { return qp_count_; }
+  uint32_t qp_count() const { return qps_.size(); }
 
  private:
-  uint32_t slot_of(wire::Qpn qpn) const { return qpn.value & ((1u << slot_bits_) - 1); }
-  Qp* find(wire::Qpn qpn) const;
   void touch(Qp& qp);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
   void watch(Qp& qp);
@@ -104,15 +100,7 @@ class Endpoint {
   DeferredCompletions deferred_;
   TimerQueue timers_;
   Burst burst_;
-
-  // A QPN is a slot of this table and, above it, a generation, so that a late packet for a
-  // destroyed QP does not reach its successor.
-  uint32_t max_qps_;
-  uint32_t slot_bits_;
-  std::vector<std::unique_ptr<Qp>> slots_;
-  std::vector<uint8_t> generations_;
-  std::deque<uint32_t> free_slots_;
-  uint32_t qp_count_ = 0;
+  QpTable qps_;
 
   ManagementSink* management_ = nullptr;
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
