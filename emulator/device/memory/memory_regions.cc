@@ -68,7 +68,7 @@ bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
   constexpr uint32_t kWindowAccess = transport::kRemoteWrite | transport::kRemoteRead |
                                      transport::kRemoteAtomic | transport::kLocalWrite;
   const bool type_2 = window.window == WindowType::type_2;
-  if (window.pd != pd || window.key == binding.window.value) return false;
+  if (window.pd != pd) return false;
   if (type_2 && is_bound(window)) return false;
   if (binding.length_bytes == 0) return !type_2;
   if ((binding.access & ~(kWindowAccess | (type_2 ? kZeroBased : 0))) != 0) return false;

@@ -151,6 +151,49 @@ void type_2_invalidated_by_the_peer(Lab& lab) {
   expect_refused_access(lab, ends, IBV_WR_RDMA_WRITE, base, key);
 }
 
+// The window is the one that is named, and the program owns the low 8 bits of its key (IBTA vol 1,
+// 10.6.7.2.6), whatever stands in the others.
+void type_2_by_its_object(Lab& lab) {
+  Bound bound = make_bound(lab, IBV_MW_TYPE_2);
+  const Ends& ends = bound.ends;
+  const MwPtr other(ibv_alloc_mw(lab.b().pd.get(), IBV_MW_TYPE_2));
+  must(other.get(), "ibv_alloc_mw");
+  const uint32_t own = bound.mw->rkey;
+  bound.ends.a.set_word(0, 1);
+  for (const uint32_t given : {0x5au, ibv_inc_rkey(other->rkey), own}) {
+    ibv_send_wr wr{};
+    wr.wr_id = 1;
+    wr.opcode = IBV_WR_BIND_MW;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.bind_mw.mw = bound.mw.get();
+    wr.bind_mw.rkey = given;
+    wr.bind_mw.bind_info = {bound.mr.get(), ends.b.memory.address(), kWindowBytes,
+                            IBV_ACCESS_REMOTE_WRITE};
+    must(post_send(ends.b.qp.get(), wr), "ibv_post_send of IBV_WR_BIND_MW");
+    expect_completion(ends.b.send_cq.get(), 1, {IBV_WC_SUCCESS});
+    const uint32_t key = (own & ~0xffu) | (given & 0xffu);
+    write_by(bound.ends.a, ends.b, 0, key);
+    wr.opcode = IBV_WR_LOCAL_INV;
+    wr.invalidate_rkey = key;
+    must(post_send(ends.b.qp.get(), wr), "ibv_post_send of IBV_WR_LOCAL_INV");
+    expect_completion(ends.b.send_cq.get(), 1, {IBV_WC_SUCCESS});
+  }
+  expect_refused_access(lab, bound.ends, IBV_WR_RDMA_WRITE, ends.b.memory.address(),
+                        ibv_inc_rkey(other->rkey));
+}
+
+// A window that was never bound takes every low byte, the one it was made with among them.
+void type_2_under_every_key(Lab& lab) {
+  Bound bound = make_bound(lab, IBV_MW_TYPE_2);
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    bound.mw.reset(ibv_alloc_mw(lab.b().pd.get(), IBV_MW_TYPE_2));
+    must(bound.mw.get(), "ibv_alloc_mw");
+    bound.mw->rkey = (bound.mw->rkey & ~0xffu) | ((byte - 1) & 0xffu);
+    bind_type_2(bound, IBV_ACCESS_REMOTE_WRITE, bound.ends.b.memory.address());
+  }
+  write_by(bound.ends.a, bound.ends.b, 0, bound.mw->rkey);
+}
+
 // 2A or 2B, as the device says: neither is for other QPs than the one it was bound by.
 void type_2_of_its_queue_pair_alone(Lab& lab) {
   constexpr unsigned kTypes = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -230,6 +273,8 @@ constexpr Row kRows[] = {
     {"windows: type 1, unbound by a length of 0", type_1_unbound},
     {"windows: type 2, invalidated and bound anew", type_2},
     {"windows: type 2, invalidated by the peer", type_2_invalidated_by_the_peer},
+    {"windows: type 2, by the object, with the low byte of a key", type_2_by_its_object},
+    {"windows: type 2, under every low byte", type_2_under_every_key},
     {"windows: type 2, of one QP alone", type_2_of_its_queue_pair_alone},
     {"windows: type 2, zero-based", type_2_zero_based},
     {"windows: type 2, bound and invalidated many times at once", many_at_once},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verbs_shim/provider/common/verbs_ops.h"
+#include "verbs_shim/provider/memory/memory_window.h"
 #include "verbs_shim/provider/queues/inline_wqe_data.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
 #include "verbs_shim/provider/rings/receive_request.h"
@@ -15,7 +16,7 @@ constexpr unsigned kFlagsOfPrograms =
 
 // Sets where the request reaches in the peer, and what it takes there besides data. False when the
 // opcode isn't one a work queue entry can express.
-bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
+bool set_operation(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to) {
   switch (from.opcode) {
     case IBV_WR_SEND:
       return true;
@@ -43,8 +44,7 @@ bool set_operation(const ibv_send_wr& from, rocemu_send_wqe& to) {
       to.swap = from.wr.atomic.swap;
       return true;
     case IBV_WR_BIND_MW:
-      return from.bind_mw.mw != nullptr && from.bind_mw.mw->type == IBV_MW_TYPE_2 &&
-             set_binding(from.bind_mw.rkey, from.bind_mw.bind_info, to);
+      return set_binding(qp, from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, to);
     default:
       return false;
   }
@@ -95,7 +95,8 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
     return EINVAL;
   }
   rocemu_send_wqe wqe = {};
-  if (!set_operation(request, wqe) || !set_service(queue.verbs.qp, request, wqe)) return EINVAL;
+  const ibv_qp& qp = queue.verbs.qp;
+  if (!set_operation(qp, request, wqe) || !set_service(qp, request, wqe)) return EINVAL;
   const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
   if (is_inline && !takes_inline(request.opcode)) return EINVAL;
   uint8_t* slot = queue.send_ring.claim();
@@ -122,16 +123,24 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   return 0;
 }
 
-}  // namespace
-
-bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe) {
-  if (info.mr == nullptr && info.length > 0) return false;
+// Objects of another device have keys that are another object's on this one.
+bool set_binding(const ibv_qp& qp, uint32_t rkey, const ibv_mw_bind_info& info,
+                 rocemu_send_wqe& wqe) {
+  if (info.mr == nullptr ? info.length > 0 : info.mr->context != qp.context) return false;
   wqe.imm_or_rkey = info.mr == nullptr ? 0 : info.mr->lkey;
   wqe.remote_address = info.addr;
   wqe.rkey = rkey;
   wqe.compare_add = info.length;
   wqe.swap = info.mw_access_flags;
   return true;
+}
+
+}  // namespace
+
+bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
+                 rocemu_send_wqe& wqe) {
+  return mw != nullptr && mw->type == IBV_MW_TYPE_2 && mw->context == qp.context &&
+         set_binding(qp, window_key(to_window(mw), rkey), info, wqe);
 }
 
 int check_can_send(const QueuePair& queue) {
@@ -171,8 +180,9 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   Lock lock(queue.send_lock);
   if (const int error = check_can_send(queue); error != 0) return error;
   rocemu_send_wqe wqe = {};
-  const uint32_t rkey = ibv_inc_rkey(mw->rkey);
-  if (!set_binding(rkey, bind->bind_info, wqe)) return EINVAL;
+  MemoryWindow& window = to_window(mw);
+  const uint32_t rkey = ibv_inc_rkey(window.key);
+  if (mw->context != qp->context || !set_binding(*qp, rkey, bind->bind_info, wqe)) return EINVAL;
   uint8_t* slot = queue.send_ring.claim();
   if (slot == nullptr) return ENOMEM;
   wqe.wr_id = bind->wr_id;
@@ -181,7 +191,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
   memcpy(slot, &wqe, sizeof(wqe));
   submit_sends(queue);
-  mw->rkey = rkey;
+  mw->rkey = window.key = rkey;
   return 0;
 }
 

@@ -53,8 +53,11 @@ void discard_completions(ibv_qp* qp);
 // post.cc: 0, or EINVAL in the states that take no send requests (IBTA o10-2, ibv_post_send(3):
 // those before RTS). In the error states they are taken, and completed as flushed.
 int check_can_send(const QueuePair& queue);
-// Fills in what an IBV_WR_BIND_MW has beyond its opcode; false when there is no region to bind to.
-bool set_binding(uint32_t rkey, const ibv_mw_bind_info& info, rocemu_send_wqe& wqe);
+// Fills in what an IBV_WR_BIND_MW of a window of type 2 has beyond its opcode. Of `rkey` the low 8
+// bits count, as for mlx5 and irdma. False when there is no such window, or no region to bind it
+// to.
+bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
+                 rocemu_send_wqe& wqe);
 // Hands the NIC what was claimed on the send ring.
 void submit_sends(QueuePair& queue);
 

@@ -67,7 +67,8 @@ void wr_local_inv(ibv_qp_ex* qp, uint32_t rkey) {
 void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* info) {
   rocemu_send_wqe* wqe = begin(qp, IBV_WR_BIND_MW);
   if (wqe == nullptr) return;
-  if (mw->type != IBV_MW_TYPE_2 || !set_binding(rkey, *info, *wqe)) fail(to_queue_pair(qp), EINVAL);
+  QueuePair& queue = to_queue_pair(qp);
+  if (!set_binding(queue.verbs.qp, mw, rkey, *info, *wqe)) fail(queue, EINVAL);
 }
 
 void wr_rdma_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address) {
