@@ -148,6 +148,36 @@ void timestamps(Lab& lab) {
   }
 }
 
+// Of completions that are taken at once: none is earlier than the one before it, and each has one
+// time, however often that is asked for.
+void timestamps_in_order(Lab& lab) {
+  constexpr uint64_t kWrites = 60;
+  CqPtr owner = make_extended_cq(lab.a(), kTimes);
+  auto* const cq = reinterpret_cast<ibv_cq_ex*>(owner.get());
+  EndOptions options;
+  options.send_cq = owner.get();
+  options.max_send_wr = kWrites;
+  Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
+  connect(ends.a, ends.b);
+  uint64_t raw = 0, wall = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (uint64_t i = 0; i < kWrites; ++i)
+      post(ends.a, IBV_WR_RDMA_WRITE, i, ends.a.sge(0, 8), ends.b);
+    for (uint64_t taken = 0; taken < kWrites;) {
+      const Poll poll(cq);
+      do {
+        expect_between(raw, ibv_wc_read_completion_ts(cq), UINT64_MAX, "a timestamp");
+        expect_between(wall, ibv_wc_read_completion_wallclock_ns(cq), UINT64_MAX,
+                       "a timestamp of the wall clock");
+        raw = ibv_wc_read_completion_ts(cq);
+        wall = ibv_wc_read_completion_wallclock_ns(cq);
+        expect_equal(ibv_wc_read_completion_wallclock_ns(cq), wall, "the same timestamp again");
+        ++taken;
+      } while (ibv_next_poll(cq) == 0);
+    }
+  }
+}
+
 void polled_by_parts(Lab& lab) {
   Extended made = make_extended(lab, IBV_QPT_RC, IBV_WC_STANDARD_FLAGS);
   ibv_poll_cq_attr attr{};
@@ -296,6 +326,7 @@ constexpr Row kRows[] = {
     {"extended CQ: every field over RC", every_field_of_rc},
     {"extended CQ: every field over UD", every_field_of_ud},
     {"extended CQ: timestamps by the device's and the wall clock", timestamps},
+    {"extended CQ: timestamps never run backwards", timestamps_in_order},
     {"extended CQ: start, next and end of polls", polled_by_parts},
     {"extended CQ: a flushed completion", failed_one},
     {"extended CQ: unknown fields, masks, flags, vectors", refused},

@@ -8,6 +8,7 @@
 
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/shared_memory.h"
+#include "verbs_shim/provider/common/clocks.h"
 #include "verbs_shim/provider/common/mutex.h"
 #include "verbs_shim/provider/context/channel.h"
 #include "verbs_shim/provider/context/control_connection.h"
@@ -29,7 +30,8 @@ struct DeviceState {
   CompletionQueue* queues = nullptr;  // all CQs of the context (queues/inline_cqe_data.h)
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
-  uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
+  const WallClock wall_clock;  // of all CQs
+  uint64_t probe = 0;          // read by the NIC to learn how it reaches this program's memory
 
   exchange::SharedMemory doorbell_page;
   exchange::SharedMemory engine_page;

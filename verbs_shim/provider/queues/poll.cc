@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "verbs_shim/provider/common/clocks.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/queues/completion_queue.h"
 #include "verbs_shim/provider/queues/inline_cqe_data.h"
@@ -25,12 +26,6 @@ void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.slid = 0;
   to.sl = from.sl;
   to.dlid_path_bits = 0;
-}
-
-uint64_t now_ns(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 // After a poll that found nothing, under the CQ's lock: tells the NIC which core it could have to
@@ -134,10 +129,8 @@ uint8_t read_dlid_path_bits(ibv_cq_ex*) { return 0; }
 // Frames have no VLAN tag here, and there are no flows that could set a flow tag.
 uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
 uint32_t read_flow_tag(ibv_cq_ex*) { return 0; }
-// The clock of the completions is the machine's monotonic one.
 uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
-  const uint64_t age_ns = now_ns(CLOCK_MONOTONIC) - current(cq).timestamp_ns;
-  return now_ns(CLOCK_REALTIME) - age_ns;
+  return to_context(cq->context).state.wall_clock.of_monotonic(current(cq).timestamp_ns);
 }
 uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
 
