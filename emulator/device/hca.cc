@@ -47,7 +47,7 @@ Context* Hca::Impl::find_context(ContextId id) const {
 Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
                                     std::unique_ptr<EventChannel> async_events) {
   if (impl_->contexts.size() >= impl_->config.limits.max_contexts) return tl::unexpected(ENOMEM);
-  auto context = std::make_unique<Context>(impl_->config.port);
+  auto context = std::make_unique<Context>(impl_->config.port, impl_->handle_numbers);
   context->memory = std::move(memory);
   context->async_events = std::move(async_events);
   const ContextId id = impl_->next_context++;
@@ -76,7 +76,7 @@ void Hca::close_context(ContextId id) {
 
 Result<Handle> Hca::alloc_pd(ContextId id) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
   return context->pds.insert(std::make_unique<Pd>(Pd{impl_->next_pd++, 0}));
@@ -85,7 +85,7 @@ Result<Handle> Hca::alloc_pd(ContextId id) {
 int Hca::dealloc_pd(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Pd* pd = context == nullptr ? nullptr : context->pds.find(handle);
-  if (pd == nullptr) return EINVAL;
+  if (pd == nullptr) return ENOENT;
   if (pd->users > 0) return EBUSY;
   context->pds.erase(handle);
   --impl_->totals.pds;
@@ -94,7 +94,7 @@ int Hca::dealloc_pd(ContextId id, Handle handle) {
 
 Result<Handle> Hca::create_channel(ContextId id, std::unique_ptr<EventChannel> events) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (impl_->totals.channels >= impl_->config.limits.max_channels) return tl::unexpected(ENOMEM);
   ++impl_->totals.channels;
   return context->channels.insert(std::make_unique<Channel>(Channel{std::move(events), 0}));
@@ -103,7 +103,7 @@ Result<Handle> Hca::create_channel(ContextId id, std::unique_ptr<EventChannel> e
 int Hca::destroy_channel(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Channel* channel = context == nullptr ? nullptr : context->channels.find(handle);
-  if (channel == nullptr) return EINVAL;
+  if (channel == nullptr) return ENOENT;
   if (channel->users > 0) return EBUSY;
   context->channels.erase(handle);
   --impl_->totals.channels;

@@ -3,10 +3,11 @@
 //
 // The engine thread alone calls it. Every call answers at once; errors are positive errno values.
 // Their meaning is that of the man page of the verb, ibv_X(3) for X() where no other source stands.
-// Handles are numbers of one context; a context cannot name another's objects.
+// A context cannot name another's objects, and no handle is ever another object's
+// (objects/handle_table.h).
 //
 // Three errors mean the same everywhere, and a call says only what it adds to them:
-//   EINVAL  the context, or an object that a handle names, does not exist.
+//   ENOENT  the context, or an object that a handle names, does not exist.
 //   EBUSY   (destroying calls, where they say so) other objects still refer to this one.
 //   ENOMEM  (creating calls) the device's limit for such objects is reached.
 #pragma once
@@ -64,9 +65,9 @@ class Hca {
   // From now on imports are from the context that has `token`. ENOENT: nobody has it; EALREADY: one
   // is joined.
   int join_context(ContextId context, const ContextToken& token);
-  // `there` is a handle of the joined context: EINVAL as well while none is joined.
+  // `there` is a handle of the joined context: ENOENT as well while none is joined.
   Result<Handle> import_pd(ContextId context, Handle there);
-  // EINVAL as well: the region is of another protection domain than `pd`.
+  // EINVAL: the region is of another protection domain than `pd`.
   Result<ImportedMr> import_mr(ContextId context, Handle pd, Handle there) const;
   // ENOMEM: the context has kMaxImportedDms.
   Result<ImportedDm> import_dm(ContextId context, Handle there);
@@ -74,7 +75,7 @@ class Hca {
   Result<Handle> alloc_pd(ContextId context);
   int dealloc_pd(ContextId context, Handle pd);  // EBUSY
 
-  // EINVAL as well: access flags that are unknown or allow a peer to write what the program may not
+  // EINVAL: access flags that are unknown or allow a peer to write what the program may not
   // (ibv_reg_mr(3)); a range that wraps round or is over max_mr_size; a file of another length or
   // place in a page; device memory outside of its bytes or not zero-based (ibv_alloc_dm(3)).
   Result<MrKeys> reg_mr(ContextId context, const MrSpec& spec);
@@ -102,14 +103,13 @@ class Hca {
   // EINVAL as for check_cq().
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
-  // Completions that the program has not taken go over to `ring`. EINVAL as well: it does not hold
-  // them.
+  // Completions that the program has not taken go over to `ring`. EINVAL: it does not hold them.
   int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing> ring);
   int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);  // ibv_modify_cq
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);                   // EBUSY
 
-  // EINVAL and EOPNOTSUPP as for check_qp(); EINVAL as well: a part that the service needs is not
-  // named, or one is that it has no use for.
+  // EINVAL and EOPNOTSUPP as for check_qp(); EINVAL as well: a part is named that the service has
+  // no use for.
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
                               std::unique_ptr<WorkQueues> queues);
   // Answers the state after the change. EINVAL: `cur_qp_state` is wrong, there is no such
@@ -121,12 +121,12 @@ class Hca {
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
   Result<EventCounts> destroy_qp(ContextId context, Handle qp);  // EBUSY in a multicast group
 
-  // hca_ah.cc. EINVAL as well: no global address of this port's network; EHOSTUNREACH: nobody has
+  // hca_ah.cc. EINVAL: no global address of this port's network; EHOSTUNREACH: nobody has
   // it.
   Result<Handle> create_ah(ContextId context, Handle pd, const AhAttr& attr);
   int destroy_ah(ContextId context, Handle ah);
 
-  // hca_multicast.cc: ibv_attach_mcast(3). EINVAL as well: no UD QP, no multicast address, or, to
+  // hca_multicast.cc: ibv_attach_mcast(3). EINVAL: no UD QP, no multicast address, or, to
   // detach, not attached. Attaching twice is no error.
   int attach_multicast(ContextId context, Handle qp, const wire::Gid& group);
   int detach_multicast(ContextId context, Handle qp, const wire::Gid& group);
@@ -134,24 +134,24 @@ class Hca {
   // hca_srq.cc: ibv_create_srq(3), ibv_modify_srq(3). EINVAL as for check_srq().
   Result<CreatedSrq> create_srq(ContextId context, const SrqSpec& spec,
                                 std::unique_ptr<ReceiveRing> ring);
-  // Receives that wait go over to `ring`, which holds `max_wr`. EINVAL as well: that is 0, over the
+  // Receives that wait go over to `ring`, which holds `max_wr`. EINVAL: that is 0, over the
   // device's limit or under the SRQ's, or fewer than wait.
   int resize_srq(ContextId context, Handle srq, uint32_t max_wr, std::unique_ptr<ReceiveRing> ring);
-  int set_srq_limit(ContextId context, Handle srq, uint32_t limit);  // EINVAL: over max_wr, too
+  int set_srq_limit(ContextId context, Handle srq, uint32_t limit);  // EINVAL: over max_wr
   Result<uint32_t> srq_limit(ContextId context, Handle srq) const;
   Result<EventCounts> destroy_srq(ContextId context, Handle srq);  // EBUSY
 
   // hca_xrc.cc: ibv_open_xrcd(3), with the errors of Linux (ib_uverbs_open_xrcd). EAGAIN: the file
-  // has no domain and none is to be made; EINVAL as well: it has one and the caller wants to be the
+  // has no domain and none is to be made; EINVAL: it has one and the caller wants to be the
   // first, or there is no file and none is to be made.
   Result<Handle> open_xrcd(ContextId context, const XrcdSpec& spec);
   int close_xrcd(ContextId context, Handle xrcd);  // EBUSY
-  // Another handle for an XRC_RECV QP: EINVAL as well when the domain has none of that number.
+  // Another handle for an XRC_RECV QP: EINVAL when the domain has none of that number.
   Result<CreatedQp> open_qp(ContextId context, Handle xrcd, wire::Qpn qpn, uint64_t user_pointer);
 
   // The data path: frames, doorbells, timers.
   transport::Endpoint& endpoint();
-  // Counts of one QP since it was made. EINVAL alone.
+  // Counts of one QP since it was made. ENOENT alone.
   Result<transport::Counters> qp_counters(ContextId context, Handle qp) const;
   // To be called after every call into endpoint() and before the engine sleeps: makes completions
   // visible and sends the events that programs wait for. True when an event could not be written

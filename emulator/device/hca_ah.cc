@@ -9,7 +9,8 @@ namespace rocemu::device {
 Result<Handle> Hca::create_ah(ContextId id, Handle pd_handle, const AhAttr& attr) {
   Context* context = impl_->find_context(id);
   Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
-  if (pd == nullptr || attr.port_num != 1) return tl::unexpected(EINVAL);
+  if (pd == nullptr) return tl::unexpected(ENOENT);
+  if (attr.port_num != 1) return tl::unexpected(EINVAL);
   if (impl_->totals.ahs >= impl_->config.limits.max_ah) return tl::unexpected(ENOMEM);
   // QPs that are not known yet: the flow label alone decides the UDP source port.
   const auto path = make_path(impl_->config.port, attr, {}, {}, impl_->resolver);
@@ -22,7 +23,7 @@ Result<Handle> Hca::create_ah(ContextId id, Handle pd_handle, const AhAttr& attr
 int Hca::destroy_ah(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Ah* ah = context == nullptr ? nullptr : context->addresses.handles.find(handle);
-  if (ah == nullptr) return EINVAL;
+  if (ah == nullptr) return ENOENT;
   --ah->pd->users;
   --impl_->totals.ahs;
   context->addresses.handles.erase(handle);

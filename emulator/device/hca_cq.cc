@@ -17,12 +17,12 @@ bool Cq::reaches(const transport::MemoryRange& range) const noexcept {
 Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
                               std::unique_ptr<CompletionRing> ring) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (const int error = check_cq(impl_->config.limits, spec)) return tl::unexpected(error);
   Channel* channel = nullptr;
   if (spec.channel != 0) {
     channel = context->channels.find(spec.channel);
-    if (channel == nullptr) return tl::unexpected(EINVAL);
+    if (channel == nullptr) return tl::unexpected(ENOENT);
   }
   if (impl_->totals.cqs >= impl_->config.limits.max_cq) return tl::unexpected(ENOMEM);
   if (channel != nullptr) ++channel->users;
@@ -34,7 +34,7 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
 int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<CompletionRing> ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
-  if (cq == nullptr) return EINVAL;
+  if (cq == nullptr) return ENOENT;
   cq->publish(now);
   cq->mark_dirty();  // that may have held an event back
   return cq->replace_ring(std::move(ring)) ? 0 : EINVAL;
@@ -43,7 +43,7 @@ int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<Comp
 int Hca::moderate_cq(ContextId id, Handle handle, const CqModeration& moderation) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
-  if (cq == nullptr) return EINVAL;
+  if (cq == nullptr) return ENOENT;
   cq->moderate(moderation);
   return 0;
 }
@@ -57,7 +57,7 @@ void Hca::Impl::destroy_cq(Cq& cq) {
 Result<EventCounts> Hca::destroy_cq(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
-  if (cq == nullptr) return tl::unexpected(EINVAL);
+  if (cq == nullptr) return tl::unexpected(ENOENT);
   if (cq->users > 0) return tl::unexpected(EBUSY);
   const EventCounts counts{cq->completion_events_written(), cq->async_events_written};
   impl_->destroy_cq(*cq);

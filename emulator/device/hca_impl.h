@@ -75,6 +75,7 @@ struct Hca::Impl final : transport::EventSink {
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
   ContextId next_context = 1;
+  HandleNumbers handle_numbers{config.index};
   transport::PdHandle next_pd = 1;
   ObjectCounts totals;
   std::unordered_map<uint32_t, QpBody*> qps_by_number;

@@ -17,7 +17,7 @@ std::optional<ContextToken> Hca::token(ContextId id) const {
 
 int Hca::join_context(ContextId id, const ContextToken& token) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return EINVAL;
+  if (context == nullptr) return ENOENT;
   if (context->joined != 0) return EALREADY;
   for (const auto& [other_id, other] : impl_->contexts) {
     if (other->token != token) continue;
@@ -31,7 +31,7 @@ Result<Handle> Hca::import_pd(ContextId id, Handle there) {
   Context* context = impl_->find_context(id);
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
   const Pd* pd = joined == nullptr ? nullptr : joined->pds.find(there);
-  if (pd == nullptr) return tl::unexpected(EINVAL);
+  if (pd == nullptr) return tl::unexpected(ENOENT);
   if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
   return context->pds.insert(std::make_unique<Pd>(Pd{pd->id, 0}));
@@ -42,7 +42,8 @@ Result<ImportedMr> Hca::import_mr(ContextId id, Handle pd_handle, Handle there) 
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
   const Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
   const Mr* mr = joined == nullptr ? nullptr : joined->mrs.find(there);
-  if (pd == nullptr || mr == nullptr || mr->pd->id != pd->id) return tl::unexpected(EINVAL);
+  if (pd == nullptr || mr == nullptr) return tl::unexpected(ENOENT);
+  if (mr->pd->id != pd->id) return tl::unexpected(EINVAL);
   const MemoryRegion* region = impl_->regions.find_region(mr->key);
   return ImportedMr{wire::LKey{mr->key}, wire::RKey{mr->key}, region->length_bytes};
 }
@@ -51,7 +52,7 @@ Result<ImportedDm> Hca::import_dm(ContextId id, Handle there) {
   Context* context = impl_->find_context(id);
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
   const Dm* dm = joined == nullptr ? nullptr : joined->dms.find(there);
-  if (dm == nullptr) return tl::unexpected(EINVAL);
+  if (dm == nullptr) return tl::unexpected(ENOENT);
   if (context->dms.size() >= kMaxImportedDms) return tl::unexpected(ENOMEM);
   auto imported = std::make_unique<Dm>();
   imported->memory = dm->memory;

@@ -10,7 +10,8 @@ namespace rocemu::device {
 namespace {
 
 int check(const Qp* qp, const wire::Gid& group) {
-  const bool takes_part = qp != nullptr && qp->body->service == transport::Service::ud;
+  if (qp == nullptr) return ENOENT;
+  const bool takes_part = qp->body->service == transport::Service::ud;
   return takes_part && is_multicast(group) ? 0 : EINVAL;
 }
 

@@ -91,18 +91,20 @@ int Hca::Impl::find_parts(Context& context, const QpSpec& spec, Qp& qp) const {
   if (receives(service)) qp.receive_cq = context.cqs.find(spec.receive_cq);
   if (receives(service) && spec.srq != 0) qp.srq = context.srqs.find(spec.srq);
   if (xrc_receive) qp.xrcd = context.xrcds.find(spec.xrcd);
-  const bool found = (xrc_receive || qp.pd != nullptr) &&
-                     (!sends(service) || qp.send_cq != nullptr) &&
-                     (!receives(service) || qp.receive_cq != nullptr) &&
-                     (qp.srq != nullptr ? !qp.srq->spec().xrc : spec.srq == 0) &&
-                     (qp.xrcd != nullptr || spec.xrcd == 0) && (!xrc_receive || qp.xrcd != nullptr);
-  return found ? 0 : EINVAL;
+  const bool found =
+      (xrc_receive || qp.pd != nullptr) && (!sends(service) || qp.send_cq != nullptr) &&
+      (!receives(service) || qp.receive_cq != nullptr) && (!xrc_receive || qp.xrcd != nullptr) &&
+      (!receives(service) || spec.srq == 0 || qp.srq != nullptr);
+  if (!found) return ENOENT;
+  const bool fits = (qp.srq != nullptr ? !qp.srq->spec().xrc : spec.srq == 0) &&
+                    (qp.xrcd != nullptr || spec.xrcd == 0);
+  return fits ? 0 : EINVAL;
 }
 
 Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
                                  std::unique_ptr<WorkQueues> queues) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (const int error = check_qp(impl_->config.limits, spec)) return tl::unexpected(error);
   auto qp = std::make_unique<Qp>();
   if (const int error = impl_->find_parts(*context, spec, *qp)) return tl::unexpected(error);
@@ -168,14 +170,14 @@ void Hca::Impl::destroy_qp(Qp& qp) {
 Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const {
   const Context* context = impl_->find_context(id);
   const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
-  if (qp == nullptr) return tl::unexpected(EINVAL);
+  if (qp == nullptr) return tl::unexpected(ENOENT);
   return impl_->endpoint->counters(qp->body->qpn);
 }
 
 Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
-  if (qp == nullptr) return tl::unexpected(EINVAL);
+  if (qp == nullptr) return tl::unexpected(ENOENT);
   // ibv_destroy_qp(3)
   if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0)
     return tl::unexpected(EBUSY);
@@ -236,7 +238,7 @@ Result<transport::QpAttributes> Hca::Impl::transport_attributes(const QpBody& bo
 Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const QpAttr& attr) {
   Context* context = impl_->find_context(id);
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
-  if (qp == nullptr) return tl::unexpected(EINVAL);
+  if (qp == nullptr) return tl::unexpected(ENOENT);
   QpBody& body = *qp->body;
   mask &= ~ignored_attributes(body.service);
   const QpState from = impl_->endpoint->state(body.qpn);
@@ -266,7 +268,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
 Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {
   Context* context = impl_->find_context(id);
   const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
-  if (qp == nullptr) return tl::unexpected(EINVAL);
+  if (qp == nullptr) return tl::unexpected(ENOENT);
   const QpBody& body = *qp->body;
   QpAttr attr = body.attr;
   attr.qp_state = static_cast<uint32_t>(impl_->endpoint->state(body.qpn));

@@ -62,8 +62,9 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
       break;
     case MrKind::device_memory:
       dm = context.dms.find(spec.dm);
+      if (dm == nullptr) return tl::unexpected(ENOENT);
       // Device memory has no address that peers could use.
-      if (dm == nullptr || (spec.access & kZeroBased) == 0) return tl::unexpected(EINVAL);
+      if ((spec.access & kZeroBased) == 0) return tl::unexpected(EINVAL);
       if (spec.address > dm->memory->bytes().size() ||
           spec.length_bytes > dm->memory->bytes().size() - spec.address)
         return tl::unexpected(EINVAL);
@@ -84,7 +85,7 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
 Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   Context* context = impl_->find_context(id);
   Pd* pd = context == nullptr ? nullptr : context->pds.find(spec.pd);
-  if (pd == nullptr) return tl::unexpected(EINVAL);
+  if (pd == nullptr) return tl::unexpected(ENOENT);
   if (const int error = impl_->check_registration(spec)) return tl::unexpected(error);
   Dm* dm = nullptr;
   const auto region = impl_->make_region(*context, spec, *pd, dm);
@@ -105,13 +106,14 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
 Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const MrSpec& spec) {
   Context* context = impl_->find_context(id);
   Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
-  if (mr == nullptr || (flags & ~uint32_t{kChangeTranslation | kChangePd | kChangeAccess}) != 0)
+  if (mr == nullptr) return tl::unexpected(ENOENT);
+  if ((flags & ~uint32_t{kChangeTranslation | kChangePd | kChangeAccess}) != 0)
     return tl::unexpected(EINVAL);
   if (mr->kind != MrKind::program_memory) return tl::unexpected(EOPNOTSUPP);
   MemoryRegion& region = *impl_->regions.find_region(mr->key);
   if (region.windows > 0) return tl::unexpected(EBUSY);
   Pd* pd = (flags & kChangePd) != 0 ? context->pds.find(spec.pd) : mr->pd;
-  if (pd == nullptr) return tl::unexpected(EINVAL);
+  if (pd == nullptr) return tl::unexpected(ENOENT);
 
   MrSpec merged;
   merged.access = (flags & kChangeAccess) != 0 ? spec.access : region.access & kKeptAccess;
@@ -146,7 +148,7 @@ void Hca::Impl::destroy_mr(Mr& mr) {
 int Hca::dereg_mr(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
-  if (mr == nullptr) return EINVAL;
+  if (mr == nullptr) return ENOENT;
   if (impl_->regions.find_region(mr->key)->windows > 0) return EBUSY;
   impl_->destroy_mr(*mr);
   context->mrs.erase(handle);
@@ -157,7 +159,7 @@ Result<uint64_t> Hca::check_prefetch(ContextId id, Handle pd_handle, wire::LKey 
                                      uint64_t length_bytes, bool for_writing) const {
   Context* context = impl_->find_context(id);
   const Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
-  if (pd == nullptr) return tl::unexpected(EINVAL);
+  if (pd == nullptr) return tl::unexpected(ENOENT);
   const MemoryRegion* region = impl_->regions.find_region(lkey.value);
   if (region == nullptr || region->pd != pd->id || region->space != context->memory.get() ||
       (region->access & kOnDemand) == 0)

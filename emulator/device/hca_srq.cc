@@ -14,13 +14,13 @@ int check_srq(const DeviceLimits& limits, const SrqSpec& spec) {
 Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
                                    std::unique_ptr<ReceiveRing> ring) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (const int error = check_srq(impl_->config.limits, spec)) return tl::unexpected(error);
   Pd* pd = context->pds.find(spec.pd);
   Cq* cq = spec.xrc ? context->cqs.find(spec.cq) : nullptr;
   OpenXrcd* xrcd = spec.xrc ? context->xrcds.find(spec.xrcd) : nullptr;
   if (pd == nullptr || (spec.xrc && (cq == nullptr || xrcd == nullptr)))
-    return tl::unexpected(EINVAL);
+    return tl::unexpected(ENOENT);
   if (impl_->totals.srqs >= impl_->config.limits.max_srq) return tl::unexpected(ENOMEM);
   auto srq =
       std::make_unique<Srq>(*context, *pd, spec, std::move(ring), impl_->deferred.srqs_at_limit);
@@ -52,7 +52,7 @@ void Hca::Impl::destroy_srq(Srq& srq) {
 Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
-  if (srq == nullptr) return tl::unexpected(EINVAL);
+  if (srq == nullptr) return tl::unexpected(ENOENT);
   if (srq->users > 0) return tl::unexpected(EBUSY);
   const EventCounts counts{0, srq->async_events_written};
   impl_->destroy_srq(*srq);
@@ -64,8 +64,8 @@ int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
                     std::unique_ptr<ReceiveRing> ring) {
   Context* context = impl_->find_context(id);
   Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
-  if (srq == nullptr || max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr ||
-      max_wr < srq->limit())
+  if (srq == nullptr) return ENOENT;
+  if (max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr || max_wr < srq->limit())
     return EINVAL;
   return srq->replace_ring(std::move(ring), max_wr) ? 0 : EINVAL;
 }
@@ -73,7 +73,8 @@ int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
 int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {
   Context* context = impl_->find_context(id);
   Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
-  if (srq == nullptr || limit > srq->spec().max_wr) return EINVAL;
+  if (srq == nullptr) return ENOENT;
+  if (limit > srq->spec().max_wr) return EINVAL;
   srq->arm(limit);
   return 0;
 }
@@ -81,7 +82,7 @@ int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {
 Result<uint32_t> Hca::srq_limit(ContextId id, Handle handle) const {
   Context* context = impl_->find_context(id);
   const Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
-  if (srq == nullptr) return tl::unexpected(EINVAL);
+  if (srq == nullptr) return tl::unexpected(ENOENT);
   return srq->limit();
 }
 

@@ -10,8 +10,8 @@ Result<MrKeys> Hca::alloc_mw(ContextId id, Handle pd_handle, uint32_t type) {
   Context* context = impl_->find_context(id);
   Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
   const auto window_type = static_cast<WindowType>(type);
-  if (pd == nullptr || type > static_cast<uint32_t>(WindowType::type_2) ||
-      window_type == WindowType::none)
+  if (pd == nullptr) return tl::unexpected(ENOENT);
+  if (type > static_cast<uint32_t>(WindowType::type_2) || window_type == WindowType::none)
     return tl::unexpected(EINVAL);
   if (impl_->totals.mws >= impl_->config.limits.max_mw) return tl::unexpected(ENOMEM);
   const auto key = impl_->regions.add_window(pd->id, window_type);
@@ -31,7 +31,7 @@ void Hca::Impl::destroy_mw(Mw& mw) {
 int Hca::dealloc_mw(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Mw* mw = context == nullptr ? nullptr : context->mws.find(handle);
-  if (mw == nullptr) return EINVAL;
+  if (mw == nullptr) return ENOENT;
   impl_->destroy_mw(*mw);
   context->mws.erase(handle);
   return 0;
@@ -43,7 +43,7 @@ int check_dm(const DeviceLimits& limits, uint64_t length_bytes) {
 
 Result<Handle> Hca::alloc_dm(ContextId id, std::unique_ptr<DeviceMemory> memory) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   const uint64_t bytes = memory->bytes().size();
   if (const int error = check_dm(impl_->config.limits, bytes)) return tl::unexpected(error);
   if (bytes > impl_->config.limits.max_dm_size - impl_->totals.dm_bytes)
@@ -62,7 +62,7 @@ void Hca::Impl::destroy_dm(Dm& dm) {
 int Hca::free_dm(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Dm* dm = context == nullptr ? nullptr : context->dms.find(handle);
-  if (dm == nullptr) return EINVAL;
+  if (dm == nullptr) return ENOENT;
   if (dm->users > 0) return EBUSY;
   impl_->destroy_dm(*dm);
   context->dms.erase(handle);

@@ -7,7 +7,7 @@ namespace rocemu::device {
 
 Result<Handle> Hca::open_xrcd(ContextId id, const XrcdSpec& spec) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   std::shared_ptr<Xrcd> domain = impl_->xrc_domains.find(spec.file);
   if (domain != nullptr && spec.exclusive) return tl::unexpected(EINVAL);
   if (domain == nullptr && !spec.create) return tl::unexpected(spec.file ? EAGAIN : EINVAL);
@@ -20,7 +20,7 @@ Result<Handle> Hca::open_xrcd(ContextId id, const XrcdSpec& spec) {
 int Hca::close_xrcd(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   const OpenXrcd* xrcd = context == nullptr ? nullptr : context->xrcds.find(handle);
-  if (xrcd == nullptr) return EINVAL;
+  if (xrcd == nullptr) return ENOENT;
   if (xrcd->users > 0) return EBUSY;
   context->xrcds.erase(handle);
   --impl_->totals.xrcds;
@@ -32,8 +32,8 @@ Result<CreatedQp> Hca::open_qp(ContextId id, Handle xrcd_handle, wire::Qpn qpn,
   Context* context = impl_->find_context(id);
   OpenXrcd* xrcd = context == nullptr ? nullptr : context->xrcds.find(xrcd_handle);
   const auto found = impl_->qps_by_number.find(qpn.value);
-  if (xrcd == nullptr || found == impl_->qps_by_number.end() ||
-      found->second->domain != xrcd->domain)
+  if (xrcd == nullptr) return tl::unexpected(ENOENT);
+  if (found == impl_->qps_by_number.end() || found->second->domain != xrcd->domain)
     return tl::unexpected(EINVAL);
   if (impl_->totals.qps >= impl_->config.limits.max_qp) return tl::unexpected(ENOMEM);
   auto qp = std::make_unique<Qp>();

@@ -12,7 +12,8 @@
  * device, and the connection then is the context: closing it, by whatever cause, destroys
  * everything it made.
  *
- * Handles (pd, cq, qp, mr, channel) are small numbers that belong to one connection.
+ * Handles (pd, cq, qp, mr, channel, …) belong to one connection, and no number is given out twice:
+ * one that is not, or no more, an object of the connection and of the right kind is ENOENT.
  * Reserved fields are zero; a set one is EINVAL.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_CONTROL_H
@@ -196,7 +197,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_port_attr, 72);
 
 /* ---- ALLOC_PD, DEALLOC_PD, DEREG_MR, DESTROY_CHANNEL, DESTROY_QP ----
  * Request and reply of these, and the reply where only a handle comes back. DEALLOC_PD and
- * DESTROY_CHANNEL answer EBUSY while something uses the object; an unknown handle is EINVAL. */
+ * DESTROY_CHANNEL answer EBUSY while something uses the object. */
 struct rocemu_handle_message {
   struct rocemu_header header;
   uint32_t handle;
@@ -235,7 +236,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_channel, 24);
 
 /* ---- CREATE_CQ ---- with a descriptor as of CREATE_CHANNEL the CQ gets a channel of its own,
  * which the reply names. reply: rocemu_create_cq_reply with one descriptor, the CQ's memfd
- * (rings.h). EINVAL cqe 0 or over max_cqe, unknown channel, comp_vector out of range, both a
+ * (rings.h). EINVAL cqe 0 or over max_cqe, comp_vector out of range, both a
  * channel and a descriptor; ENOMEM. */
 struct rocemu_create_cq {
   struct rocemu_header header;
@@ -271,7 +272,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_destroy_events_reply, 32);
 /* ---- CREATE_QP ---- reply: rocemu_create_qp_reply with one descriptor, the QP's memfd (rings.h).
  * What the service has no use for is not looked at: the receive queue with an SRQ and of XRC_SEND,
  * PD, CQs and both queues of XRC_RECV.
- * EINVAL a limit exceeded or a bad handle; EOPNOTSUPP another type than the device has; ENOMEM. */
+ * EINVAL a limit exceeded; EOPNOTSUPP another type than the device has; ENOMEM. */
 struct rocemu_create_qp {
   struct rocemu_header header;
   uint32_t pd;

@@ -61,7 +61,7 @@ struct rocemu_reg_file_mr {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_reg_file_mr, 80);
 
 /* ---- ALLOC_MW ---- reply: rocemu_reg_mr_reply, where `mr` is the window's handle and lkey is 0.
- * EINVAL no such type or PD; ENOMEM as many as max_mw are there. */
+ * EINVAL no such type; ENOMEM as many as max_mw are there. */
 struct rocemu_alloc_mw {
   struct rocemu_header header;
   uint32_t pd;

@@ -24,7 +24,7 @@ struct rocemu_create_ah {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_ah, 64);
 
 /* ---- CREATE_SRQ ---- reply: rocemu_create_srq_reply with one descriptor, the SRQ's memfd
- * (rings.h). EINVAL a limit exceeded, max_wr 0 or a bad handle; ENOMEM. */
+ * (rings.h). EINVAL a limit exceeded or max_wr 0; ENOMEM. */
 enum { ROCEMU_SRQ_BASIC = 0, ROCEMU_SRQ_XRC = 1 }; /* enum ibv_srq_type */
 struct rocemu_create_srq {
   struct rocemu_header header;

@@ -21,7 +21,8 @@ struct Ah {
 
 class ContextAddresses final : public transport::Addresses {
  public:
-  explicit ContextAddresses(const PortConfig& port) : port_(port) {}
+  ContextAddresses(const PortConfig& port, HandleNumbers& numbers)
+      : handles(numbers), port_(port) {}
 
   const transport::Path* find(transport::PdHandle pd, uint32_t handle) const noexcept override {
     const Ah* ah = handles.find(handle);

@@ -1,4 +1,10 @@
-// Objects of one kind that belong to one context, by small numbers. 0 is never a handle.
+// Objects of one kind that belong to one context, by their handles: numbers that programs hold, as
+// the kernel's uverbs gives them out. 0 is never a handle.
+//
+// No number is given out twice, whatever it is a handle of: one that a program uses after the
+// object has gone, of another kind of object or of another context finds nothing. So handles are
+// numbers of the device, and an object lies at the place that the low bits of its number name. At
+// most half of the places are taken, so that a free one is near.
 #pragma once
 
 #include <cstdint>
@@ -8,37 +14,68 @@
 
 namespace rocemu::device {
 
+// Gives out the numbers of all handles of a device, each once in 2^32.
+class HandleNumbers {
+ public:
+  // Where it begins keeps the devices of one NIC apart: each has 2^24 numbers before it comes to
+  // those that the next one began with.
+  explicit HandleNumbers(uint32_t device_index) : last_(device_index << 24) {}
+  uint32_t next() { return ++last_ != 0 ? last_ : ++last_; }
+
+ private:
+  uint32_t last_;
+};
+
 template <class T>
 class HandleTable {
  public:
+  // `numbers` outlives the table.
+  explicit HandleTable(HandleNumbers& numbers) : numbers_(numbers) {}
+
   uint32_t insert(std::unique_ptr<T> object) {
-    if (free_.empty()) {
-      objects_.push_back(std::move(object));
-      return static_cast<uint32_t>(objects_.size());
-    }
-    const uint32_t handle = free_.back();
-    free_.pop_back();
-    objects_[handle - 1] = std::move(object);
+    if (2 * size_ >= places_.size()) grow();
+    uint32_t handle = numbers_.next();
+    while (places_[place_of(handle)].object != nullptr) handle = numbers_.next();
+    places_[place_of(handle)] = {handle, std::move(object)};
+    ++size_;
     return handle;
   }
   // Null when there is none: handles come from programs.
   T* find(uint32_t handle) const {
-    return handle - 1 < objects_.size() ? objects_[handle - 1].get() : nullptr;
+    const size_t place = place_of(handle);
+    return place < places_.size() && places_[place].handle == handle ? places_[place].object.get()
+                                                                     : nullptr;
   }
   void erase(uint32_t handle) {
-    objects_[handle - 1].reset();
-    free_.push_back(handle);
+    places_[place_of(handle)].object.reset();
+    --size_;
   }
   template <class F>
   void for_each(F&& visit) const {
-    for (const auto& object : objects_)
-      if (object) visit(*object);
+    for (const Place& place : places_)
+      if (place.object) visit(*place.object);
   }
-  uint32_t size() const { return static_cast<uint32_t>(objects_.size() - free_.size()); }
+  uint32_t size() const { return size_; }
 
  private:
-  std::vector<std::unique_ptr<T>> objects_;
-  std::vector<uint32_t> free_;
+  struct Place {
+    uint32_t handle = 0;
+    std::unique_ptr<T> object;
+  };
+
+  size_t place_of(uint32_t handle) const { return handle & (places_.size() - 1); }
+
+  // Handles that differ in their low bits differ in more of them.
+  void grow() {
+    std::vector<Place> old(places_.empty() ? 4 : 2 * places_.size());
+    old.swap(places_);
+    for (Place& place : old)
+      if (place.object) places_[place_of(place.handle)] = std::move(place);
+  }
+
+  HandleNumbers& numbers_;
+  uint32_t size_ = 0;
+  std::vector<Place> places_;  // 0, or a power of two
 };
 
 }  // namespace rocemu::device

@@ -77,7 +77,17 @@ struct Qp {
 };
 
 struct Context {
-  explicit Context(const PortConfig& port) : addresses(port) {}
+  Context(const PortConfig& port, HandleNumbers& numbers)
+      : pds(numbers),
+        mrs(numbers),
+        mws(numbers),
+        dms(numbers),
+        channels(numbers),
+        addresses(port, numbers),
+        cqs(numbers),
+        srqs(numbers),
+        xrcds(numbers),
+        qps(numbers) {}
 
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;

@@ -91,10 +91,14 @@ TEST_CASE("A new registration that cannot be leaves the old one") {
   int expected = EINVAL;
   Handle mr = keys.mr;
   SECTION("flags that do not exist") { flags = 8; }
-  SECTION("no such region") { mr = 99; }
+  SECTION("no such region") {
+    mr = 99;
+    expected = ENOENT;
+  }
   SECTION("no such domain") {
     flags = kChangePd;
     wrong.pd = 99;
+    expected = ENOENT;
   }
   SECTION("remote write without local write") {
     flags = kChangeAccess;
@@ -111,12 +115,12 @@ TEST_CASE("Windows and device memory are as many as the limits say, and go in or
   const MrKeys first = p.hca.alloc_mw(p.context, p.pd, 1).value();
   CHECK(p.hca.alloc_mw(p.context, p.pd, 0).error() == EINVAL);
   CHECK(p.hca.alloc_mw(p.context, p.pd, 3).error() == EINVAL);
-  CHECK(p.hca.alloc_mw(p.context, 99, 1).error() == EINVAL);
+  CHECK(p.hca.alloc_mw(p.context, 99, 1).error() == ENOENT);
   CHECK(p.hca.alloc_mw(p.context, p.pd, 2));
   CHECK(p.hca.alloc_mw(p.context, p.pd, 2).error() == ENOMEM);
   CHECK(p.hca.dealloc_pd(p.context, p.pd) == EBUSY);
   CHECK(p.hca.dealloc_mw(p.context, first.mr) == 0);
-  CHECK(p.hca.dealloc_mw(p.context, first.mr) == EINVAL);
+  CHECK(p.hca.dealloc_mw(p.context, first.mr) == ENOENT);
   CHECK(p.hca.alloc_mw(p.context, p.pd, 2));
 
   for (int i = 0; i < 3; ++i) CHECK(p.hca.reg_mr(p.context, p.spec()));
@@ -147,14 +151,18 @@ TEST_CASE("Device memory is registered from 0 on and within its length") {
   CHECK(p.hca.rereg_mr(p.context, keys.mr, kChangeAccess, spec).error() == EOPNOTSUPP);
 
   MrSpec wrong = spec;
+  int expected = EINVAL;
   SECTION("beyond the end") { wrong.length_bytes = 61; }
   SECTION("from beyond the end") { wrong.address = ~uint64_t{0} - 60; }
   SECTION("with addresses") { wrong.access = kLocalWrite; }
-  SECTION("of another's") { wrong.dm = 99; }
-  CHECK(p.hca.reg_mr(p.context, wrong).error() == EINVAL);
+  SECTION("of another's") {
+    wrong.dm = 99;
+    expected = ENOENT;
+  }
+  CHECK(p.hca.reg_mr(p.context, wrong).error() == expected);
   CHECK(p.hca.dereg_mr(p.context, keys.mr) == 0);
   CHECK(p.hca.free_dm(p.context, dm) == 0);
-  CHECK(p.hca.free_dm(p.context, dm) == EINVAL);
+  CHECK(p.hca.free_dm(p.context, dm) == ENOENT);
 }
 
 TEST_CASE("All of the address space is registered on demand, and not otherwise") {
@@ -183,7 +191,7 @@ TEST_CASE("Only on-demand regions of one's own are prefetched") {
   CHECK(check(p.pd, keys.lkey, kBase, 1, true) == EPERM);
   CHECK(check(p.pd, pinned.lkey, kBase, 1, false) == ENOENT);
   CHECK(check(other_pd, keys.lkey, kBase, 1, false) == ENOENT);
-  CHECK(check(99, keys.lkey, kBase, 1, false) == EINVAL);
+  CHECK(check(99, keys.lkey, kBase, 1, false) == ENOENT);
 }
 
 TEST_CASE("A null region has an lkey for any address and no rkey's rights") {
@@ -206,7 +214,7 @@ TEST_CASE("What one context made another one imports, if it has the token") {
   const MrKeys keys = p.hca.reg_mr(p.context, p.spec()).value();
   const Handle dm = p.hca.alloc_dm(p.context, std::make_unique<Bytes>(100)).value();
 
-  CHECK(p.hca.import_pd(other, p.pd).error() == EINVAL);
+  CHECK(p.hca.import_pd(other, p.pd).error() == ENOENT);
   CHECK(p.hca.join_context(other, kToken) == ENOENT);
   p.hca.set_token(p.context, kToken);
   p.hca.set_token(p.context, {3, 4});
@@ -217,16 +225,16 @@ TEST_CASE("What one context made another one imports, if it has the token") {
 
   const Handle own_pd = p.hca.alloc_pd(other).value();
   const Handle pd = p.hca.import_pd(other, p.pd).value();
-  CHECK(p.hca.import_pd(other, 99).error() == EINVAL);
+  CHECK(p.hca.import_pd(other, 99).error() == ENOENT);
   CHECK(p.hca.import_mr(other, pd, keys.mr)->rkey == keys.rkey);
   CHECK(p.hca.import_mr(other, pd, keys.mr)->length_bytes == p.memory.size());
   CHECK(p.hca.import_mr(other, own_pd, keys.mr).error() == EINVAL);
-  CHECK(p.hca.import_mr(other, pd, 99).error() == EINVAL);
+  CHECK(p.hca.import_mr(other, pd, 99).error() == ENOENT);
 
   const ImportedDm imported = p.hca.import_dm(other, dm).value();
   CHECK(imported.length_bytes == 100);
   CHECK(imported.descriptor == 77);
-  CHECK(p.hca.import_dm(other, 99).error() == EINVAL);
+  CHECK(p.hca.import_dm(other, 99).error() == ENOENT);
   CHECK(p.hca.counts().dm_bytes == 100);
   CHECK(p.hca.free_dm(other, imported.dm) == 0);
   CHECK(p.hca.counts().dm_bytes == 100);
@@ -234,8 +242,8 @@ TEST_CASE("What one context made another one imports, if it has the token") {
   // What was imported does not need whom it came from; what was not can no longer be.
   const Handle kept = p.hca.import_dm(other, dm)->dm;
   p.hca.close_context(p.context);
-  CHECK(p.hca.import_pd(other, p.pd).error() == EINVAL);
-  CHECK(p.hca.import_mr(other, pd, keys.mr).error() == EINVAL);
+  CHECK(p.hca.import_pd(other, p.pd).error() == ENOENT);
+  CHECK(p.hca.import_mr(other, pd, keys.mr).error() == ENOENT);
   CHECK(p.hca.free_dm(other, kept) == 0);
   CHECK(p.hca.dealloc_pd(other, pd) == 0);
   CHECK(p.hca.counts().dm_bytes == 0);

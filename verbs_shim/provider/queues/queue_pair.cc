@@ -59,6 +59,8 @@ int create_in_nic(DeviceContext& context, QueuePair& queue, const ibv_qp_init_at
   if (queue.verbs.qp.pd != nullptr) request.pd = queue.verbs.qp.pd->handle;
   if (attr.send_cq != nullptr) request.send_cq = attr.send_cq->handle;
   if (attr.recv_cq != nullptr) request.recv_cq = attr.recv_cq->handle;
+  // 0 would be none.
+  if (attr.srq != nullptr && attr.srq->handle == 0) return ENOENT;
   if (attr.srq != nullptr) request.srq = attr.srq->handle;
   if (attr.qp_type == IBV_QPT_XRC_RECV) request.xrcd = to_domain(attr.xrcd).handle;
   request.qp_type = attr.qp_type;
