@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "verbs_shim/provider/common/complain.h"
+#include "verbs_shim/provider/common/leaves_errno.h"
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/private_abi.h"
@@ -106,10 +107,12 @@ VerbsDevice* alloc_device(verbs_sysfs_dev* sysfs) {
 void uninit_device(VerbsDevice* device) { delete_object(reinterpret_cast<Device*>(device)); }
 
 constexpr VerbsContextOps kContextOps = {
-#define ROCEMU_OP(name) .name = provider::name,
+#define ROCEMU_OP(name) .name = LeavesErrno<&provider::name>::call,
+#define ROCEMU_DATA_OP(name) .name = provider::name,
 #define ROCEMU_NO_OP(name) .name = nullptr,
 #include "verbs_shim/provider/op_table.inc"
 #undef ROCEMU_OP
+#undef ROCEMU_DATA_OP
 #undef ROCEMU_NO_OP
 };
 
@@ -152,8 +155,8 @@ constexpr VerbsDeviceOps kDeviceOps = {
     .match_table = kNoMatches,
     .static_providers = nullptr,
     .match_device = match_device,
-    .alloc_context = alloc_context,
-    .import_context = import_context,
+    .alloc_context = LeavesErrno<&alloc_context>::call,
+    .import_context = LeavesErrno<&import_context>::call,
     .alloc_device = alloc_device,
     .uninit_device = uninit_device,
 };

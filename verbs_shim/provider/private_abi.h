@@ -36,9 +36,11 @@ static_assert(sizeof(ibv_context) == 328);
 
 struct VerbsContextOps {
 #define ROCEMU_OP(name) decltype(&provider::name) name;
+#define ROCEMU_DATA_OP(name) ROCEMU_OP(name)
 #define ROCEMU_NO_OP(name) void (*name)();
 #include "verbs_shim/provider/op_table.inc"
 #undef ROCEMU_OP
+#undef ROCEMU_DATA_OP
 #undef ROCEMU_NO_OP
 };
 

@@ -35,8 +35,10 @@ int with_thread_domain(const Bench& b, const std::function<int(ibv_td*)>& probe)
 
 // With the device opened once more through a copy of its descriptor.
 int with_import(const Bench& b, const std::function<int(ibv_context*)>& probe) {
+  const int errno_before = errno;
   ibv_context* imported = ibv_import_device(dup(b.context()->cmd_fd));
   if (imported == nullptr) return errno;
+  errno = errno_before;  // libibverbs looks for the devices anew, by what it does not find as well
   const int rc = probe(imported);
   const int closed = ibv_close_device(imported);
   return rc != 0 ? rc : closed;
@@ -185,7 +187,6 @@ std::span<const Probe> memory_probes() {
        }},
       {"ibv_rereg_mr",
        [](const Bench& b) {
-         errno = 0;
          return ibv_rereg_mr(b.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
                              kAccess) == 0
                     ? 0

@@ -12,6 +12,7 @@
 #include "verbs_shim/provider/common/complain.h"
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/context/device_context.h"
+#include "verbs_shim/provider/context/gid_query.h"
 
 namespace rocemu::provider {
 namespace {
@@ -88,10 +89,17 @@ ssize_t ChannelList::on_command(void* list, const void* data, size_t bytes) {
   return static_cast<ssize_t>(bytes);
 }
 
-// An imported context is asked for its asynchronous event descriptor, which it has; the rest is for
-// kernels.
+// An imported context is asked for its asynchronous event descriptor, which it has, and every one
+// for its GIDs; the rest is for kernels.
 int ChannelList::on_ioctl(void* list, unsigned long request, void* argument) {
   auto* header = static_cast<ib_uverbs_ioctl_hdr*>(argument);
+  if (request == RDMA_VERBS_IOCTL && is_gid_query(*header)) {
+    const DeviceContext& context = *static_cast<ChannelList*>(list)->context_;
+    const int error = answer_gid_query(*context.verbs.device, *header);
+    if (error == 0) return 0;
+    errno = error;
+    return -1;
+  }
   if (request != RDMA_VERBS_IOCTL || header->object_id != UVERBS_OBJECT_ASYNC_EVENT ||
       header->method_id != UVERBS_METHOD_ASYNC_EVENT_ALLOC || header->num_attrs != 1) {
     errno = ENOTTY;

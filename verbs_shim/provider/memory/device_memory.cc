@@ -6,6 +6,7 @@
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/exchange/shared_memory.h"
+#include "verbs_shim/provider/common/leaves_errno.h"
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/context/device_context.h"
@@ -55,8 +56,8 @@ int copy_from(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
 
 void fill(DeviceMemory& memory, ibv_context* context, uint32_t handle) {
   memory.verbs.dm.context = context;
-  memory.verbs.dm.memcpy_to_dm = copy_to;
-  memory.verbs.dm.memcpy_from_dm = copy_from;
+  memory.verbs.dm.memcpy_to_dm = LeavesErrno<&copy_to>::call;
+  memory.verbs.dm.memcpy_from_dm = LeavesErrno<&copy_from>::call;
   memory.verbs.handle = memory.verbs.dm.handle = handle;
 }
 
