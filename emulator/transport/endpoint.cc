@@ -67,6 +67,13 @@ void Endpoint::fail(wire::Qpn qpn) {
   deferred_.flush(memory_);
 }
 
+void Endpoint::limit_rate(wire::Qpn qpn, const RateLimit& limit) {
+  Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return;
+  qp->limit_rate(limit);
+  touch(*qp);
+}
+
 QpState Endpoint::state(wire::Qpn qpn) const {
   const Qp* qp = qps_.find(qpn);
   return qp == nullptr ? QpState::reset : qp->state();
@@ -179,10 +186,23 @@ inline void Endpoint::touch(Qp& qp) {
 
 // Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
 // costs one look when it comes.
-void Endpoint::watch(Qp& qp) {
+void Endpoint::watch(Qp& qp) { watch_for(qp, qp.deadline()); }
+
+void Endpoint::watch_for(Qp& qp, TimeNs deadline) {
   const uint32_t slot = qps_.slot_of(qp.qpn());
-  const TimeNs deadline = qp.deadline();
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
+}
+
+// At most a quantum of frames, and of a QP with a rate no more than that allows.
+Turn Endpoint::take_turns(Qp& qp, TimeNs now) {
+  Pacer* const pacer = qp.pacer();
+  Turn turn = Turn::sent;
+  for (uint32_t i = 0; i < limits_.quantum_frames && turn == Turn::sent && !burst_.full(); ++i) {
+    if (pacer != nullptr && !pacer->may_send(now)) return Turn::paced;
+    turn = qp.transmit(now, burst_);
+    if (pacer != nullptr && turn == Turn::sent) pacer->on_sent(now, burst_.added_bytes());
+  }
+  return turn;
 }
 
 unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
@@ -196,9 +216,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   answering_.clear();
   while (!active_.empty() && !burst_.full()) {
     Qp& qp = *active_.front();
-    Turn turn = Turn::sent;
-    for (uint32_t i = 0; i < limits_.quantum_frames && turn == Turn::sent && !burst_.full(); ++i)
-      turn = qp.transmit(now, burst_);
+    const Turn turn = take_turns(qp, now);
     if (turn == Turn::no_buffer) break;
     active_.pop_front();
     qp.active = false;
@@ -208,6 +226,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
     } else {
       watch(qp);
       if (turn == Turn::later) later_.push_back(&qp);
+      if (turn == Turn::paced) watch_for(qp, qp.pacer()->next_send());
     }
   }
   for (Qp* qp : later_) touch(*qp);

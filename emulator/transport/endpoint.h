@@ -20,6 +20,8 @@
 #include "emulator/transport/multicast_groups.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/transport/qp/pacer.h"
+#include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/qp/tally.h"
 #include "emulator/transport/qp_table.h"
 #include "emulator/transport/timer_queue.h"
@@ -48,6 +50,8 @@ class Endpoint {
   void modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes);
   // To ERROR, for a cause outside the transport; everything outstanding is flushed.
   void fail(wire::Qpn qpn);
+  // From now on the QP sends no faster than that, whatever state it is in; unknown QPs are ignored.
+  void limit_rate(wire::Qpn qpn, const RateLimit& limit);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
   // True while the send queue in state SQD still waits for answers.
@@ -88,8 +92,10 @@ class Endpoint {
 
  private:
   void touch(Qp& qp);
+  Turn take_turns(Qp& qp, TimeNs now);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
   void watch(Qp& qp);
+  void watch_for(Qp& qp, TimeNs deadline);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
 

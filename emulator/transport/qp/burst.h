@@ -29,6 +29,7 @@ class Burst {
   // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
+  uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 

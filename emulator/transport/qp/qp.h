@@ -2,8 +2,11 @@
 // the calls by which the endpoint reaches them.
 #pragma once
 
+#include <memory>
+
 #include "base/time.h"
 #include "emulator/transport/qp/burst.h"
+#include "emulator/transport/qp/pacer.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/wire/packet.h"
 
@@ -18,6 +21,12 @@ class Qp {
   wire::Qpn qpn() const { return context_.qpn; }
   QpState state() const { return context_.state; }
   QpTally& tally() { return context_.tally; }
+  // Null when the program has set no rate.
+  Pacer* pacer() const { return pacer_.get(); }
+  void limit_rate(const RateLimit& limit) {
+    context_.paced = limit.rate_kbps != 0;
+    pacer_ = limit.rate_kbps == 0 ? nullptr : std::make_unique<Pacer>(limit);
+  }
   virtual bool draining() const = 0;
   virtual QpLoad load() const = 0;
 
@@ -62,6 +71,9 @@ class Qp {
   virtual void flush() = 0;
 
   QpContext context_;
+
+ private:
+  std::unique_ptr<Pacer> pacer_;
 };
 
 }  // namespace rocemu::transport

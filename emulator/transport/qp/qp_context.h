@@ -30,6 +30,7 @@ struct QpContext {
   QpTally tally;
   QpAttributes attributes{};
   QpState state = QpState::reset;
+  bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
 
   void set_state(QpState now) {
     state = now;
@@ -42,6 +43,7 @@ enum class Turn : uint8_t {
   sent,       // a frame was added to the burst
   idle,       // nothing to send now
   later,      // nothing was sent, though there is more to do: at the next transmit call
+  paced,      // the QP has to wait until its rate allows more
   no_buffer,  // the sink has no buffer: try again at the next transmit call
 };
 

@@ -167,7 +167,8 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = request.first_psn + index;
   bth.ack_request =
-      !answered_by_itself && (packet.last || recovery_.wants_ack(bth.psn, packets_allowed()));
+      !answered_by_itself &&
+      (packet.last || recovery_.wants_ack(bth.psn, context_.paced ? 1 : packets_allowed()));
   // Solicited events belong to messages that consume a receive (IBTA vol 1, 9.2.3).
   bth.solicited =
       !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
