@@ -118,6 +118,9 @@ class Hca {
   // QP is then as it was.
   Result<transport::QpState> modify_qp(ContextId context, Handle qp, uint32_t attr_mask,
                                        const QpAttr& attr);
+  // ibv_modify_qp_rate_limit(3); a rate of 0 ends it, as does RESET. EINVAL as well: the QP has no
+  // send queue, is in RESET or ERROR, or the rate is over kMaxRateKbps.
+  int limit_qp_rate(ContextId context, Handle qp, const transport::RateLimit& limit);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
   Result<EventCounts> destroy_qp(ContextId context, Handle qp);  // EBUSY in a multicast group
 

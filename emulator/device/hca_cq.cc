@@ -28,7 +28,8 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
   if (channel != nullptr) ++channel->users;
   ++impl_->totals.cqs;
   return context->cqs.insert(std::make_unique<Cq>(*context, channel, spec.user_pointer,
-                                                  std::move(ring), impl_->cq_publisher.dirty()));
+                                                  std::move(ring), spec.ignores_overrun,
+                                                  impl_->cq_publisher.dirty()));
 }
 
 int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<CompletionRing> ring) {

@@ -261,8 +261,22 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   body.queues->show_state(to);
   impl_->endpoint->modify(body.qpn, to, *attributes);
-  if (to == QpState::reset) body.queues->reset();
+  if (to == QpState::reset) {
+    body.queues->reset();
+    impl_->endpoint->limit_rate(body.qpn, {});
+  }
   return to;
+}
+
+int Hca::limit_qp_rate(ContextId id, Handle handle, const transport::RateLimit& limit) {
+  Context* context = impl_->find_context(id);
+  Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  if (qp == nullptr || !sends(qp->body->service) || limit.rate_kbps > kMaxRateKbps) return EINVAL;
+  const QpState state = impl_->endpoint->state(qp->body->qpn);
+  if (state == QpState::reset || state == QpState::error) return EINVAL;
+  qp->body->attr.rate_limit = limit.rate_kbps;
+  impl_->endpoint->limit_rate(qp->body->qpn, limit);
+  return 0;
 }
 
 Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {

@@ -30,7 +30,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 5,
+  ROCEMU_ABI_VERSION = 6,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -77,6 +77,7 @@ enum rocemu_op {
   ROCEMU_OP_ATTACH_MCAST = 25,
   ROCEMU_OP_DETACH_MCAST = 26,
   ROCEMU_OP_RESIZE_SRQ = 27,
+  ROCEMU_OP_LIMIT_QP_RATE = 28,
   ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
@@ -238,12 +239,13 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_channel, 24);
  * which the reply names. reply: rocemu_create_cq_reply with one descriptor, the CQ's memfd
  * (rings.h). EINVAL cqe 0 or over max_cqe, comp_vector out of range, both a
  * channel and a descriptor; ENOMEM. */
+enum { ROCEMU_CQ_IGNORES_OVERRUN = 1 }; /* what finds the ring full is lost, and that is all */
 struct rocemu_create_cq {
   struct rocemu_header header;
   uint32_t cqe;     /* completions it must hold */
   uint32_t channel; /* handle, or 0 for none */
   uint32_t comp_vector;
-  uint32_t reserved;
+  uint32_t flags;
   uint64_t user_pointer; /* what completion and async events about this CQ carry */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq, 48);

@@ -154,9 +154,11 @@ struct rocemu_device_attr_ex {
   uint32_t xrc_odp_caps;
   uint16_t max_cq_count; /* of MODERATE_CQ */
   uint16_t max_cq_period_us;
-  uint32_t reserved;
+  uint32_t rate_limit_qpts; /* of LIMIT_QP_RATE: bit N for enum ibv_qp_type N */
+  uint32_t min_rate_kbps;
+  uint32_t max_rate_kbps;
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_device_attr_ex, 64);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_device_attr_ex, 72);
 
 #ifdef __cplusplus
 }

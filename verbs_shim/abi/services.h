@@ -109,6 +109,18 @@ struct rocemu_mcast {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_mcast, 48);
 
+/* ---- LIMIT_QP_RATE ---- reply: rocemu_handle_message. A rate of 0 ends it, as RESET does; a burst
+ * of 0 is the NIC's choice. EINVAL the QP has no send queue or is in RESET or ERROR; a rate over
+ * the device's. */
+struct rocemu_limit_qp_rate {
+  struct rocemu_header header;
+  uint32_t qp;
+  uint32_t rate_kbps;
+  uint32_t max_burst_bytes;
+  uint32_t reserved;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_limit_qp_rate, 40);
+
 #ifdef __cplusplus
 }
 #endif

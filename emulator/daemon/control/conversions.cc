@@ -53,7 +53,8 @@ device::MrSpec to_mr_spec(const rocemu_reg_dm_mr& m) {
 }
 
 device::CqSpec to_cq_spec(const rocemu_create_cq& m) {
-  return {m.cqe, m.channel, m.comp_vector, m.user_pointer};
+  return {m.cqe, m.channel, m.comp_vector, m.user_pointer,
+          (m.flags & ROCEMU_CQ_IGNORES_OVERRUN) != 0};
 }
 
 device::QpSpec to_qp_spec(const rocemu_create_qp& m) {

@@ -85,6 +85,11 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   attr.ud_odp_caps = kSend | kReceive | kSrqReceive;
   attr.xrc_odp_caps = attr.rc_odp_caps;
   attr.max_cq_count = attr.max_cq_period_us = std::numeric_limits<uint16_t>::max();
+  namespace type = verbs::qp_type;
+  for (const uint8_t sender : {type::kRc, type::kUc, type::kUd, type::kXrcSend})
+    attr.rate_limit_qpts |= 1u << sender;
+  attr.min_rate_kbps = device::kMinRateKbps;
+  attr.max_rate_kbps = device::kMaxRateKbps;
   return attr;
 }
 

@@ -61,6 +61,7 @@ void resize_cq(SessionCore& session, const rocemu_resize_cq& message);
 void moderate_cq(SessionCore& session, const rocemu_moderate_cq& message);
 void create_qp(SessionCore& session, const rocemu_create_qp& message);
 void modify_qp(SessionCore& session, const rocemu_modify_qp& message);
+void limit_qp_rate(SessionCore& session, const rocemu_limit_qp_rate& message);
 void query_qp(SessionCore& session, uint32_t qp);
 void destroy_qp(SessionCore& session, uint32_t qp);
 

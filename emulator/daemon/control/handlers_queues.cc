@@ -173,6 +173,15 @@ void modify_qp(SessionCore& session, const rocemu_modify_qp& message) {
   session.with_path(attr.ah, modify);
 }
 
+void limit_qp_rate(SessionCore& session, const rocemu_limit_qp_rate& message) {
+  const transport::RateLimit limit{message.rate_kbps, message.max_burst_bytes};
+  session.on_context(
+      [qp = message.qp, limit](EngineContext& context) {
+        return context.hca().limit_qp_rate(context.id(), qp, limit);
+      },
+      [&session, qp = message.qp] { session.answer_handle(qp); });
+}
+
 void query_qp(SessionCore& session, uint32_t qp) {
   session.on_context(
       [qp](EngineContext& context) { return context.hca().query_qp(context.id(), qp); },

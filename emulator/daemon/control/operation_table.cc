@@ -89,6 +89,9 @@ constexpr auto in_modify_qp = [](const rocemu_modify_qp& m) {
 constexpr auto in_create_ah = [](const rocemu_create_ah& m) {
   return m.reserved != 0 || reserved_in_ah(m.attr);
 };
+constexpr auto in_create_cq = [](const rocemu_create_cq& m) {
+  return (m.flags & ~uint32_t{ROCEMU_CQ_IGNORES_OVERRUN}) != 0;
+};
 constexpr auto in_create_qp = [](const rocemu_create_qp& m) { return m.sq_sig_all > 1; };
 constexpr auto in_create_srq = [](const rocemu_create_srq& m) {
   return m.srq_type > ROCEMU_SRQ_XRC;
@@ -155,13 +158,14 @@ constexpr Operation kOperations[] = {
 
     context<create_channel>(ROCEMU_OP_CREATE_CHANNEL, kOneFd),
     about<destroy<&Hca::destroy_channel>>(ROCEMU_OP_DESTROY_CHANNEL),
-    context<create_cq, reserved>(ROCEMU_OP_CREATE_CQ, kMaybeFd),
+    context<create_cq, in_create_cq>(ROCEMU_OP_CREATE_CQ, kMaybeFd),
     context<resize_cq>(ROCEMU_OP_RESIZE_CQ),
     context<moderate_cq>(ROCEMU_OP_MODERATE_CQ),
     about<destroy_counting_events<&Hca::destroy_cq>>(ROCEMU_OP_DESTROY_CQ),
 
     context<create_qp, in_create_qp>(ROCEMU_OP_CREATE_QP),
     context<modify_qp, in_modify_qp>(ROCEMU_OP_MODIFY_QP),
+    context<limit_qp_rate, reserved>(ROCEMU_OP_LIMIT_QP_RATE),
     about<query_qp>(ROCEMU_OP_QUERY_QP),
     about<destroy_qp>(ROCEMU_OP_DESTROY_QP),
 

@@ -72,6 +72,10 @@ struct HcaConfig {
   PortConfig port;
 };
 
+// Of ibv_modify_qp_rate_limit(3).
+inline constexpr uint32_t kMinRateKbps = 1;
+inline constexpr uint32_t kMaxRateKbps = 100'000'000;
+
 // Fixed identity, documented in docs/architecture.md.
 inline constexpr uint32_t kVendorId = 0xca3e;  // in no registry: "rocemu" has no OUI
 inline constexpr uint32_t kVendorPartId = 0x0001;

@@ -67,6 +67,7 @@ struct CqSpec {
   Handle channel = 0;  // 0: none
   uint32_t comp_vector = 0;
   uint64_t user_pointer = 0;
+  bool ignores_overrun = false;
 };
 
 struct SrqSpec {

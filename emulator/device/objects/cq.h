@@ -20,17 +20,19 @@ struct Channel {
 
 class Cq final : public transport::CompletionQueue {
  public:
+  // A completion that finds the ring full is an error, or lost in silence where `ignores_overrun`.
   // `dirty` is the device's list of CQs that have something to publish.
   Cq(Context& context, Channel* channel, uint64_t user_pointer,
-     std::unique_ptr<CompletionRing> ring, std::vector<Cq*>& dirty)
+     std::unique_ptr<CompletionRing> ring, bool ignores_overrun, std::vector<Cq*>& dirty)
       : context_(context),
         channel_(channel),
         user_pointer_(user_pointer),
         ring_(std::move(ring)),
+        ignores_overrun_(ignores_overrun),
         dirty_list_(dirty) {}
 
   void push(const transport::Completion& completion) noexcept override {
-    if (!ring_->push(completion)) overrun_ = true;
+    if (!ring_->push(completion)) overrun_ = !ignores_overrun_;
     ++unannounced_;
     mark_dirty();
   }
@@ -113,6 +115,7 @@ class Cq final : public transport::CompletionQueue {
   Channel* channel_;
   uint64_t user_pointer_;
   std::unique_ptr<CompletionRing> ring_;
+  bool ignores_overrun_;
   std::vector<Cq*>& dirty_list_;
   bool dirty_ = false;
   bool event_due_ = false;

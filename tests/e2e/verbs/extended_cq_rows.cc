@@ -2,6 +2,7 @@
 // (ibv_create_cq_ex(3)), and CQs of many QPs, of each vector, and resized.
 #include <arpa/inet.h>
 
+#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -322,6 +323,39 @@ void overrun(Lab& lab) {
   expect_state(ends.a.qp.get(), IBV_QPS_ERR);
 }
 
+// Completions that find no room are lost, and nothing else comes of it.
+void overrun_ignored(Lab& lab) {
+  ibv_cq_init_attr_ex init{};
+  init.cqe = 1;
+  init.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  init.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  ibv_cq_ex* extended = ibv_create_cq_ex(lab.a().context.get(), &init);
+  if (extended == nullptr && errno == EOPNOTSUPP) throw Skipped("the device looks at overruns");
+  const CqPtr cq(ibv_cq_ex_to_cq(must(extended, "ibv_create_cq_ex")));
+  if (cq->cqe >= 8) throw Skipped("the smallest CQ has 8 entries and more");
+  EndOptions options;
+  options.send_cq = cq.get();
+  Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
+  connect(ends.a, ends.b);
+  ends.b.fill(std::byte{0});
+  for (int i = 0; i < cq->cqe + 4; ++i)
+    post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
+  const uint64_t last = 0x1122334455667788;
+  std::memcpy(ends.a.memory.data() + 64, &last, sizeof last);
+  post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(64, 8), ends.b, 64);
+  wait_for_word(ends.b, 64, last);
+  expect_state(ends.a.qp.get(), IBV_QPS_RTS);
+  // The first ones, perhaps, and one that comes when there is room.
+  ibv_wc wc{};
+  for (const auto deadline = Clock::now() + kPatience; wc.wr_id != 2;) {
+    if (Clock::now() > deadline) fail("no completion comes any more");
+    if (ibv_poll_cq(cq.get(), 1, &wc) == 1) continue;
+    post(ends.a, IBV_WR_RDMA_WRITE, 2, ends.a.sge(0, 8), ends.b);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  lab.check_no_events();
+}
+
 constexpr Row kRows[] = {
     {"extended CQ: every field over RC", every_field_of_rc},
     {"extended CQ: every field over UD", every_field_of_ud},
@@ -334,6 +368,7 @@ constexpr Row kRows[] = {
     {"CQ: events of each completion vector", every_vector},
     {"CQ: resized with completions inside", resized},
     {"CQ: overrun, CQ error, QP fatal", overrun},
+    {"CQ: overrun ignored", overrun_ignored},
 };
 
 }  // namespace

@@ -152,14 +152,21 @@ void clock(Lab& lab) {
                "ibv_query_rt_values_ex of an unknown value");
 }
 
-// Enhanced connection establishment is a ConnectX's: other devices say that they have none.
+// Enhanced connection establishment: a device may say that it has none, or that it has no options.
 void ece(Lab& lab) {
   const End end = make_end(lab.a(), {});
   ibv_ece options{};
   expect_errno(ibv_query_ece(end.qp.get(), &options), {0, EOPNOTSUPP}, "ibv_query_ece");
+  const bool offered = ibv_query_ece(end.qp.get(), &options) == 0;
+  if (offered) expect_equal(options.comp_mask, 0, "comp_mask");
   options.comp_mask = 1;
   expect_errno(ibv_set_ece(end.qp.get(), &options), {EINVAL, EOPNOTSUPP},
                "ibv_set_ece with an unknown comp_mask");
+  options = {};
+  options.vendor_id = lab.a().attr.vendor_id ^ 1;
+  options.options = 1;
+  expect_errno(ibv_set_ece(end.qp.get(), &options), {EINVAL, EOPNOTSUPP},
+               "ibv_set_ece of another vendor");
 }
 
 constexpr Row kRows[] = {

@@ -29,10 +29,12 @@ int with_srq(const Bench& b, const std::function<int(ibv_srq*)>& probe) {
   return rc != 0 ? rc : destroyed;
 }
 
-int extended_cq(const Bench& b, uint64_t wc_flags) {
+int extended_cq(const Bench& b, uint64_t wc_flags, uint32_t create_flags = 0) {
   ibv_cq_init_attr_ex init{};
   init.cqe = 16;
   init.wc_flags = wc_flags;
+  init.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  init.flags = create_flags;
   ibv_cq_ex* cq = ibv_create_cq_ex(b.context(), &init);
   if (cq == nullptr) return errno;
   ibv_poll_cq_attr attr{};
@@ -134,6 +136,10 @@ std::span<const Probe> queue_probes() {
          return outcome(ibv_create_cq(b.context(), 1, nullptr, nullptr, 0), ibv_destroy_cq);
        }},
       {"ibv_create_cq_ex", [](const Bench& b) { return extended_cq(b, IBV_WC_STANDARD_FLAGS); }},
+      {"ibv_create_cq_ex with IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN",
+       [](const Bench& b) {
+         return extended_cq(b, IBV_WC_STANDARD_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+       }},
       {"ibv_create_cq_ex with completion timestamps",
        [](const Bench& b) { return extended_cq(b, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP); }},
       {"ibv_create_cq_ex with wall-clock timestamps",

@@ -117,6 +117,7 @@ std::span<const Probe> request_probes() {
       {"ibv_set_ece",
        [](const Bench& b) {
          ibv_ece ece{};
+         if (const int rc = ibv_query_ece(b.qp.get(), &ece); rc != 0) return rc;
          return ibv_set_ece(b.qp.get(), &ece);
        }},
       {"ibv_create_ah_from_wc",

@@ -1,5 +1,6 @@
 // The work-request API of ibv_qp_ex, every opcode and setter of it, and what it refuses
-// (ibv_wr_post(3), ibv_create_qp_ex(3)).
+// (ibv_wr_post(3), ibv_create_qp_ex(3)); the rate at which they are sent
+// (ibv_modify_qp_rate_limit(3)).
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -228,6 +229,60 @@ void not_asked_for(Lab& lab) {
     fail("a QP has the work-request API without being asked for it");
 }
 
+// ---- packet pacing ----
+
+constexpr uint32_t kRateKbps = 80'000;  // 10 kB in a millisecond
+
+// How long `bytes` of WRITEs take at that rate, in milliseconds.
+double time_writes(Ends& ends, uint32_t bytes) {
+  constexpr uint32_t kEach = 20'000;
+  const auto before = Clock::now();
+  for (uint32_t sent = 0; sent < bytes; sent += kEach) {
+    post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, kEach), ends.b);
+    expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
+  }
+  return std::chrono::duration<double, std::milli>(Clock::now() - before).count();
+}
+
+void paced(Lab& lab) {
+  ibv_device_attr_ex device{};
+  must(ibv_query_device_ex(lab.a().context.get(), nullptr, &device), "ibv_query_device_ex");
+  if ((device.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RC) == 0)
+    throw Skipped("the device paces no RC QPs");
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  ibv_qp_rate_limit_attr limit{};
+  limit.rate_limit = kRateKbps;
+  limit.max_burst_sz = 10'000;
+  must(ibv_modify_qp_rate_limit(ends.a.qp.get(), &limit), "ibv_modify_qp_rate_limit");
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  must(ibv_query_qp(ends.a.qp.get(), &attr, IBV_QP_RATE_LIMIT, &init), "ibv_query_qp");
+  expect_equal(attr.rate_limit, kRateKbps, "rate_limit");
+  // A burst and one frame are ahead of the rate.
+  const double paced_ms = time_writes(ends, 200'000);
+  if (paced_ms < 18) fail("200 kB at 10 kB/ms took %.1f ms", paced_ms);
+  limit = {};
+  must(ibv_modify_qp_rate_limit(ends.a.qp.get(), &limit), "ibv_modify_qp_rate_limit to none");
+  time_writes(ends, 2'000'000);  // which would take 200 ms
+}
+
+void pacing_refused(Lab& lab) {
+  ibv_device_attr_ex device{};
+  must(ibv_query_device_ex(lab.a().context.get(), nullptr, &device), "ibv_query_device_ex");
+  if (device.packet_pacing_caps.supported_qpts == 0) throw Skipped("the device paces no QPs");
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  ibv_qp_rate_limit_attr limit{};
+  limit.comp_mask = 1;
+  expect_errno(ibv_modify_qp_rate_limit(ends.a.qp.get(), &limit), {EINVAL, EOPNOTSUPP},
+               "an unknown comp_mask");
+  limit.comp_mask = 0;
+  limit.rate_limit = device.packet_pacing_caps.qp_rate_limit_max + 1;
+  expect_errno(ibv_modify_qp_rate_limit(ends.a.qp.get(), &limit), {EINVAL}, "too high a rate");
+  const End fresh = make_end(lab.a(), {});
+  limit.rate_limit = kRateKbps;
+  expect_errno(ibv_modify_qp_rate_limit(fresh.qp.get(), &limit), {EINVAL}, "a QP in RESET");
+}
+
 constexpr Row kRows[] = {
     {"work requests: every opcode of RC in one batch", every_opcode},
     {"work requests: every setter of data", every_setter},
@@ -236,6 +291,8 @@ constexpr Row kRows[] = {
     {"work requests: a wrong one takes all of them back", all_or_nothing},
     {"work requests: operations that the service has not", operations_refused},
     {"work requests: not without being asked for", not_asked_for},
+    {"packet pacing: no faster than the rate", paced},
+    {"packet pacing: unknown masks, rates, states", pacing_refused},
 };
 
 }  // namespace

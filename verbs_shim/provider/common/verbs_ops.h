@@ -96,6 +96,9 @@ int detach_mcast(ibv_qp* qp, const ibv_gid* group, uint16_t lid);
 
 // qp_state.cc
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
+int query_ece(ibv_qp* qp, ibv_ece* ece);
+int set_ece(ibv_qp* qp, ibv_ece* ece);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
 // post.cc
@@ -131,6 +134,7 @@ static_assert(kSameType<&advise_mr, decltype(verbs_context::advise_mr)>);
 static_assert(kSameType<&alloc_dm, decltype(verbs_context::alloc_dm)>);
 static_assert(kSameType<&free_dm, decltype(verbs_context::free_dm)>);
 static_assert(kSameType<&reg_dm_mr, decltype(verbs_context::reg_dm_mr)>);
+static_assert(kSameType<&modify_qp_rate_limit, decltype(verbs_context::modify_qp_rate_limit)>);
 static_assert(kSameType<&query_device_ex, decltype(verbs_context::query_device_ex)>);
 
 }  // namespace rocemu::provider

@@ -65,6 +65,9 @@ int query_extended(DeviceContext& context, ibv_device_attr_ex& to) {
   to.xrc_odp_caps = reply.xrc_odp_caps;
   to.cq_mod_caps.max_cq_count = reply.max_cq_count;
   to.cq_mod_caps.max_cq_period = reply.max_cq_period_us;
+  to.packet_pacing_caps.qp_rate_limit_min = reply.min_rate_kbps;
+  to.packet_pacing_caps.qp_rate_limit_max = reply.max_rate_kbps;
+  to.packet_pacing_caps.supported_qpts = reply.rate_limit_qpts;
   return 0;
 }
 

@@ -31,10 +31,12 @@ int usable(const DeviceContext& context, const rocemu_create_cq_reply& reply) {
   return static_cast<int>(std::min(reply.entries, context.state.limits.max_cqe));
 }
 
-int create_in_nic(DeviceContext& context, CompletionQueue& queue, uint32_t cqe, int comp_vector) {
+int create_in_nic(DeviceContext& context, CompletionQueue& queue, uint32_t cqe, int comp_vector,
+                  uint32_t flags) {
   rocemu_create_cq request = {};
   request.cqe = cqe;
   request.comp_vector = static_cast<uint32_t>(comp_vector);
+  request.flags = flags;
   request.user_pointer = reinterpret_cast<uintptr_t>(&queue.verbs.cq);
   rocemu_create_cq_reply reply;
   ReceivedFds received;
@@ -58,7 +60,7 @@ int create_in_nic(DeviceContext& context, CompletionQueue& queue, uint32_t cqe, 
 }
 
 CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* channel,
-                        int comp_vector, ibv_pd* parent_domain) {
+                        int comp_vector, ibv_pd* parent_domain, uint32_t flags) {
   DeviceState& state = to_context(context).state;
   if (cqe == 0 || cqe > state.limits.max_cqe || comp_vector < 0) {
     errno = EINVAL;
@@ -74,7 +76,7 @@ CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* ch
   }
   // libibverbs fills the rest of ibv_cq when this is done.
   queue->verbs.cq.context = context;
-  if (error == 0) error = create_in_nic(to_context(context), *queue, cqe, comp_vector);
+  if (error == 0) error = create_in_nic(to_context(context), *queue, cqe, comp_vector, flags);
   if (error == 0) {
     make_known(*queue);
     return queue;
@@ -89,7 +91,7 @@ CompletionQueue* create(ibv_context* context, uint32_t cqe, ibv_comp_channel* ch
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector) {
   const uint32_t entries = cqe > 0 ? static_cast<uint32_t>(cqe) : 0;
-  CompletionQueue* queue = create(context, entries, channel, comp_vector, nullptr);
+  CompletionQueue* queue = create(context, entries, channel, comp_vector, nullptr, 0);
   return queue == nullptr ? nullptr : &queue->verbs.cq;
 }
 
@@ -97,8 +99,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
   const bool has_domain = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   constexpr unsigned kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  constexpr unsigned kKnownFlags =
+      IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
   if ((attr->wc_flags & ~kOfferedWcFlags) != 0 || (attr->comp_mask & ~kKnown) != 0 ||
-      (has_flags && (attr->flags & ~unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0)) {
+      (has_flags && (attr->flags & ~kKnownFlags) != 0)) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
@@ -107,8 +111,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
     errno = EINVAL;
     return nullptr;
   }
+  const bool deaf = has_flags && (attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
   CompletionQueue* queue =
-      create(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), domain);
+      create(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), domain,
+             deaf ? ROCEMU_CQ_IGNORES_OVERRUN : 0);
   if (queue == nullptr) return nullptr;
   set_poll_functions(queue->verbs.cq_ex, attr->wc_flags);
   return &queue->verbs.cq_ex;

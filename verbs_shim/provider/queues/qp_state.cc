@@ -1,6 +1,9 @@
-// ibv_modify_qp and ibv_query_qp: struct ibv_qp_attr to and fro.
+// ibv_modify_qp, ibv_query_qp and what else says how a QP is to work: struct ibv_qp_attr to and
+// fro.
+#include <errno.h>
 #include <string.h>
 
+#include "verbs_shim/abi/services.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/queues/address_handle.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
@@ -127,6 +130,32 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   const int error = modify_in_nic(qp, *attr, mask);
   if (error == 0) discard_completions(qp);
   return error;
+}
+
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) {
+  if (attr->comp_mask != 0) return EINVAL;
+  rocemu_limit_qp_rate request = {};
+  request.qp = qp->handle;
+  request.rate_kbps = attr->rate_limit;
+  request.max_burst_bytes = attr->max_burst_sz;
+  rocemu_handle_message reply;
+  return to_context(qp->context).call(ROCEMU_OP_LIMIT_QP_RATE, request, reply);
+}
+
+// The NIC has no options for enhanced connection establishment: those of its own vendor come to
+// nothing, those of others are refused, as by mlx5. Vendor 0, which stands for none, is for
+// libibverbs to refuse (EOPNOTSUPP).
+int query_ece(ibv_qp* qp, ibv_ece* ece) {
+  *ece = {};
+  ece->vendor_id = to_context(qp->context).state.limits.vendor_id;
+  return 0;
+}
+
+int set_ece(ibv_qp* qp, ibv_ece* ece) {
+  const uint32_t vendor = to_context(qp->context).state.limits.vendor_id;
+  if (ece->comp_mask != 0 || ece->vendor_id != vendor) return EINVAL;
+  ece->options = 0;
+  return 0;
 }
 
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
