@@ -1,0 +1,11 @@
+# Whole applications.
+foreach(case iser:image iser:fio)
+  rocemu_e2e_test(${case} 120 ${here}/applications/iser.py ${case})
+  rocemu_e2e_test(user/${case} 120 ${here}/applications/iser.py --user ${case})
+endforeach()
+foreach(case migration migration:impaired)
+  rocemu_e2e_test(${case} 120 ${here}/applications/migration.py ${case})
+endforeach()
+foreach(case migration:pinned migration:shared)
+  rocemu_e2e_test(user/${case} 120 ${here}/applications/migration.py --user ${case})
+endforeach()
