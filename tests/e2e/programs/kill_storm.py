@@ -12,6 +12,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -178,6 +179,8 @@ def main():
     if missing:
         print(f"SKIP: {', '.join(sorted(set(missing)))} missing (Debian package perftest)")
         return SKIPPED
+    # Whoever ends this program does not want its NIC to stay.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"kill_storm: seed {arguments.seed}")
     try:
         with Nic(os.environ.get("ROCEMU", "rocemu")) as nic:
