@@ -1,6 +1,7 @@
 """What scripts/soak.sh runs: its parts in turn, each within its share of the time."""
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -44,6 +45,8 @@ def main():
     seconds = 3600 * options.hours if options.hours else 60 * (options.minutes or 0)
     if seconds <= 0:
         parser.error("--hours or --minutes is wanted")
+    # So that what it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.makedirs(options.report, exist_ok=True)
     report = Report(options.report)
     chosen = [name for name in PARTS if not options.only or name in options.only]
