@@ -22,16 +22,20 @@ class MulticastGroups {
   // A QP that is attached already stays so.
   void attach(const wire::Gid& group, wire::Qpn qpn) {
     std::vector<wire::Qpn>& members = groups_[group];
-    if (std::find(members.begin(), members.end(), qpn) == members.end()) members.push_back(qpn);
+    if (std::find(members.begin(), members.end(), qpn) != members.end()) return;
+    members.push_back(qpn);
+    ++attachments_[qpn.value];
   }
   // False when it was not attached.
   bool detach(const wire::Gid& group, wire::Qpn qpn) {
     const auto found = groups_.find(group);
     if (found == groups_.end() || std::erase(found->second, qpn) == 0) return false;
     if (found->second.empty()) groups_.erase(found);
+    if (--attachments_[qpn.value] == 0) attachments_.erase(qpn.value);
     return true;
   }
   void detach_all(wire::Qpn qpn) {
+    if (attachments_.erase(qpn.value) == 0) return;
     for (auto group = groups_.begin(); group != groups_.end();) {
       std::erase(group->second, qpn);
       group = group->second.empty() ? groups_.erase(group) : std::next(group);
@@ -44,14 +48,13 @@ class MulticastGroups {
   }
   size_t group_count() const { return groups_.size(); }
   size_t attachment_count(wire::Qpn qpn) const {
-    size_t count = 0;
-    for (const auto& [group, members] : groups_)
-      count += static_cast<size_t>(std::count(members.begin(), members.end(), qpn));
-    return count;
+    const auto found = attachments_.find(qpn.value);
+    return found == attachments_.end() ? 0 : found->second;
   }
 
  private:
   std::unordered_map<wire::Gid, std::vector<wire::Qpn>> groups_;
+  std::unordered_map<uint32_t, size_t> attachments_;  // by QPN, so that a QP goes without a search
 };
 
 }  // namespace rocemu::transport

@@ -40,9 +40,10 @@ class CqPublisher {
     return !dirty_.empty();
   }
 
-  // The CQ goes away.
+  // The CQ goes away. One that is neither dirty nor held is on no list.
   void forget(Cq& cq) {
-    if (cq.dirty()) std::erase(dirty_, &cq);
+    if (!cq.dirty() && cq.held_until() == kNever) return;
+    std::erase(dirty_, &cq);
     std::erase(held_, &cq);
     forget_sent_events();  // when the next is due may have been this one's
   }

@@ -66,9 +66,9 @@ int ChannelList::open(DeviceContext& context) {
 void ChannelList::close() {
   Lock lock(mutex_);
   preload.unwatch_fd(context_->state.async_events.read_end());
-  while (first_ != nullptr) {
-    Channel* channel = first_;
-    first_ = channel->next;
+  while (channels_.first() != nullptr) {
+    Channel* channel = channels_.first()->object;
+    channels_.remove(channel->links);
     if (!channel->closed) preload.unwatch_fd(channel->events.read_end());
     free(channel);
   }
@@ -129,8 +129,7 @@ int ChannelList::create() {
   channel->context = context_;
   {
     Lock lock(mutex_);
-    channel->next = first_;
-    first_ = channel;
+    channels_.add(*channel, channel->links);
   }
   error = preload.watch_fd(fd, &kChannel, channel);
   if (error == 0) return fd;
@@ -142,7 +141,8 @@ int ChannelList::create() {
 
 Channel* ChannelList::acquire(int fd) {
   Lock lock(mutex_);
-  for (Channel* channel = first_; channel != nullptr; channel = channel->next) {
+  for (auto* links = channels_.first(); links != nullptr; links = links->next) {
+    Channel* channel = links->object;
     if (channel->closed || channel->events.read_end() != fd) continue;
     ++channel->users;
     return channel;
@@ -191,9 +191,7 @@ void ChannelList::on_close(void* context) {
 void ChannelList::remove(Channel* channel) {
   {
     Lock lock(mutex_);
-    Channel** link = &first_;
-    while (*link != channel) link = &(*link)->next;
-    *link = channel->next;
+    channels_.remove(channel->links);
   }
   if (channel->write_end < 0) {
     rocemu_handle_message request = {};

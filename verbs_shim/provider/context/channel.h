@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/provider/common/linked_list.h"
 #include "verbs_shim/provider/common/mutex.h"
 #include "verbs_shim/provider/context/event_pipe.h"
 
@@ -23,7 +24,7 @@ struct Channel {
   int write_end;    // until the NIC has it; then -1
   uint32_t users;   // CQs that report to it
   bool closed;      // by the program; goes when the last user does
-  Channel* next;
+  ListLinks<Channel> links;
 };
 
 class ChannelList {
@@ -55,7 +56,7 @@ class ChannelList {
   static void free(Channel* channel);
 
   DeviceContext* context_ = nullptr;
-  Channel* first_ = nullptr;
+  LinkedList<Channel> channels_;
   Mutex mutex_;
 };
 

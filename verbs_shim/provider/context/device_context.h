@@ -9,6 +9,7 @@
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/shared_memory.h"
 #include "verbs_shim/provider/common/clocks.h"
+#include "verbs_shim/provider/common/linked_list.h"
 #include "verbs_shim/provider/common/mutex.h"
 #include "verbs_shim/provider/context/channel.h"
 #include "verbs_shim/provider/context/control_connection.h"
@@ -27,7 +28,7 @@ struct DeviceState {
   Mutex purge_lock;  // events are purged from one pipe of the context at a time
   Passage passage;   // by this one
   Mutex queues_lock;
-  CompletionQueue* queues = nullptr;  // all CQs of the context (queues/inline_cqe_data.h)
+  LinkedList<CompletionQueue> queues;  // all CQs of the context (queues/inline_cqe_data.h)
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
   const WallClock wall_clock;  // of all CQs

@@ -2,6 +2,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "verbs_shim/provider/common/linked_list.h"
 #include "verbs_shim/provider/common/mutex.h"
 #include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/context/protection_domain.h"
@@ -23,7 +24,7 @@ struct CompletionQueue {
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;
   QueueMemory retired;  // the one before the last resize: somebody may still be arming it
-  CompletionQueue* next_known = nullptr;  // of the context's; under its queues_lock
+  ListLinks<CompletionQueue> known;  // among the context's; under its queues_lock
 };
 
 inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }

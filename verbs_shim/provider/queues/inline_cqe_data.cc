@@ -27,21 +27,19 @@ void deliver(const rocemu_cqe& completion) {
 void make_known(CompletionQueue& queue) {
   DeviceState& state = to_context(queue.verbs.cq.context).state;
   Lock lock(state.queues_lock);
-  queue.next_known = state.queues;
-  state.queues = &queue;
+  state.queues.add(queue, queue.known);
 }
 
 void forget(CompletionQueue& queue) {
   DeviceState& state = to_context(queue.verbs.cq.context).state;
   Lock lock(state.queues_lock);
-  CompletionQueue** link = &state.queues;
-  while (*link != &queue) link = &(*link)->next_known;
-  *link = queue.next_known;
+  state.queues.remove(queue.known);
 }
 
 void deliver_untaken(DeviceContext& context, uint64_t address, uint64_t bytes) {
   Lock lock(context.state.queues_lock);
-  for (CompletionQueue* queue = context.state.queues; queue != nullptr; queue = queue->next_known) {
+  for (auto* known = context.state.queues.first(); known != nullptr; known = known->next) {
+    CompletionQueue* queue = known->object;
     if (!lock_in_time(queue->lock)) continue;
     queue->ring.visit_untaken([&](rocemu_cqe& completion) {
       if (completion.inline_address - address >= bytes) return;
