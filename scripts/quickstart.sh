@@ -10,30 +10,14 @@ limit_s=120 # for one measurement
 
 step() { printf '\n==> %s\n' "$*"; }
 
-# Inside `rocemu run`: TOOL PORT ARGUMENTS, a server on rocemu0 and a client on rocemu1.
-# shellcheck disable=SC2016
-measure='
-  tool=$1 port=$2
-  shift 2
-  "$tool" -d rocemu0 -p "$port" -F "$@" > /dev/null 2>&1 &
-  server=$!
-  listening=$(printf ":%04X 0*:0000 0A" "$port")
-  for ((tenths = 0; tenths < 100; ++tenths)); do
-    grep -qsh "$listening" /proc/net/tcp /proc/net/tcp6 && break
-    kill -0 "$server" 2> /dev/null || break
-    sleep 0.1
-  done
-  "$tool" -d rocemu1 -p "$port" -F "$@" 127.0.0.1 || { kill "$server" 2> /dev/null; exit 1; }
-  wait "$server"
-'
-
 # TOOL SIZE ITERATIONS: shows the program's own table and sets $row to its last line.
 show() {
   local tool=$1 size=$2 iterations=$3 output table
   local port=$((20000 + RANDOM % 10000))
   step "$tool, messages of $size bytes, rocemu1 to rocemu0"
-  if ! output=$(timeout "$limit_s" "$rocemu" run -- \
-      bash -c "$measure" measure "$tool" "$port" -s "$size" -n "$iterations" 2>&1) ||
+  local words=(-p "$port" -F -s "$size" -n "$iterations")
+  if ! output=$(timeout "$limit_s" "$rocemu" run --server "$tool -d rocemu0 ${words[*]} > /dev/null" -- \
+      "$tool" -d rocemu1 "${words[@]}" 127.0.0.1 2>&1) ||
       ! table=$(grep -A1 '#bytes' <<< "$output"); then
     printf '%s\n' "$output" >&2
     echo "quickstart.sh: $tool failed" >&2

@@ -17,12 +17,10 @@ namespace {
 constexpr const char* kFooter = R"(
 Examples:
   rocemu run -- ibv_devinfo
-  rocemu run --pcap wire.pcap -- bash -c 'ib_write_bw -d rocemu0 & sleep 1; ib_write_bw -d rocemu1 localhost'
+  rocemu run --server 'ib_write_bw -d rocemu0' -- ib_write_bw -d rocemu1 localhost
   rocemu run --impair loss=1%,delay=20us -- ./my_test
   rocemu up --devices 3 && rocemu exec -- ibv_devices && rocemu down
   rocemu up --port rocemu0=eth0      # on a network interface, see docs/ports.md
-
-Several hosts, each with its own network and NIC: rocemu lab --help
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration
@@ -33,12 +31,15 @@ Exit codes:
 constexpr const char* kRunFooter = R"(
 The NIC is made for this one command, is seen by it and its children alone, and is gone when it ends.
 
+With --server two programs use it. The exit code is PROGRAM's or, where that is 0, the server's, which
+has 10 s to end after PROGRAM; then it is ended, and that counts as success.
+
 Examples:
   rocemu run -- ibv_devinfo -v
   rocemu run --devices 3 -- ./my_test
   rocemu run --impair 'loss=1%,delay=20us,jitter=5us,reorder=0.5%,seed=7' -- ./my_test
   rocemu run --impair rocemu0.tx:rate=10gbit --impair rocemu1.rx:loss=100% -- ./my_test
-  rocemu run --pcap wire.pcap -- bash -c 'ib_send_bw -d rocemu0 & sleep 1; ib_send_bw -d rocemu1 localhost')";
+  rocemu run --pcap wire.pcap --server 'ib_send_bw -d rocemu0' -- ib_send_bw -d rocemu1 localhost)";
 
 constexpr const char* kUpFooter = R"(
 Examples:
@@ -127,6 +128,8 @@ class Parser {
     add_env();
     add_link();
     add_version();
+    // Has a command line of its own: emulator/lab.
+    app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
   }
 
   Options parse(const std::vector<std::string>& arguments) {
@@ -180,7 +183,12 @@ class Parser {
     sub->add_option("--devices", options_.nic.devices,
                     "Number of devices, rocemu0 and on (2, or as many as --port names)")
         ->option_text("N")
-        ->check(CLI::PositiveNumber);
+        ->check([](const std::string& text) {
+          const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+          return is_number && text.find_first_not_of('0') != std::string::npos
+                     ? std::string()
+                     : "a number from 1 on is wanted, not '" + text + "'";
+        });
     sub->add_option(
            "--port", options_.nic.ports,
            "What a device's port is linked to: DEVICE=switch (inside the NIC), =IFNAME (a "
@@ -230,6 +238,14 @@ class Parser {
     add_nic_options(sub);
     sub->add_flag("--keep-log", options_.keep_log,
                   "Leave the NIC's log behind in ./rocemu-PID.log");
+    sub->add_option(
+           "--server", options_.server,
+           "A command of the shell that is started first; PROGRAM starts when it listens, by "
+           "TCP or by the NIC's connection manager. Its output has [server] in front")
+        ->option_text("COMMAND")
+        ->check([](const std::string& text) {
+          return text.empty() ? std::string("a command is missing") : std::string();
+        });
     add_share_memory(sub);
   }
 

@@ -25,6 +25,7 @@ struct Options {
   Command command = Command::kVersion;
   NicOptions nic;                    // run, up
   bool keep_log = false;             // run
+  std::string server;                // run; empty when not given
   bool share_memory = false;         // run, exec
   std::string name;                  // empty when not given
   std::filesystem::path socket;      // exec, status, env, link; empty when not given

@@ -19,7 +19,17 @@ Failure cannot_run(const std::string& program, int error) {
   return Failure("cannot run '" + program + "': " + std::strerror(error), kNotExecutable);
 }
 
+void show_output_to(int output) {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(output, fd);
+}
+
 }  // namespace
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
 
 void exec_program(const std::vector<std::string>& program, const Environment& environment) {
   ::execvpe(program[0].c_str(), as_exec_array(program).data(), as_exec_array(environment).data());
@@ -27,7 +37,7 @@ void exec_program(const std::vector<std::string>& program, const Environment& en
 }
 
 pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
-                    const SignalWatch& signals) {
+                    const SignalWatch& signals, int output) {
   const std::vector<char*> arguments = as_exec_array(program);
   const std::vector<char*> variables = as_exec_array(environment);
   int ends[2];
@@ -41,6 +51,7 @@ pid_t spawn_program(const std::vector<std::string>& program, const Environment& 
   if (child < 0) throw Failure(std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) {
     signals.restore_in_child();
+    if (output >= 0) show_output_to(output);
     ::execvpe(arguments[0], arguments.data(), variables.data());
     const int error = errno;
     const ssize_t written = ::write(report_write.get(), &error, sizeof(error));

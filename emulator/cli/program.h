@@ -16,8 +16,12 @@ namespace rocemu::cli {
                                const Environment& environment);
 
 // Starts it as a child in this process group, so that terminal, stdin and job control are its own.
-// Throws Failure as exec_program does.
+// With `output` it has no stdin, and writes there what it says. Throws Failure as exec_program
+// does.
 pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
-                    const SignalWatch& signals);
+                    const SignalWatch& signals, int output = -1);
+
+// Of the status that waitpid(2) gives: the exit code, or 128 and the signal's number.
+int exit_code_of(int wait_status);
 
 }  // namespace rocemu::cli

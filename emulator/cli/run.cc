@@ -10,6 +10,8 @@
 #include "emulator/cli/daemon_process.h"
 #include "emulator/cli/exit_codes.h"
 #include "emulator/cli/program.h"
+#include "emulator/cli/server_and_client.h"
+#include "verbs_shim/abi/control.h"
 
 namespace rocemu::cli {
 namespace {
@@ -45,10 +47,6 @@ class PrivateStateDir {
   StateDir dir_;
   bool keep_log_;
 };
-
-int exit_code_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
 
 void report_lost_nic(const DaemonProcess& nic, int wait_status, const StateDir& state_dir) {
   std::string message = "the NIC (rocemud, process " + std::to_string(nic.pid()) +
@@ -88,9 +86,16 @@ int run(const Options& options) {
   const PrivateStateDir state_dir(base, options.keep_log);
   DaemonProcess nic(daemon, state_dir.get(), nic_options, for_daemon(found), Lifetime::kOfParent);
   nic.wait_ready(signals);
-  const pid_t program = spawn_program(
-      options.program,
-      for_program(found, installation, state_dir.get().path(), options.share_memory), signals);
+  const Environment environment =
+      for_program(found, installation, state_dir.get().path(), options.share_memory);
+  if (!options.server.empty()) {
+    const auto look_at_nic = [&] {
+      if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir.get());
+    };
+    return run_server_and_client({options.server, options.program}, environment,
+                                 state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
+  }
+  const pid_t program = spawn_program(options.program, environment, signals);
   return wait_for_program(program, nic, state_dir.get(), signals);
 }
 

@@ -195,6 +195,66 @@ class Processes(unittest.TestCase):
         _, err = self.rocemu_does("run", "--", "true", code=125)
         self.assertIn("can be written by other users", err)
 
+    # ---- run --server ----
+
+    # A server that listens a moment after it has started, takes one connection and ends.
+    SERVER = ("import socket, sys, time; print('begins'); time.sleep(0.3)\n"
+              "s = socket.create_server(('127.0.0.1', 0)); open('port', 'w').write(str(s.getsockname()[1]))\n"
+              "c = s.accept()[0]; print('said:', c.recv(100).decode(), file=sys.stderr, end='')\n"
+              "sys.exit({code})")
+    CLIENT = ("import socket, sys\n"
+              "socket.create_connection(('127.0.0.1', int(open('port').read()))).sendall(b'hello')\n"
+              "print('sent'); sys.exit({code})")
+
+    def pair(self, server_code=0, client_code=0, **options):
+        with open(os.path.join(self.root, "server.py"), "w", encoding="utf-8") as file:
+            file.write(self.SERVER.format(code=server_code))
+        return self.rocemu_does("run", "--server", f"{sys.executable} server.py", "--",
+                                sys.executable, "-c", self.CLIENT.format(code=client_code), **options)
+
+    def test_client_starts_when_the_server_listens(self):
+        out, err = self.pair()
+        self.assertEqual(sorted(out.splitlines()), ["[server] begins", "[server] said: hello", "sent"])
+        self.assertEqual(err, "")
+        self.assert_nothing_left()
+
+    def test_both_exit_codes_count(self):
+        self.pair(client_code=3, code=3)
+        _, err = self.pair(server_code=4, code=4)
+        self.assertIn("the server ended with exit code 4", err)
+        self.pair(server_code=4, client_code=3, code=3)
+        self.assert_nothing_left()
+
+    def test_server_that_never_listens(self):
+        out, err = self.rocemu_does("run", "--server", "echo oh; exit 6", "--", "echo", "client", code=6)
+        self.assertEqual(out, "[server] oh\n")
+        self.assertIn("the server ended with exit code 6 before it listened", err)
+        self.rocemu_does("run", "--server", "true", "--", "true", code=125)
+        _, err = self.rocemu_does("run", "--server", "no-such-program", "--", "true", code=127)
+        self.assertIn("no-such-program", err)
+        self.rocemu_does("run", "--server", "", "--", "true", code=125)
+        self.assert_nothing_left()
+
+    def test_client_that_cannot_run_takes_the_server_along(self):
+        with open(os.path.join(self.root, "server.py"), "w", encoding="utf-8") as file:
+            file.write(self.SERVER.format(code=0))
+        _, err = self.rocemu_does("run", "--server", f"{sys.executable} server.py; true", "--",
+                                  "no-such-program", code=127)
+        self.assertIn("not found", err)
+        self.assert_nothing_left()
+
+    def test_signals_reach_server_and_client(self):
+        with open(os.path.join(self.root, "server.py"), "w", encoding="utf-8") as file:
+            file.write(self.SERVER.format(code=0))
+        process = self.start("run", "--server", f"{sys.executable} server.py", "--", "sh", "-c",
+                             "echo up; exec sleep 60")
+        while process.stdout.readline() != "up\n":
+            pass
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=WAIT_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assert_nothing_left()
+
     # ---- up, exec, status, env, down ----
 
     def test_life_of_a_named_nic(self):

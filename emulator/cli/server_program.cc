@@ -1,0 +1,93 @@
+#include "emulator/cli/server_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+
+#include "emulator/cli/control_client.h"
+#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process_tree.h"
+#include "emulator/cli/program.h"
+
+namespace rocemu::cli {
+namespace {
+
+constexpr const char* kPrefix = "[server] ";
+constexpr std::chrono::seconds kEndTimeout{2};  // of SIGTERM
+constexpr int kStep_ms = 10;
+
+}  // namespace
+
+ServerProgram::ServerProgram(const std::string& command, const Environment& environment,
+                             const SignalWatch& signals) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+  output_ = UniqueFd(ends[0]);
+  const UniqueFd input(ends[1]);
+  ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+  pid_ = spawn_program({"/bin/sh", "-c", command}, environment, signals, input.get());
+}
+
+ServerProgram::~ServerProgram() {
+  end();
+  relay();
+  show(/*to_the_last_byte=*/true);
+}
+
+void ServerProgram::relay() {
+  std::array<char, 4096> bytes;
+  ssize_t count = 0;
+  while ((count = ::read(output_.get(), bytes.data(), bytes.size())) > 0)
+    unshown_.append(bytes.data(), static_cast<size_t>(count));
+  // All its processes have closed it: nothing more is to be waited for.
+  if (count == 0) output_.reset();
+  show(/*to_the_last_byte=*/false);
+}
+
+void ServerProgram::show(bool to_the_last_byte) {
+  if (to_the_last_byte && !unshown_.empty() && unshown_.back() != '\n') unshown_ += '\n';
+  size_t shown = 0;
+  for (size_t end; (end = unshown_.find('\n', shown)) != std::string::npos; shown = end + 1)
+    std::cout << kPrefix << unshown_.substr(shown, end + 1 - shown);
+  std::cout.flush();
+  unshown_.erase(0, shown);
+}
+
+bool ServerProgram::listens(const std::filesystem::path& nic_socket) const {
+  if (any_listens_on_tcp(process_tree(pid_))) return true;
+  const Json status = ControlClient(nic_socket).status();
+  const auto cm = status.find("connection_management");
+  return cm != status.end() && cm->contains("listeners") && !cm->at("listeners").empty();
+}
+
+std::optional<int> ServerProgram::exit_code() {
+  int status = 0;
+  if (!exit_code_ && ::waitpid(pid_, &status, WNOHANG) == pid_) exit_code_ = exit_code_of(status);
+  return exit_code_;
+}
+
+void ServerProgram::send(int signal) const {
+  for (const pid_t pid : process_tree(pid_)) ::kill(pid, signal);
+}
+
+void ServerProgram::end() {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    if (exit_code()) return;
+    send(signal);
+    const auto deadline = std::chrono::steady_clock::now() + kEndTimeout;
+    while (!exit_code() && std::chrono::steady_clock::now() < deadline) {
+      pollfd watched = {output_.get(), POLLIN, 0};
+      ::poll(&watched, 1, kStep_ms);
+      if (output_) relay();
+    }
+  }
+}
+
+}  // namespace rocemu::cli
