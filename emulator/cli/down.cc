@@ -8,6 +8,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process_tree.h"
 #include "emulator/cli/running_nic.h"
 #include "emulator/cli/state_dir.h"
 
@@ -28,11 +29,16 @@ bool wait_until_gone(const fs::path& base, const std::string& name) {
   return false;
 }
 
-// The lock is held, so the daemon that wrote the file lives and the number is still its own.
+// The lock is held, so the daemon that wrote the file lives; but in another PID namespace its
+// number is another process's.
 bool send_signal(const fs::path& state_dir, int number) {
   pid_t pid = 0;
   std::ifstream(state_dir / "pid") >> pid;
-  return pid > 1 && ::kill(pid, number) == 0;
+  if (pid <= 1 || !in_own_pid_namespace(pid)) return false;
+  std::string command;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/cmdline"), command, '\n');
+  const bool is_of_nic = command.find(state_dir.native() + '\0') != std::string::npos;
+  return is_of_nic && ::kill(pid, number) == 0;
 }
 
 bool end_nic(const fs::path& base, const std::string& name) {

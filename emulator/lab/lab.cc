@@ -119,6 +119,7 @@ int exec(Words words) {
   if (words.size() < 3 || words[1] != "--")
     throw Failure("write: rocemu lab exec HOST -- PROGRAM", cli::kOwnFailure);
   const LabDir dir = LabDir::find(name);
+  dir.require_reach();
   const std::string& host = words[0];
   const std::vector<std::string> hosts = dir.hosts();
   if (std::ranges::find(hosts, host) == hosts.end())
@@ -141,7 +142,9 @@ LabDir only_lab(const std::string& command, Words words) {
   const std::string name = take_name(words);
   if (!words.empty())
     throw Failure("'" + words[0] + "' is no option of lab " + command, cli::kUsage);
-  return LabDir::find(name);
+  LabDir dir = LabDir::find(name);
+  dir.require_reach();
+  return dir;
 }
 
 int status(Words words) {

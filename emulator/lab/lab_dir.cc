@@ -1,14 +1,20 @@
 #include "emulator/lab/lab_dir.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <system_error>
 #include <tuple>
 
+#include "base/unique_fd.h"
 #include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process_tree.h"
 #include "emulator/cli/state_dir.h"
 
 namespace rocemu::lab {
@@ -90,8 +96,29 @@ std::vector<std::string> LabDir::hosts() const {
 
 bool LabDir::lives(const std::string& holder) const {
   std::string name;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid_of(holder)) + "/cmdline"), name, '\0');
-  return name == mark();
+  const pid_t pid = pid_of(holder);
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/cmdline"), name, '\0');
+  return name == mark() && cli::in_own_pid_namespace(pid);
+}
+
+// By a lock of the open file, which is inherited and never closed.
+void LabDir::hold(const std::string& holder) const {
+  const int file = ::open((path_ / "pids" / holder).c_str(), O_RDONLY | O_CREAT, 0666);
+  if (file < 0 || ::flock(file, LOCK_SH) != 0)
+    throw std::system_error(errno, std::generic_category(), path_ / "pids" / holder);
+}
+
+bool LabDir::held(const std::string& holder) const {
+  const UniqueFd file(::open((path_ / "pids" / holder).c_str(), O_RDONLY | O_CLOEXEC));
+  return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+void LabDir::require_reach() const {
+  for (const std::string& holder : holders())
+    if (held(holder) && !lives(holder))
+      throw Failure("the processes of the lab '" + name_ +
+                        "' are in another PID namespace; call rocemu lab where it was brought up",
+                    cli::kWrongState);
 }
 
 }  // namespace rocemu::lab

@@ -38,6 +38,12 @@ class LabDir {
   // By the name that a holder runs under it is told from a process that has got its number since.
   std::string mark() const { return "rocemu-lab:" + path_.native(); }
   bool lives(const std::string& holder) const;
+  // Called by the holder itself: until it and what it becomes has ended, held() is true, from
+  // whichever PID namespace that is asked.
+  void hold(const std::string& holder) const;
+  bool held(const std::string& holder) const;
+  // Throws cli::Failure (wrong state) when the lab's processes live in another PID namespace.
+  void require_reach() const;
 
  private:
   LabDir(std::string name, std::filesystem::path path)

@@ -93,7 +93,11 @@ void make_namespaces(bool as_root) {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) throw failure("mount /");
 }
 
+// Entering a mount namespace leads to its root: the working directory is gone to again, by its
+// name. Where that is not there the process stays at the root.
 void enter_namespaces(pid_t pid, bool as_root) {
+  std::error_code unknown;
+  const std::filesystem::path directory = std::filesystem::current_path(unknown);
   const std::string process = std::to_string(pid);
   std::vector<const char*> kinds = {"uts", "net", "mnt"};
   // The user namespace gives the right to enter the others, so it is the first. The one that a
@@ -105,6 +109,7 @@ void enter_namespaces(pid_t pid, bool as_root) {
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file || ::setns(file.get(), 0) != 0) throw failure(path);
   }
+  if (!unknown) std::filesystem::current_path(directory, unknown);
 }
 
 std::string network_namespace_of(const std::string& pid) { return namespace_of(pid, "net"); }

@@ -86,6 +86,7 @@ class Builder {
           redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
           redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC);
           write_log(dir_);
+          dir_.hold(holder);
           program();
         },
         &signals_);

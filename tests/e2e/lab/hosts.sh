@@ -192,6 +192,14 @@ pair_of_gids() {
   h1_words=() h2_words=()
 }
 
+# A command in a PID namespace of its own; 77 where there is none to be had.
+from_afar() {
+  local words=(unshare --pid --fork --mount-proc)
+  ((EUID == 0)) || words=(unshare --user --map-current-user --pid --fork --mount-proc)
+  "${words[@]}" true 2> /dev/null || return 77
+  "${words[@]}" "$@"
+}
+
 hosts() {
   local link=$1 mtu=$2 gid tries path_mtu=4096
   ((mtu >= 4192)) || path_mtu=1024
@@ -225,6 +233,9 @@ hosts() {
   fi
   [[ $("$ROCEMU" lab exec --name "$lab" --share-memory h1 -- printenv ROCEMU_SHARE_MEMORY) == 1 ]] ||
     fail "lab exec --share-memory does not set the variable"
+  [[ $(cd /usr/share && on h1 pwd) == /usr/share ]] || fail "lab exec leaves the working directory"
+  from_afar "$ROCEMU" lab down --name "$lab" 2> /dev/null && fail "lab down of processes that it cannot see"
+  on h1 true || fail "the lab is down"
   "$ROCEMU" lab exec --name "$lab" h2 -- sh -c "trap '' TERM; while :; do sleep 1; done" &
   local stubborn=$!
   for ((tries = 0; tries < 100; ++tries)); do

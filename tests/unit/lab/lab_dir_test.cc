@@ -71,6 +71,31 @@ TEST_CASE("a holder lives as long as a process of its number has the lab's mark"
   CHECK_FALSE(dir.lives("h1"));
 }
 
+TEST_CASE("a holder that lives where its number says nothing keeps the lab from being taken down") {
+  const OnHost host;
+  const LabDir dir = LabDir::find("");
+  dir.note("h1", ::getpid());
+  CHECK_FALSE(dir.held("h1"));
+  CHECK_NOTHROW(dir.require_reach());
+
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t holder = start([&] {
+    dir.hold("h1");
+    CHECK(::write(ends[1], "!", 1) == 1);
+    ::execlp("sleep", "sleep", "60", nullptr);  // without the mark, as from afar
+  });
+  char said;
+  REQUIRE(::read(ends[0], &said, 1) == 1);
+  CHECK(dir.held("h1"));
+  CHECK_THROWS_AS(dir.require_reach(), cli::Failure);
+  ::kill(holder, SIGTERM);
+  CHECK_FALSE(succeeded(holder));
+  CHECK_FALSE(dir.held("h1"));
+  CHECK_NOTHROW(dir.require_reach());
+  for (const int end : ends) ::close(end);
+}
+
 TEST_CASE("a child's output is had when it succeeds alone") {
   CHECK(output_of([] { CHECK(::write(STDOUT_FILENO, "said", 4) == 4); }) == "said");
   CHECK(output_of([] { throw std::runtime_error("why"); }) == std::nullopt);
