@@ -52,6 +52,9 @@ WcStatus receiver_status(Mishap mishap) {
     case Mishap::bad_receive_lkey:
     case Mishap::unreachable_receive:
       return WcStatus::local_protection_error;
+    case Mishap::bad_rkey:
+    case Mishap::no_rights:
+      return WcStatus::local_access_error;  // of a WRITE with immediate
     default:
       return WcStatus::flush_error;
   }

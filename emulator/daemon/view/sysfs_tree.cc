@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -209,7 +210,9 @@ SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
   const Directory rdma_cm = top.sub("class/misc/rdma_cm");
   rdma_cm.file("abi_version", kRdmaCmAbiVersion);
   rdma_cm.file("dev", "10:255");
-  for (const HcaConfig& device : devices) {
+  // Memory file systems list what was made last first, and libibverbs takes the devices in the
+  // order of the directory: "the first device" is to be the first.
+  for (const HcaConfig& device : std::views::reverse(devices)) {
     write_device(top, device);
     write_counters(device, {}, {});
   }

@@ -213,8 +213,11 @@ Refusal RcResponder::execute_write(const wire::Packet& packet, const SharedRecei
   MemoryRange range;
   // The whole message is checked before its first byte is written (IBTA vol 1, 9.7.4.1.5).
   if (traits.starts && rest.length_bytes > 0 &&
-      !check_remote(target, rest, rest.length_bytes, kRemoteWrite, range))
+      !check_remote(target, rest, rest.length_bytes, kRemoteWrite, range)) {
+    // The receive that the immediate would have completed tells of it, if there is one.
+    if (traits.imm) take_receive(target);
     return Refusal::bad_rkey;
+  }
   if (traits.ends ? bytes != rest.length_bytes : bytes >= rest.length_bytes)
     return Refusal::dma_length;
   if (traits.imm) {

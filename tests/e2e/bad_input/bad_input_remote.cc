@@ -153,7 +153,21 @@ void unmapped_target(Lab& lab) {
   }
 }
 
+// IBTA vol 1, 11.6.2: "local access error" is of the receive that such a request would complete.
+void written_with_immediate(Lab& lab) {
+  const Link link = lab.make_link();
+  for (const uint64_t id : {21, 22}) post_recv_ok(link.b.qp.get(), id, link.b.sge(0, 8));
+  SendRequest request(IBV_WR_RDMA_WRITE_WITH_IMM, 1, link.a.sge(0, 64));
+  post_ok(link.a.qp.get(), request.remote(link.b.memory.address(), link.b.mr->rkey ^ 0xff));
+  expect_completion(link.a.send_cq.get(), 1, {IBV_WC_REM_ACCESS_ERR});
+  expect_completion(link.b.recv_cq.get(), 21, {IBV_WC_LOC_ACCESS_ERR});
+  expect_flushed(link.b.recv_cq.get(), {22});
+  expect_state(link.b.qp.get(), IBV_QPS_ERR);
+  lab.check_no_events();  // the receive said so
+}
+
 constexpr Row kRemoteMemoryRows[] = {
+    {"WRITE with immediate with a bad rkey", written_with_immediate},
     {"WRITE, READ with a bad rkey", bad_rkey},
     {"WRITE, READ with an rkey never given", rkey_never_given},
     {"WRITE, READ one byte past the region", past_the_end},

@@ -119,7 +119,7 @@ void invalidated_what_is_no_window(Lab& lab) {
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.invalidate_rkey = link.a.mr->rkey;
   expect_errno(post_send(link.a.qp.get(), wr), {0}, "posting a local invalidate");
-  expect_completion(link.a.send_cq.get(), 6, {IBV_WC_LOC_QP_OP_ERR});
+  expect_completion(link.a.send_cq.get(), 6, {IBV_WC_MW_BIND_ERR});
   expect_state(link.a.qp.get(), IBV_QPS_ERR);
 }
 

@@ -37,6 +37,24 @@ TEST_CASE("A responder refuses what a key does not grant") {
              QpEvent::access_error);
 }
 
+TEST_CASE(
+    "A WRITE with immediate that is refused its target ends the receive with an access error") {
+  Pair pair;
+  const Buffer near = pair.a.buffer(8, 1);
+  const Buffer far = pair.b.buffer(8, 0, kLocalWrite);
+  SendRequest request = with_immediate(write(near, far), 7);
+  std::optional<QpEvent> event;
+  std::vector<WcStatus> received;
+  SECTION("a receive is posted") {
+    for (const uint64_t id : {1, 2}) pair.b.receive(id, {pair.b.buffer(8).sge()});
+    received = {WcStatus::local_access_error, WcStatus::flush_error};
+  }
+  SECTION("none is posted") { event = QpEvent::access_error; }
+  pair.a.post(std::move(request));
+  expect_nak(pair, WcStatus::remote_access_error, wire::syndrome::kNakRemoteAccess, event);
+  CHECK(statuses(pair.b.receive_cq) == received);
+}
+
 TEST_CASE("A responder refuses what the QP does not allow") {
   PairOptions options;
   options.access = 0;

@@ -116,7 +116,7 @@ TEST_CASE("What is refused ends the connection on this side") {
   }
   SECTION("invalidating") {
     pair.a.post(local_invalidate(kWindow));
-    expected = WcStatus::local_qp_operation_error;
+    expected = WcStatus::window_bind_error;
   }
   pair.a.post(write(own, far));
   pair.drive();
@@ -144,9 +144,9 @@ TEST_CASE("A window is bound and invalidated over UC, in the order of the reques
   pair.b.post(local_invalidate(kWindow, 4));  // which is bound no more
   pair.b.post(write(pair.b.buffer(8), pair.a.buffer(8), 5));
   pair.drive();
-  CHECK(statuses(pair.b.send_cq) ==
-        std::vector{WcStatus::success, WcStatus::success, WcStatus::success,
-                    WcStatus::local_qp_operation_error, WcStatus::flush_error});
+  CHECK(statuses(pair.b.send_cq) == std::vector{WcStatus::success, WcStatus::success,
+                                                WcStatus::success, WcStatus::window_bind_error,
+                                                WcStatus::flush_error});
   CHECK(pair.b.state() == QpState::send_queue_error);
   pair.a.post(write(pair.a.buffer(3000, 4), by_key(target, kWindow), 2));
   pair.drive();
