@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "emulator/cli/commands.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/signals.h"
 #include "emulator/lab/lab.h"
 
 namespace rocemu::cli {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
 #include "impairment/assignment.h"
 #include "verbs_shim/abi/control.h"

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/message_socket.h"
 

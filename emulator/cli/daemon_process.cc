@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "emulator/cli/options.h"
-#include "emulator/cli/process_environment.h"
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/process_environment.h"
+#include "emulator/cli/process/signals.h"
 #include "emulator/cli/state_dir.h"
 
 namespace rocemu::cli {

@@ -7,8 +7,8 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/process_tree.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/process_tree.h"
 #include "emulator/cli/running_nic.h"
 #include "emulator/cli/state_dir.h"
 

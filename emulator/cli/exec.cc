@@ -3,8 +3,8 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/program.h"
 #include "emulator/cli/running_nic.h"
 
 namespace rocemu::cli {

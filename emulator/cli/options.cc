@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
 #include "verbs_shim/abi/control.h"
 

@@ -8,8 +8,8 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/daemon_process.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/program.h"
 #include "emulator/cli/server_and_client.h"
 #include "verbs_shim/abi/control.h"
 

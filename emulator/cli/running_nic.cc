@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
 #include "verbs_shim/abi/control.h"
 

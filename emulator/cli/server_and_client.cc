@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "emulator/cli/commands.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/program.h"
 #include "emulator/cli/server_program.h"
 
 namespace rocemu::cli {

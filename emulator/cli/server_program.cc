@@ -11,9 +11,9 @@
 #include <iostream>
 
 #include "emulator/cli/control_client.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/process_tree.h"
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/process_tree.h"
+#include "emulator/cli/process/program.h"
 
 namespace rocemu::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/unique_fd.h"
-#include "emulator/cli/process_environment.h"
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/process_environment.h"
+#include "emulator/cli/process/signals.h"
 
 namespace rocemu::cli {
 

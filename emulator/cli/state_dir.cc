@@ -17,7 +17,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::cli {

@@ -3,7 +3,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/control_client.h"
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/running_nic.h"
 #include "emulator/cli/status_view.h"
 

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "emulator/cli/commands.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/program.h"
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/program.h"
+#include "emulator/cli/process/signals.h"
 #include "emulator/lab/namespaces.h"
 #include "emulator/lab/up.h"
 

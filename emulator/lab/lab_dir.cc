@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "base/unique_fd.h"
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/process_tree.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/process_tree.h"
 #include "emulator/cli/state_dir.h"
 
 namespace rocemu::lab {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/signals.h"
 
 namespace rocemu::lab {
 

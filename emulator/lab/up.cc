@@ -11,8 +11,8 @@
 #include <set>
 #include <system_error>
 
-#include "emulator/cli/exit_codes.h"
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/program.h"
 #include "emulator/lab/interfaces.h"
 #include "emulator/lab/namespaces.h"
 

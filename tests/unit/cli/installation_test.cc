@@ -1,8 +1,8 @@
-#include "emulator/cli/installation.h"
+#include "emulator/cli/process/installation.h"
 
 #include <catch2/catch.hpp>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "tests/unit/cli/temporary_folder.h"
 
 namespace rocemu::cli {

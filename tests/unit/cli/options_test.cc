@@ -4,7 +4,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/daemon_process.h"
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 #include "emulator/lab/namespaces.h"
 
 namespace rocemu::lab {

@@ -1,5 +1,5 @@
 // Memory windows. They are bound by send requests: post.cc, work_request.cc.
-#include "verbs_shim/provider/memory/memory_window.h"
+#include "verbs_shim/provider/queues/memory_window.h"
 
 #include <errno.h>
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "verbs_shim/provider/common/verbs_ops.h"
-#include "verbs_shim/provider/memory/memory_window.h"
 #include "verbs_shim/provider/queues/inline_wqe_data.h"
+#include "verbs_shim/provider/queues/memory_window.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
 #include "verbs_shim/provider/rings/receive_request.h"
 

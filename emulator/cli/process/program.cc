@@ -1,4 +1,4 @@
-#include "emulator/cli/program.h"
+#include "emulator/cli/process/program.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 namespace {

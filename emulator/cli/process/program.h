@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/cli/process_environment.h"
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/process_environment.h"
+#include "emulator/cli/process/signals.h"
 
 namespace rocemu::cli {
 

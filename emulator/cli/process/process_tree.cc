@@ -1,4 +1,4 @@
-#include "emulator/cli/process_tree.h"
+#include "emulator/cli/process/process_tree.h"
 
 #include <algorithm>
 #include <filesystem>

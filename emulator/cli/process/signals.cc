@@ -1,4 +1,4 @@
-#include "emulator/cli/signals.h"
+#include "emulator/cli/process/signals.h"
 
 #include <sys/signalfd.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 

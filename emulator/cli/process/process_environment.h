@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/cli/installation.h"
+#include "emulator/cli/process/installation.h"
 
 namespace rocemu::cli {
 

@@ -1,4 +1,4 @@
-#include "emulator/cli/installation.h"
+#include "emulator/cli/process/installation.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "emulator/cli/exit_codes.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "emulator/cli/process_environment.h"
+#include "emulator/cli/process/process_environment.h"
 
 #include <unistd.h>
 
