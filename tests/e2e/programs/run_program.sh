@@ -87,7 +87,7 @@ check_devinfo() {
 }
 
 show_devices() {
-  [[ $(ibv_devices | awk 'NR > 2 { print $1 }' | head -n 1) == rocemu0 ]] || fail "rocemu0 is not the first device"
+  [[ $(ibv_devices | awk 'NR == 3 { print $1 }') == rocemu0 ]] || fail "rocemu0 is not the first device"
   check_devinfo rocemu0 10.77.0.1
   check_devinfo rocemu1 10.77.0.2
 }

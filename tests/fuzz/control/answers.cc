@@ -92,12 +92,12 @@ void create_cq(Model& model, const Exchange<rocemu_create_cq>& e) {
 }
 
 void resize_cq(Model& model, const Exchange<rocemu_resize_cq>& e) {
-  expect(e.status() == 0 ? model.cqs.contains(e.request.cq) : e.status() == EINVAL,
+  expect(may_be_refused(model.cqs, e.request.cq, e.status()),
          "a CQ that exists is resized, if what waits in it fits");
 }
 
 void moderate_cq(Model& model, const Exchange<rocemu_moderate_cq>& e) {
-  expect(e.status() == (model.cqs.contains(e.request.cq) ? 0 : EINVAL),
+  expect(e.status() == (model.cqs.contains(e.request.cq) ? 0 : ENOENT),
          "a CQ that exists is moderated");
 }
 
@@ -168,7 +168,7 @@ void query_qp(Model& model, const AboutHandle& e) {
 
 void destroy_qp(Model& model, const AboutHandle& e) {
   const auto found = model.qps.find(e.request.handle);
-  expect(e.status() == (found == model.qps.end()       ? EINVAL
+  expect(e.status() == (found == model.qps.end()       ? ENOENT
                         : found->second.groups.empty() ? 0
                                                        : EBUSY),
          "a QP goes when it is in no multicast group");

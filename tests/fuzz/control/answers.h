@@ -67,12 +67,20 @@ struct CheckOf<kCheck> {
 std::span<const Check> memory_checks();   // answers_memory.cc
 std::span<const Check> service_checks();  // answers_services.cc
 
+// Whether `status` may be the answer about an object that the request asks something of that may be
+// wrong, which can be looked at first.
+template <class Objects>
+bool may_be_refused(const Objects& objects, uint32_t handle, int status) {
+  const bool exists = objects.contains(handle);
+  return status == EINVAL || status == (exists ? 0 : ENOENT);
+}
+
 // What destroying something that may be in use is to come to, of one of the model's maps whose
 // objects count their users.
 template <class Objects>
 int expected_outcome(const Objects& objects, uint32_t handle) {
   const auto found = objects.find(handle);
-  if (found == objects.end()) return EINVAL;
+  if (found == objects.end()) return ENOENT;
   return found->second.users > 0 ? EBUSY : 0;
 }
 

@@ -41,7 +41,7 @@ void alloc_null_mr(Model& model, const AboutHandle& e) {
 
 void dereg_mr(Model& model, const AboutHandle& e) {
   const auto found = model.mrs.find(e.request.handle);
-  if (found == model.mrs.end()) return expect(e.status() == EINVAL, "what is not there cannot go");
+  if (found == model.mrs.end()) return expect(e.status() == ENOENT, "what is not there cannot go");
   // Which windows are bound is the affair of work requests.
   expect(e.status() == 0 || e.status() == EBUSY, "a region goes, but for those with windows");
   if (e.status() != 0) return;
@@ -73,7 +73,7 @@ void alloc_mw(Model& model, const Exchange<rocemu_alloc_mw>& e) {
 
 void dealloc_mw(Model& model, const AboutHandle& e) {
   const auto found = model.mws.find(e.request.handle);
-  expect(e.status() == (found == model.mws.end() ? EINVAL : 0), "a window can always go");
+  expect(e.status() == (found == model.mws.end() ? ENOENT : 0), "a window can always go");
   if (e.status() != 0) return;
   --model.pds.at(found->second.pd).users;
   model.mws.erase(found);

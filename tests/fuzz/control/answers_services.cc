@@ -22,7 +22,7 @@ void create_ah(Model& model, const Exchange<rocemu_create_ah>& e) {
 
 void destroy_ah(Model& model, const AboutHandle& e) {
   const auto found = model.ahs.find(e.request.handle);
-  expect(e.status() == (found == model.ahs.end() ? EINVAL : 0), "an address handle can always go");
+  expect(e.status() == (found == model.ahs.end() ? ENOENT : 0), "an address handle can always go");
   if (e.status() != 0) return;
   --model.pds.at(found->second.pd).users;
   model.ahs.erase(found);
@@ -52,7 +52,7 @@ void create_srq(Model& model, const Exchange<rocemu_create_srq>& e) {
 }
 
 void modify_srq(Model& model, const Exchange<rocemu_srq_limit>& e) {
-  expect(e.status() == 0 ? model.srqs.contains(e.request.srq) : e.status() == EINVAL,
+  expect(may_be_refused(model.srqs, e.request.srq, e.status()),
          "an SRQ that exists takes a limit that it can reach");
 }
 
@@ -62,7 +62,7 @@ void query_srq(Model& model, const Exchange<rocemu_srq_limit>& e) {
 }
 
 void resize_srq(Model& model, const Exchange<rocemu_resize_srq>& e) {
-  expect(e.status() == 0 ? model.srqs.contains(e.request.srq) : e.status() == EINVAL,
+  expect(may_be_refused(model.srqs, e.request.srq, e.status()),
          "an SRQ that exists is resized, if what waits in it fits");
   if (e.status() != 0) return;
   expect(e.answer.fds.size() == 1, "a resized SRQ comes with its memory");

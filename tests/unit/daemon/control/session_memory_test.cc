@@ -135,7 +135,7 @@ TEST_CASE("a CQ is resized within the device's limits") {
   CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == EINVAL);
   resize.cqe = 1;
   resize.cq = 77;
-  CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == EINVAL);
+  CHECK(p.client.call(ROCEMU_OP_RESIZE_CQ, resize).header.status == ENOENT);
 }
 
 TEST_CASE("the device says what memory it can do") {

@@ -176,7 +176,7 @@ TEST_CASE("a program makes one of everything and takes it down") {
   const auto query = client.call_handle(ROCEMU_OP_QUERY_QP, program.qp.qp);
   CHECK(query.as<rocemu_query_qp_reply>().attr.qp_state == 1);
   CHECK(client.call_handle(ROCEMU_OP_DESTROY_QP, program.qp.qp).header.status == 0);
-  CHECK(client.call_handle(ROCEMU_OP_DESTROY_QP, program.qp.qp).header.status == EINVAL);
+  CHECK(client.call_handle(ROCEMU_OP_DESTROY_QP, program.qp.qp).header.status == ENOENT);
   CHECK(client.call_handle(ROCEMU_OP_DESTROY_CQ, program.cq).header.status == 0);
   CHECK(client.call_handle(ROCEMU_OP_DESTROY_CHANNEL, program.channel).header.status == 0);
   client.close();
