@@ -4,14 +4,12 @@
 //   sim_goodput --check FILE    ends with 1 when FILE holds another one
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <string_view>
 
 #include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
+#include "tests/sim/stored_table.h"
 
 namespace rocemu::sim {
 
@@ -142,20 +140,5 @@ std::string table() {
 }  // namespace rocemu::sim
 
 int main(int argc, char** argv) {
-  const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (argc != 1 && !check) {
-    std::fprintf(stderr, "usage: %s [--check FILE]\n", argv[0]);
-    return 2;
-  }
-  const std::string now = rocemu::sim::table();
-  if (!check) {
-    std::fputs(now.c_str(), stdout);
-    return 0;
-  }
-  std::ifstream file(argv[2]);
-  const std::string before{std::istreambuf_iterator<char>(file), {}};
-  if (now == before) return 0;
-  std::printf("%s holds:\n%s\nand it is now:\n%s\nIf that is meant: %s > %s\n", argv[2],
-              before.c_str(), now.c_str(), argv[0], argv[2]);
-  return 1;
+  return rocemu::sim::print_or_check(argc, argv, rocemu::sim::table);
 }
