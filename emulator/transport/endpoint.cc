@@ -1,5 +1,7 @@
 #include "emulator/transport/endpoint.h"
 
+#include <algorithm>
+
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
 #include "emulator/transport/service/ud_qp.h"
@@ -10,6 +12,11 @@
 namespace rocemu::transport {
 
 namespace {
+
+constexpr uint32_t kMaxMtuBytes = 4096;
+// A burst that begins with so little of QPs that send little is not filled up with others' bulk:
+// all of a burst is moved, and arrives, at once.
+constexpr uint32_t kLightWeight = 4 * (Burst::kFrameWeight + kMaxMtuBytes);
 
 std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Qpn qpn,
                             const QpResources& resources) {
@@ -31,7 +38,12 @@ std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Q
 
 Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& limits,
                    uint32_t max_qps)
-    : memory_(memory), events_(events), limits_(limits), burst_(memory), qps_(max_qps) {}
+    : memory_(memory),
+      events_(events),
+      limits_(limits),
+      burst_(memory),
+      qps_(max_qps),
+      turns_(limits.quantum_frames * (Burst::kFrameWeight + kMaxMtuBytes)) {}
 
 Endpoint::~Endpoint() = default;
 
@@ -46,7 +58,7 @@ void Endpoint::destroy(wire::Qpn qpn) {
   if (qp == nullptr) return;
   deferred_.forget(*qp);
   multicast_groups_.detach_all(qpn);
-  if (qp->active) std::erase(active_, qp);
+  turns_.remove(*qp);
   if (qp->answering) std::erase(answering_, qp);
   timers_.cancel(qps_.slot_of(qpn));
   qps_.remove(qpn);
@@ -177,10 +189,7 @@ void Endpoint::on_timeout(TimeNs now) {
 
 // After anything that may have given the QP something to send or moved its deadline.
 inline void Endpoint::touch(Qp& qp) {
-  if (!qp.active) {
-    qp.active = true;
-    active_.push_back(&qp);
-  }
+  turns_.add(qp);
   watch(qp);
 }
 
@@ -193,15 +202,18 @@ void Endpoint::watch_for(Qp& qp, TimeNs deadline) {
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
 }
 
-// At most a quantum of frames, and of a QP with a rate no more than that allows.
-Turn Endpoint::take_turns(Qp& qp, TimeNs now) {
+// At least one frame, as many as the share of the QP allows, and of a QP with a rate no more than
+// that.
+Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
   Pacer* const pacer = qp.pacer();
-  Turn turn = Turn::sent;
-  for (uint32_t i = 0; i < limits_.quantum_frames && turn == Turn::sent && !burst_.full(); ++i) {
+  Turn turn;
+  do {
     if (pacer != nullptr && !pacer->may_send(now)) return Turn::paced;
+    const uint32_t before = burst_.weight();
     turn = qp.transmit(now, burst_);
+    qp.share_left -= std::min(qp.share_left, burst_.weight() - before);
     if (pacer != nullptr && turn == Turn::sent) pacer->on_sent(now, burst_.added_bytes());
-  }
+  } while (turn == Turn::sent && qp.share_left > 0 && !burst_.full());
   return turn;
 }
 
@@ -214,17 +226,23 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
     qp->acknowledge(burst_);
   }
   answering_.clear();
-  while (!active_.empty() && !burst_.full()) {
-    Qp& qp = *active_.front();
-    const Turn turn = take_turns(qp, now);
+  const uint32_t acknowledgements = burst_.weight();
+  bool at_line = false;
+  while (!turns_.empty() && !burst_.full()) {
+    if (!at_line && turns_.at_line()) {
+      at_line = true;
+      const uint32_t sparse = burst_.weight() - acknowledgements;
+      if (sparse != 0 && sparse <= kLightWeight) break;
+    }
+    Qp& qp = turns_.first();
+    const Turn turn = transmit_share(qp, now);
     if (turn == Turn::no_buffer) break;
-    active_.pop_front();
-    qp.active = false;
-    // Re-listed at the end while it may have more; its timer was started by what it sent.
+    // Its timer was started by what it sent.
+    watch(qp);
     if (turn == Turn::sent) {
-      touch(qp);
+      turns_.first_goes_on();
     } else {
-      watch(qp);
+      turns_.remove_first();
       if (turn == Turn::later) later_.push_back(&qp);
       if (turn == Turn::paced) watch_for(qp, qp.pacer()->next_send());
     }

@@ -24,6 +24,7 @@
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/qp/tally.h"
 #include "emulator/transport/qp_table.h"
+#include "emulator/transport/sending_turns.h"
 #include "emulator/transport/timer_queue.h"
 #include "emulator/wire/packet.h"
 
@@ -74,7 +75,7 @@ class Endpoint {
   // Builds and sends at most `max_frames`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
 
-  bool wants_transmit() const { return !active_.empty(); }
+  bool wants_transmit() const { return !turns_.empty(); }
   // When on_timeout has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 
@@ -92,10 +93,10 @@ class Endpoint {
 
  private:
   void touch(Qp& qp);
-  Turn take_turns(Qp& qp, TimeNs now);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
+  Turn transmit_share(Qp& qp, TimeNs now);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
 
@@ -112,7 +113,7 @@ class Endpoint {
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;
   std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
-  std::deque<Qp*> active_;      // QPs that may have something to send, in the order of their turns
+  SendingTurns<Qp> turns_;      // QPs that may have something to send
 };
 
 }  // namespace rocemu::transport

@@ -21,6 +21,7 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
   frames_.push_back({buffer, &qp, static_cast<uint32_t>(path.headers.size_bytes() + after_udp),
                      bth.psn, static_cast<uint16_t>(path.headers.l3_offset_bytes()),
                      static_cast<uint16_t>(payload_bytes), side, false});
+  weight_ += kFrameWeight + payload_bytes;
   return at;
 }
 

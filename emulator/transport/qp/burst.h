@@ -21,9 +21,13 @@ class Burst {
   void begin(FrameSink& sink, unsigned max_frames) {
     sink_ = &sink;
     room_ = max_frames;
+    weight_ = 0;
     failed_qps_.clear();
   }
   bool full() const { return frames_.size() >= room_; }
+  // What the frames added so far cost, in bytes: a frame of nothing takes as long as so many bytes.
+  static constexpr uint32_t kFrameWeight = 2048;
+  uint32_t weight() const { return weight_; }
 
   // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
   // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
@@ -64,6 +68,7 @@ class Burst {
   Memory& memory_;
   FrameSink* sink_ = nullptr;
   unsigned room_ = 0;
+  uint32_t weight_ = 0;
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;
   std::vector<Qp*> failed_qps_;

@@ -56,8 +56,9 @@ class Qp {
   // would have announced it has been turned into an error already.
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
-  bool active = false;     // stands in the endpoint's list of QPs that may send
-  bool answering = false;  // stands in its list of QPs that may have to acknowledge
+  bool active = false;      // stands in the endpoint's list of QPs that may send (SendingTurns)
+  uint32_t share_left = 0;  // of what it may send before it stands in line there
+  bool answering = false;   // stands in its list of QPs that may have to acknowledge
 
  protected:
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
