@@ -26,7 +26,7 @@
 #include <system_error>
 #include <vector>
 
-#include "emulator/daemon/engine/idle_policy.h"
+#include "emulator/daemon/engine/pace/idle_policy.h"
 #include "emulator/daemon/rings/completion_host.h"
 #include "verbs_shim/provider/rings/poll_pacer.h"
 

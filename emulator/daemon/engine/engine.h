@@ -34,7 +34,7 @@
 #include "emulator/daemon/engine/engine_lock.h"
 #include "emulator/daemon/engine/engine_page.h"
 #include "emulator/daemon/engine/engine_snapshot.h"
-#include "emulator/daemon/engine/idle_policy.h"
+#include "emulator/daemon/engine/pace/idle_policy.h"
 #include "emulator/daemon/engine/wake_set.h"
 #include "emulator/daemon/rings/completion_host.h"
 #include "emulator/device/hca.h"

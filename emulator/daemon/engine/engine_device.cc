@@ -9,9 +9,9 @@ constexpr TimeNs kEventRetryNs = 1'000'000;  // for events that found their pipe
 
 }  // namespace
 
-bool EngineDevice::turn(TimeNs now) {
+bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   transport::Endpoint& endpoint = hca_->endpoint();
-  bool busy = frames_.receive(now, endpoint) != 0;
+  bool busy = frames_.receive(now, endpoint, budget) != 0;
   if (endpoint.next_deadline() <= now) {
     endpoint.on_timeout(now);
     busy = true;
@@ -19,7 +19,9 @@ bool EngineDevice::turn(TimeNs now) {
   // Before completions are shown: a program that answers at once does not overtake the ACK of what
   // it answers. Programs rely on that order, as perftest does with events (ib_send_lat -e). On a
   // switch that holds frames back that is so for each device.
-  busy |= frames_.transmit(now, endpoint) != 0;
+  const unsigned sent = frames_.transmit(now, endpoint);
+  budget.charge(sent);
+  busy |= sent != 0;
   if (busy || touched_ || events_wait_ || hca_->has_news() || hca_->next_held_event() <= now) {
     touched_ = false;
     events_wait_ = hca_->publish_completions(now);

@@ -10,6 +10,7 @@
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 #include "emulator/daemon/engine/engine_snapshot.h"
+#include "emulator/daemon/engine/pace/turn_budget.h"
 #include "emulator/daemon/engine/port_frame_sink.h"
 #include "emulator/device/hca.h"
 
@@ -29,7 +30,7 @@ class EngineDevice {
   // Lets it receive, time out, send, and show completions. Returns whether there was any work.
   // Touches nothing of another device but frames that both hold, so that two on a switch that holds
   // frames back (dpdk_io/switch/switch.h) may have their turns at the same time.
-  bool turn(TimeNs now);
+  bool turn(TimeNs now, TurnBudget& budget);
 
   // Something else than a turn may have made completions, which wait to be shown.
   void touch() { touched_ = true; }

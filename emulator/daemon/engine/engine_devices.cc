@@ -41,9 +41,14 @@ void EngineDevices::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
 }
 
 bool EngineDevices::turn(TimeNs now) {
-  if (parallel_turns_ != nullptr) return parallel_turns_->turn(now, devices_);
+  if (parallel_turns_ != nullptr && parallel_turns_->next_is_together(now, devices_))
+    return parallel_turns_->turn(now, devices_);
+  TurnBudget budget(now);
   bool busy = false;
-  for (const auto& device : devices_) busy |= device->turn(now);
+  for (size_t taken = 0; taken < devices_.size() && !budget.spent(); ++taken) {
+    busy |= devices_[next_]->turn(now, budget);
+    next_ = (next_ + 1) % devices_.size();
+  }
   return busy;
 }
 

@@ -29,7 +29,8 @@ class EngineDevices {
   size_t count() const { return devices_.size(); }
   EngineDevice& at(size_t index) const { return *devices_[index]; }
 
-  // Returns whether there was any work.
+  // Returns whether there was any work. Once the turn has taken its time (TurnBudget) the rest of
+  // the devices have to wait for the next one, which begins with them.
   bool turn(TimeNs now);
   // Tells whether the last turn was on as many threads as there are CPUs.
   bool takes_all_cpus() const { return fills_cpus_ && parallel_turns_->together(); }
@@ -48,6 +49,7 @@ class EngineDevices {
   dpdk_io::FramePool& pool_;
   std::vector<std::unique_ptr<EngineDevice>> devices_;
   std::unique_ptr<ParallelTurns> parallel_turns_;  // nullptr: one device after the other
+  size_t next_ = 0;                                // the device that the next turn begins with
   bool fills_cpus_ = false;  // parallel turns use as many threads as there are CPUs, or more
 };
 

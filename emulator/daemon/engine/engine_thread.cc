@@ -3,18 +3,13 @@
 #include <pthread.h>
 #include <rte_lcore.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <utility>
 
+#include "emulator/daemon/engine/pace/thread_priority.h"
+
 namespace rocemu::daemon {
 namespace {
-
-constexpr int kNice = -10;
-constexpr unsigned long kTimerSlackNs = 1000;
 
 // OnlyFaults blocks all signals but SIGBUS on the calling thread for as long as it lives.
 class OnlyFaults {
@@ -39,8 +34,7 @@ class OnlyFaults {
 // thread: without one, each allocation goes to the shared part of the pool.
 EngineThread::EngineThread(const char* name) {
   ::pthread_setname_np(::pthread_self(), name);
-  ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+  raise_thread_priority();
   registered_ = ::rte_thread_register() == 0;
 }
 

@@ -19,13 +19,10 @@ static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMaxJobs);
 ParallelTurns::ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric)
     : switch_(fabric), policy_(mode), mode_(mode) {}
 
-bool ParallelTurns::turn(TimeNs now, Devices devices) {
-  const uint64_t loaded = look_at_load(devices);
-  together_ = policy_.next_turn(now, bytes_moved_, std::popcount(loaded) >= 2);
-  if (together_) return turn_together(now, devices, loaded);
-  bool busy = false;
-  for (const auto& device : devices) busy |= device->turn(now);
-  return busy;
+bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
+  loaded_ = look_at_load(devices);
+  together_ = policy_.next_turn(now, bytes_moved_, std::popcount(loaded_) >= 2);
+  return together_;
 }
 
 // Returns a bit for each device that has moved much lately. A request and its answer often take
@@ -44,18 +41,19 @@ uint64_t ParallelTurns::look_at_load(Devices devices) {
   return loaded;
 }
 
-bool ParallelTurns::turn_together(TimeNs now, Devices devices, uint64_t loaded) {
+bool ParallelTurns::turn(TimeNs now, Devices devices) {
   std::atomic<bool> busy{false};
   const auto take_turn = [&](size_t index) {
-    if (devices[index]->turn(now)) busy.store(true, std::memory_order_relaxed);
+    TurnBudget budget(now);
+    if (devices[index]->turn(now, budget)) busy.store(true, std::memory_order_relaxed);
   };
   const auto take_others = [&] {
     for (size_t i = 0; i < devices.size(); ++i)
-      if ((loaded >> i & 1) == 0) take_turn(i);
+      if ((loaded_ >> i & 1) == 0) take_turn(i);
   };
   switch_.hold(now);
   // The functions go by reference, since a std::function with a copy of them would allocate.
-  stats_.worker_turns += workers_.run(loaded, std::ref(take_turn), std::ref(take_others));
+  stats_.worker_turns += workers_.run(loaded_, std::ref(take_turn), std::ref(take_others));
   switch_.carry_held(now);
   ++stats_.parallel_turns;
   return busy.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// ParallelTurns lets the devices have their part of the engine's turn: one after the other, or
-// those that have much to do at the same time, on the engine's thread and on another that helps it.
+// ParallelTurns lets the devices that have much to do have their part of the engine's turn at the
+// same time, on the engine's thread and on another that helps it, where that is faster.
 // Each device has its turn on one thread; what is between devices, the switch above all, is done
 // before and after by the engine's alone. So nothing of a device, a queue or a connection needs a
 // lock.
@@ -29,7 +29,10 @@ class ParallelTurns {
   // std::system_error.
   ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric);
 
-  // `devices` are the same each time, at most 64. Returns whether there was any work.
+  // To be called before each turn of the devices, which are the same each time, at most 64. True:
+  // it is turn() that has to follow.
+  bool next_is_together(TimeNs now, Devices devices);
+  // Returns whether there was any work.
   bool turn(TimeNs now, Devices devices);
   // True when the last turn was on several threads.
   bool together() const { return together_; }
@@ -43,7 +46,6 @@ class ParallelTurns {
   };
 
   uint64_t look_at_load(Devices devices);
-  bool turn_together(TimeNs now, Devices devices, uint64_t loaded);
 
   dpdk_io::Switch& switch_;
   ParallelPolicy policy_;
@@ -51,6 +53,7 @@ class ParallelTurns {
   TurnWorkers workers_{kThreads - 1};
   std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
   uint64_t bytes_moved_ = 0;
+  uint64_t loaded_ = 0;  // a bit for each device that has much to do in this turn
   bool together_ = false;
   ParallelStats stats_;
 };

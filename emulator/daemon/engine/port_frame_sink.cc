@@ -19,7 +19,8 @@ PortFrameSink::~PortFrameSink() {
   dpdk_io::FramePool::free_bulk({own_multicast_.data(), looped_back_});
 }
 
-unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint) noexcept {
+unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
+                                TurnBudget& budget) noexcept {
   std::array<rte_mbuf*, kBurst> frames;
   std::array<std::span<const std::byte>, kBurst> bytes;
   unsigned total = 0;
@@ -33,7 +34,8 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint) noexc
     endpoint.on_frames(now, {bytes.data(), count});
     dpdk_io::FramePool::free_bulk({frames.data(), count});
     total += count;
-    if (count < kBurst) break;
+    budget.charge(count);
+    if (count < kBurst || budget.spent()) break;
   }
   return total;
 }

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
+#include "emulator/daemon/engine/pace/turn_budget.h"
 #include "emulator/transport/endpoint.h"
 #include "emulator/transport/interface/host_interface.h"
 
@@ -24,8 +25,9 @@ class PortFrameSink final : private transport::FrameSink {
   PortFrameSink(const PortFrameSink&) = delete;
   PortFrameSink& operator=(const PortFrameSink&) = delete;
 
-  // Hands what has arrived to the endpoint, at most kReceiveBudget frames; returns how many.
-  unsigned receive(TimeNs now, transport::Endpoint& endpoint) noexcept;
+  // Hands what has arrived to the endpoint, at most kReceiveBudget frames, and no more than a burst
+  // when the budget of the turn is spent; returns how many.
+  unsigned receive(TimeNs now, transport::Endpoint& endpoint, TurnBudget& budget) noexcept;
   // Lets the endpoint send, at most kBurst frames, after those the port did not take last time.
   // Returns how many left.
   unsigned transmit(TimeNs now, transport::Endpoint& endpoint) noexcept;

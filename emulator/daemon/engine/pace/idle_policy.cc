@@ -1,4 +1,4 @@
-#include "emulator/daemon/engine/idle_policy.h"
+#include "emulator/daemon/engine/pace/idle_policy.h"
 
 #include <algorithm>
 
