@@ -12,6 +12,7 @@ namespace qp_type {
 inline constexpr uint8_t kRc = 2;
 inline constexpr uint8_t kUc = 3;
 inline constexpr uint8_t kUd = 4;
+inline constexpr uint8_t kRawPacket = 8;
 inline constexpr uint8_t kXrcSend = 9;
 inline constexpr uint8_t kXrcReceive = 10;
 inline constexpr uint8_t kDriver = 0xff;  // the last of them
@@ -159,6 +160,7 @@ inline constexpr uint64_t kMemoryWindow = 1u << 17;
 inline constexpr uint64_t kXrc = 1u << 20;
 inline constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
 inline constexpr uint64_t kMemoryWindowType2b = 1u << 24;
+inline constexpr uint64_t kManagedFlowSteering = 1u << 29;
 inline constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;  // IB_UVERBS_DEVICE_ATOMIC_WRITE
 }  // namespace device_cap
 

@@ -60,6 +60,7 @@ void Hca::close_context(ContextId id) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return;
   // Users before what they use.
+  context->flows.for_each([&](OpenFlow& flow) { impl_->destroy_flow(flow); });
   context->qps.for_each([&](Qp& qp) { impl_->destroy_qp(qp); });
   context->srqs.for_each([&](Srq& srq) { impl_->destroy_srq(srq); });
   context->cqs.for_each([&](Cq& cq) { impl_->destroy_cq(cq); });

@@ -108,8 +108,9 @@ class Hca {
   int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);  // ibv_modify_cq
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);                   // EBUSY
 
-  // EINVAL and EOPNOTSUPP as for check_qp(); EINVAL as well: a part is named that the service has
-  // no use for.
+  // EINVAL and EOPNOTSUPP as for check_qp(); EINVAL as well: a part that the service needs is not
+  // named, or one is that it has no use for. EOPNOTSUPP as well: of raw packets on a port that does
+  // not carry them.
   Result<CreatedQp> create_qp(ContextId context, const QpSpec& spec,
                               std::unique_ptr<WorkQueues> queues);
   // Answers the state after the change. EINVAL: `cur_qp_state` is wrong, there is no such
@@ -122,7 +123,8 @@ class Hca {
   // send queue, is in RESET or ERROR, or the rate is over kMaxRateKbps.
   int limit_qp_rate(ContextId context, Handle qp, const transport::RateLimit& limit);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
-  Result<EventCounts> destroy_qp(ContextId context, Handle qp);  // EBUSY in a multicast group
+  Result<EventCounts> destroy_qp(ContextId context,
+                                 Handle qp);  // EBUSY in a multicast group or flow
 
   // hca_ah.cc. EINVAL: no global address of this port's network; EHOSTUNREACH: nobody has
   // it.
@@ -133,6 +135,15 @@ class Hca {
   // detach, not attached. Attaching twice is no error.
   int attach_multicast(ContextId context, Handle qp, const wire::Gid& group);
   int detach_multicast(ContextId context, Handle qp, const wire::Gid& group);
+
+  // hca_flows.cc: ibv_create_flow(3), ibv_create_counters(3). EINVAL as well: the flow's kind, its
+  // fields or the number of its QPs is wrong, or one of them takes no raw packets. ENOMEM also when
+  // the context has its share.
+  Result<Handle> create_flow(ContextId context, const FlowSpec& spec);
+  int destroy_flow(ContextId context, Handle flow);
+  Result<Handle> create_counters(ContextId context);
+  int destroy_counters(ContextId context, Handle counters);  // EBUSY
+  Result<transport::FlowCounters> read_counters(ContextId context, Handle counters) const;
 
   // hca_srq.cc: ibv_create_srq(3), ibv_modify_srq(3). EINVAL as for check_srq().
   Result<CreatedSrq> create_srq(ContextId context, const SrqSpec& spec,

@@ -63,6 +63,9 @@ struct Hca::Impl final : transport::EventSink {
   Result<transport::QpAttributes> transport_attributes(const QpBody& body, const QpAttr& attr,
                                                        bool path_known);
 
+  // hca_flows.cc
+  void destroy_flow(OpenFlow& open);
+
   // hca_srq.cc
   void destroy_srq(Srq& srq);
 
@@ -81,6 +84,7 @@ struct Hca::Impl final : transport::EventSink {
   std::unordered_map<uint32_t, QpBody*> qps_by_number;
   XrcDomains xrc_domains;
   uint32_t multicast_attachments = 0;
+  uint32_t flow_count = 0;
   CqPublisher cq_publisher;
   DeferredEvents deferred;
 };

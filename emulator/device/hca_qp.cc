@@ -40,6 +40,7 @@ void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
   if (mask & kMaxDestRdAtomic) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
   if (mask & kPathMigState) to.path_mig_state = from.path_mig_state;
   if (mask & kDestQpn) to.dest_qp_num = from.dest_qp_num;
+  if (mask & kRateLimit) to.rate_limit = from.rate_limit;
 }
 
 std::optional<Service> service_of(uint32_t type) {
@@ -50,6 +51,8 @@ std::optional<Service> service_of(uint32_t type) {
       return Service::uc;
     case verbs::qp_type::kUd:
       return Service::ud;
+    case verbs::qp_type::kRawPacket:
+      return Service::raw_packet;
     case verbs::qp_type::kXrcSend:
       return Service::xrc_send;
     case verbs::qp_type::kXrcReceive:
@@ -106,6 +109,8 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   Context* context = impl_->find_context(id);
   if (context == nullptr) return tl::unexpected(ENOENT);
   if (const int error = check_qp(impl_->config.limits, spec)) return tl::unexpected(error);
+  if (spec.type == verbs::qp_type::kRawPacket && !impl_->config.port.carries_all_frames)
+    return tl::unexpected(EOPNOTSUPP);
   auto qp = std::make_unique<Qp>();
   if (const int error = impl_->find_parts(*context, spec, *qp)) return tl::unexpected(error);
   qp->context = context;
@@ -179,7 +184,7 @@ Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
   if (qp == nullptr) return tl::unexpected(ENOENT);
   // ibv_destroy_qp(3)
-  if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0)
+  if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0 || qp->flows > 0)
     return tl::unexpected(EBUSY);
   const EventCounts counts{0, qp->async_events_written};
   impl_->destroy_qp(*qp);
@@ -203,6 +208,7 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
       (!(mask & kMinRnrTimer) || attr.min_rnr_timer < 32) &&
       (!(mask & kMaxQpRdAtomic) || attr.max_rd_atomic <= limits.max_qp_rd_atom) &&
       (!(mask & kMaxDestRdAtomic) || attr.max_dest_rd_atomic <= limits.max_qp_rd_atom) &&
+      (!(mask & kRateLimit) || attr.rate_limit <= kMaxRateKbps) &&
       (!(mask & kDestQpn) || attr.dest_qp_num <= 0xffffff);
   return fits ? 0 : EINVAL;
 }
@@ -211,7 +217,9 @@ Result<transport::QpAttributes> Hca::Impl::transport_attributes(const QpBody& bo
                                                                 const QpAttr& attr,
                                                                 bool path_known) {
   transport::QpAttributes result;
-  if (body.service == Service::ud) {
+  if (body.service == Service::raw_packet) {
+    result.path_mtu_bytes = transport::kMaxFrameBytes;  // a request is one frame
+  } else if (body.service == Service::ud) {
     result.path_mtu_bytes = config.port.mtu_bytes;
   } else if (path_known) {
     const auto path =
@@ -261,10 +269,9 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   body.queues->show_state(to);
   impl_->endpoint->modify(body.qpn, to, *attributes);
-  if (to == QpState::reset) {
-    body.queues->reset();
-    impl_->endpoint->limit_rate(body.qpn, {});
-  }
+  if (to == QpState::reset) body.queues->reset();
+  if (to == QpState::reset || (mask & kRateLimit) != 0)
+    impl_->endpoint->limit_rate(body.qpn, {merged.rate_limit});
   return to;
 }
 

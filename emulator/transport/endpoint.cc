@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/transport/service/raw_qp.h"
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
 #include "emulator/transport/service/ud_qp.h"
@@ -30,6 +31,8 @@ std::unique_ptr<Qp> make_qp(Service service, const EndpointParts& parts, wire::Q
       return std::make_unique<UcQp>(parts, qpn, resources);
     case Service::ud:
       return std::make_unique<UdQp>(parts, qpn, resources);
+    case Service::raw_packet:
+      return std::make_unique<RawQp>(parts, qpn, resources);
   }
   return nullptr;
 }
@@ -121,6 +124,8 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
   wire::Packet packet;
   for (const std::span<const std::byte> frame : frames) {
     tally_.note(TraceEvent::received);
+    if (!flows_.empty() && steer(frame)) [[unlikely]]
+      continue;
     if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
       tally_.note(TraceEvent::malformed);
     } else if (!icrc_right(packet)) {
@@ -134,6 +139,17 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     }
   }
   deferred_.flush(memory_);
+}
+
+// True when the frame has gone where it belongs. Flows are of raw packet QPs alone.
+bool Endpoint::steer(std::span<const std::byte> frame) {
+  ++steered_;
+  return flows_.steer(frame, [&](wire::Qpn qpn, const Flow& flow) {
+    Qp* const qp = qps_.find(qpn);
+    if (qp == nullptr) return;
+    static_cast<RawQp*>(qp)->on_frame(frame, steered_, flow);
+    touch(*qp);
+  });
 }
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "emulator/transport/flow_table.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/management.h"
@@ -64,6 +65,10 @@ class Endpoint {
   // detached.
   MulticastGroups& multicast_groups() { return multicast_groups_; }
 
+  // Whom frames that are not of RoCE go to. The device bounds them, and removes those of a QP
+  // before it destroys that.
+  FlowTable& flows() { return flows_; }
+
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
   // not whole is counted and dropped. The bytes must stay valid for the length of the call.
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
@@ -98,6 +103,7 @@ class Endpoint {
   void watch_for(Qp& qp, TimeNs deadline);
   Turn transmit_share(Qp& qp, TimeNs now);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
+  bool steer(std::span<const std::byte> frame);
   bool to_management(const wire::Packet& packet);
 
   Memory& memory_;
@@ -112,6 +118,8 @@ class Endpoint {
   ManagementSink* management_ = nullptr;
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;
+  FlowTable flows_;
+  uint64_t steered_ = 0;        // frames that flows were asked about
   std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;      // QPs that may have something to send
 };

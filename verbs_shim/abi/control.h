@@ -78,6 +78,11 @@ enum rocemu_op {
   ROCEMU_OP_DETACH_MCAST = 26,
   ROCEMU_OP_RESIZE_SRQ = 27,
   ROCEMU_OP_LIMIT_QP_RATE = 28,
+  ROCEMU_OP_CREATE_FLOW = 29,
+  ROCEMU_OP_DESTROY_FLOW = 30,
+  ROCEMU_OP_CREATE_COUNTERS = 31,
+  ROCEMU_OP_DESTROY_COUNTERS = 53,
+  ROCEMU_OP_READ_COUNTERS = 54,
   ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
@@ -167,7 +172,7 @@ struct rocemu_device_attr {
   uint32_t local_ca_ack_delay;
   uint32_t phys_port_cnt;
   uint32_t max_inline_data;
-  uint32_t reserved;
+  uint32_t max_raw_qp; /* 0: the port carries no raw packets */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_device_attr, 256);
 

@@ -159,8 +159,8 @@ struct rocemu_cqe {
   /* The provider's own: it sets 1 in entries of a QP that was destroyed or reset, and skips them.
    */
   uint8_t dead;
-  uint8_t inline_bytes; /* 0: the payload, if any, is in place */
-  uint8_t reserved;
+  uint8_t inline_bytes;  /* 0: the payload, if any, is in place */
+  uint8_t has_flow_tag;  /* 1: of a raw packet, and src_qp is the tag of its flow */
   uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
   uint64_t inline_address;
   uint8_t inline_data[16];

@@ -121,6 +121,62 @@ struct rocemu_limit_qp_rate {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_limit_qp_rate, 40);
 
+/* ---- CREATE_FLOW ---- reply: rocemu_handle_message. Frames that have `value` wherever `mask` has
+ * ones go to the raw packet QPs `qps`: to one, or to one of a power of two of them, by the Toeplitz
+ * hash with `hash_key` over `hash_fields` (enum ibv_rx_hash_fields). EINVAL another kind, field or
+ * number of QPs, or a QP of another type; ENOMEM. DESTROY_FLOW: rocemu_handle_message both ways. A
+ * QP that a flow leads to cannot be destroyed (EBUSY). */
+enum { ROCEMU_FLOW_RECEIVERS_MAX = 128, ROCEMU_HASH_KEY_BYTES = 40 };
+enum rocemu_flow_flags { ROCEMU_FLOW_DROPS = 1, ROCEMU_FLOW_HAS_TAG = 2 };
+
+/* The headers of a frame, each in network order; what it does not have is 0. An IPv4 address is the
+ * first four bytes of its place. */
+struct rocemu_frame_fields {
+  uint8_t destination_mac[6];
+  uint8_t source_mac[6];
+  uint8_t ether_type[2]; /* behind a VLAN tag */
+  uint8_t vlan_tci[2];
+  uint8_t source_ip[16];
+  uint8_t destination_ip[16];
+  uint8_t flow_label[4];
+  uint8_t protocol; /* or IPv6's next header */
+  uint8_t traffic_class;
+  uint8_t hop_limit;
+  uint8_t ip_flags; /* the three bits of IPv4 */
+  uint8_t source_port[2];
+  uint8_t destination_port[2];
+  uint8_t ip_version;
+  uint8_t tagged; /* 1: with a VLAN tag */
+  uint8_t reserved[2];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_frame_fields, 64);
+
+struct rocemu_create_flow {
+  struct rocemu_header header;
+  uint32_t kind;  /* enum ibv_flow_attr_type */
+  uint32_t flags; /* enum rocemu_flow_flags */
+  uint32_t tag;
+  uint32_t counters; /* handle, or 0 */
+  uint32_t hash_fields;
+  uint16_t priority;
+  uint16_t qp_count;
+  struct rocemu_frame_fields value;
+  struct rocemu_frame_fields mask;
+  uint8_t hash_key[ROCEMU_HASH_KEY_BYTES];
+  uint32_t qps[ROCEMU_FLOW_RECEIVERS_MAX];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_flow, 728);
+
+/* ---- CREATE_COUNTERS ---- request: rocemu_handle_message with 0, and so the reply. ENOMEM.
+ * DESTROY_COUNTERS: rocemu_handle_message both ways; EBUSY while a flow counts with them.
+ * ---- READ_COUNTERS ---- request: rocemu_handle_message; reply: this. */
+struct rocemu_counters_reply {
+  struct rocemu_header header;
+  uint64_t packets;
+  uint64_t bytes;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_counters_reply, 40);
+
 #ifdef __cplusplus
 }
 #endif

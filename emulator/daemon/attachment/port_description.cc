@@ -56,6 +56,7 @@ uint32_t path_mtu_bytes(unsigned interface_mtu_bytes) {
 device::PortConfig describe_interface_port(const device::PortConfig& before,
                                            const std::optional<dpdk_io::KernelInterface>& now) {
   device::PortConfig port = before;
+  port.carries_all_frames = false;
   port.active = now && now->running;
   if (!now) return port;
   port.mac = now->mac;
@@ -73,6 +74,7 @@ device::PortConfig describe_interface_port(const device::PortConfig& before,
 device::PortConfig describe_udp_port(const device::PortConfig& before,
                                      std::span<const UdpAddress> addresses) {
   device::PortConfig port = before;
+  port.carries_all_frames = false;
   port.mac = mac_standing_for(addresses.front().address);
   port.udp_source_port = wire::kRoceUdpPort;
   port.active = false;
@@ -93,6 +95,7 @@ device::PortConfig describe_ethdev_port(const device::PortConfig& before, const 
                                         unsigned mtu_bytes, const dpdk_io::IpSettings& ip,
                                         bool link_is_up) {
   device::PortConfig port = before;
+  port.carries_all_frames = false;
   port.active = link_is_up;
   port.mac = mac;
   port.mtu_bytes = path_mtu_bytes(mtu_bytes);

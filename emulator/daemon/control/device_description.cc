@@ -42,6 +42,10 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.device_cap_flags = kCurrQpStateMod | kSysImageGuid | kRcRnrNakGen | kSrqResize |
                           kMemoryWindow | kXrc | kMemoryManagement | kMemoryWindowType2b |
                           kAtomicWrite;
+  if (config.port.carries_all_frames) {
+    attr.device_cap_flags |= kManagedFlowSteering;
+    attr.max_raw_qp = limits.max_qp;
+  }
   attr.hca_core_clock_khz = kTimestampClockKhz;
   attr.completion_timestamp_mask = std::numeric_limits<uint64_t>::max();
   attr.vendor_id = device::kVendorId;
@@ -88,6 +92,7 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   namespace type = verbs::qp_type;
   for (const uint8_t sender : {type::kRc, type::kUc, type::kUd, type::kXrcSend})
     attr.rate_limit_qpts |= 1u << sender;
+  if (config.port.carries_all_frames) attr.rate_limit_qpts |= 1u << type::kRawPacket;
   attr.min_rate_kbps = device::kMinRateKbps;
   attr.max_rate_kbps = device::kMaxRateKbps;
   return attr;

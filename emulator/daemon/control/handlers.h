@@ -89,6 +89,11 @@ void open_qp(SessionCore& session, const rocemu_open_qp& message);
 void attach_mcast(SessionCore& session, const rocemu_mcast& message);
 void detach_mcast(SessionCore& session, const rocemu_mcast& message);
 
+// handlers_flows.cc: flows and counters.
+void create_flow(SessionCore& session, const rocemu_create_flow& message);
+void create_counters(SessionCore& session, uint32_t handle);
+void read_counters(SessionCore& session, uint32_t counters);
+
 // handlers_import.cc: contexts that others join, and what they import.
 void context_ticket(SessionCore& session, uint32_t handle);
 void join_context(SessionCore& session, const rocemu_join_context& message);

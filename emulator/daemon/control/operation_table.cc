@@ -99,6 +99,10 @@ constexpr auto in_create_srq = [](const rocemu_create_srq& m) {
 constexpr auto in_check_prefetch = [](const rocemu_check_prefetch& m) {
   return m.reserved != 0 || m.for_writing > 1;
 };
+constexpr auto in_create_flow = [](const rocemu_create_flow& m) {
+  return (m.flags & ~uint32_t{ROCEMU_FLOW_DROPS | ROCEMU_FLOW_HAS_TAG}) != 0 ||
+         m.qp_count > ROCEMU_FLOW_RECEIVERS_MAX;
+};
 constexpr auto in_open_xrcd = [](const rocemu_open_xrcd& m) {
   return m.reserved != 0 || (m.flags & ~uint32_t{ROCEMU_XRCD_CREATE | ROCEMU_XRCD_EXCLUSIVE}) != 0;
 };
@@ -181,6 +185,12 @@ constexpr Operation kOperations[] = {
     context<open_qp>(ROCEMU_OP_OPEN_QP),
     context<attach_mcast, reserved>(ROCEMU_OP_ATTACH_MCAST),
     context<detach_mcast, reserved>(ROCEMU_OP_DETACH_MCAST),
+
+    context<create_flow, in_create_flow>(ROCEMU_OP_CREATE_FLOW),
+    about<destroy<&Hca::destroy_flow>>(ROCEMU_OP_DESTROY_FLOW),
+    about<create_counters>(ROCEMU_OP_CREATE_COUNTERS),
+    about<destroy<&Hca::destroy_counters>>(ROCEMU_OP_DESTROY_COUNTERS),
+    about<read_counters>(ROCEMU_OP_READ_COUNTERS),
 
     about<context_ticket>(ROCEMU_OP_CONTEXT_TICKET),
     context<join_context>(ROCEMU_OP_JOIN_CONTEXT),

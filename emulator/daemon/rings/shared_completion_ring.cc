@@ -53,6 +53,10 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
   cqe.byte_length = completion.byte_length;
   cqe.imm_or_rkey = completion.immediate;
   cqe.src_qp = completion.source_qp.value;
+  if (completion.has_flow_tag) {
+    cqe.has_flow_tag = 1;
+    cqe.src_qp = completion.flow_tag;
+  }
   cqe.sl = completion.service_level;
   cqe.inline_bytes = static_cast<uint8_t>(completion.inline_data.length_bytes);
   if (cqe.inline_bytes > 0) {

@@ -60,6 +60,8 @@ struct PortConfig {
   // The UDP source port of every frame, where the way out has only one; 0: it tells connections
   // apart.
   uint16_t udp_source_port = 0;
+  // The port carries frames of any kind, so that raw packet QPs can use it.
+  bool carries_all_frames = true;
 
   bool operator==(const PortConfig&) const = default;
 };

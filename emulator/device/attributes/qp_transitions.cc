@@ -17,6 +17,7 @@ constexpr unsigned kUc = bit(Service::uc);
 constexpr unsigned kUd = bit(Service::ud);
 constexpr unsigned kXrcSend = bit(Service::xrc_send);
 constexpr unsigned kXrcReceive = bit(Service::xrc_receive);
+constexpr unsigned kRaw = bit(Service::raw_packet);
 constexpr unsigned kConnected = kRc | kUc | kXrcSend | kXrcReceive;
 constexpr unsigned kResponds = kRc | kXrcReceive;  // to requests, with RNR NAKs and READ data
 
@@ -35,6 +36,15 @@ constexpr uint32_t kRequester = kRetryCount | kRnrRetry | kMaxQpRdAtomic;
 constexpr Transition kTransitions[] = {
     {kConnected, QpState::reset, QpState::init, kPkeyIndex | kPort | kAccessFlags, 0},
     {kUd, QpState::reset, QpState::init, kPkeyIndex | kPort | kQkey, 0},
+
+    {kRaw, QpState::reset, QpState::init, kPort, 0},
+    {kRaw, QpState::init, QpState::init, 0, kPort},
+    {kRaw, QpState::init, QpState::ready_to_receive, 0, 0},
+    {kRaw, QpState::ready_to_receive, QpState::ready_to_send, 0, kCurState | kRateLimit},
+    {kRaw, QpState::ready_to_send, QpState::ready_to_send, 0, kCurState | kRateLimit},
+    {kRaw, QpState::ready_to_send, QpState::send_queue_drain, 0, kEnSqdAsyncNotify},
+    {kRaw, QpState::send_queue_drain, QpState::ready_to_send, 0, kCurState},
+    {kRaw, QpState::send_queue_error, QpState::ready_to_send, 0, kCurState},
 
     {kConnected, QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccessFlags},
     {kUd, QpState::init, QpState::init, 0, kPkeyIndex | kPort | kQkey},

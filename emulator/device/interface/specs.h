@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "emulator/dma/mapped_file.h"
+#include "emulator/transport/interface/rss.h"
+#include "emulator/wire/frame_fields.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::device {
@@ -112,6 +115,20 @@ struct QpSpec {
   Handle srq = 0;   // 0: a receive queue of its own
   Handle xrcd = 0;  // XRC_RECV
   uint64_t user_pointer = 0;
+};
+
+// The frames that a flow is about, and where they go (ibv_create_flow(3)).
+inline constexpr size_t kMaxFlowReceivers = 128;
+struct FlowSpec {
+  uint32_t kind = 0;  // ibv_flow_attr_type
+  uint16_t priority = 0;
+  wire::FrameFields value;  // what a frame has where `mask` has ones
+  wire::FrameFields mask;
+  bool drops = false;
+  std::optional<uint32_t> tag;
+  Handle counters = 0;      // 0: none
+  std::vector<Handle> qps;  // raw packet QPs: one, or a power of two that share by `hash`
+  transport::RssHash hash;
 };
 
 struct CreatedQp {

@@ -10,6 +10,7 @@
 #include "emulator/device/interface/specs.h"
 #include "emulator/device/objects/context_addresses.h"
 #include "emulator/device/objects/cq.h"
+#include "emulator/device/objects/flow.h"
 #include "emulator/device/objects/handle_table.h"
 #include "emulator/device/objects/srq.h"
 
@@ -73,6 +74,7 @@ struct Qp {
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;
   OpenXrcd* xrcd = nullptr;
+  uint32_t flows = 0;  // that lead to it
   uint32_t async_events_written = 0;
 };
 
@@ -103,6 +105,8 @@ struct Context {
   HandleTable<Srq> srqs;
   HandleTable<OpenXrcd> xrcds;
   HandleTable<Qp> qps;
+  HandleTable<Counters> counters;
+  HandleTable<OpenFlow> flows;
 };
 
 }  // namespace rocemu::device

@@ -13,8 +13,9 @@ namespace rocemu::transport {
 
 using verbs::QpState;
 
-// The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14).
-enum class Service : uint8_t { rc, uc, ud, xrc_send, xrc_receive };
+// The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14; raw packets are
+// Ethernet frames).
+enum class Service : uint8_t { rc, uc, ud, xrc_send, xrc_receive, raw_packet };
 
 // Given when the QP is made; the objects outlive it.
 struct QpResources {

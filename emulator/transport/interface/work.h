@@ -152,6 +152,8 @@ struct Completion {
   bool solicited = false;        // wakes a CQ that was armed for solicited completions only
   uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
+  bool has_flow_tag = false;  // raw packets
+  uint32_t flow_tag = 0;
   bool has_grh = false;         // UD: 40 bytes of it stand before the data
   wire::Qpn source_qp{};        // UD
   uint8_t service_level = 0;    // UD: which kind of IP header the GRH is (ud_qp.cc)

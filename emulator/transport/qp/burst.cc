@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "emulator/transport/qp/qp.h"
+#include "emulator/wire/frame_fields.h"
 #include "emulator/wire/icrc.h"
 
 namespace rocemu::transport {
@@ -25,6 +26,26 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
   return at;
 }
 
+std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
+  FrameBuffer buffer;
+  if (!sink_->allocate(buffer)) return nullptr;
+  frames_.push_back({buffer, &qp, frame_bytes, psn, 0, static_cast<uint16_t>(frame_bytes),
+                     Side::requester, false});
+  return buffer.data;
+}
+
+// False: the frame may not leave.
+bool Burst::seal(const Frame& frame) {
+  const std::span bytes(frame.buffer.data, frame.length_bytes);
+  if (frame.l3_offset_bytes != 0) [[likely]] {
+    wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
+    return true;
+  }
+  if (!wire::is_roce(wire::frame_fields(bytes))) return true;
+  frame.qp->tally().note(TraceEvent::message_dropped);
+  return false;
+}
+
 void Burst::discard_from(uint32_t index) {
   const Frame first = frames_[index];
   if (first.discarded) return;
@@ -42,12 +63,10 @@ unsigned Burst::finish() {
   failed_.clear();
   unsigned sent = 0;
   for (const Frame& frame : frames_) {
-    if (frame.discarded) {
+    if (frame.discarded || !seal(frame)) {
       sink_->discard(frame.buffer);
       continue;
     }
-    wire::store_icrc(std::span(frame.buffer.data + frame.l3_offset_bytes,
-                               frame.length_bytes - frame.l3_offset_bytes));
     sink_->send(frame.buffer, frame.length_bytes);
     frame.qp->tally().note(TraceEvent::sent, frame.psn.value());
     frame.qp->tally().note_bytes(TraceEvent::payload_sent, frame.payload_bytes);

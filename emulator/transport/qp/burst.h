@@ -34,6 +34,8 @@ class Burst {
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
   uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
+  // Starts a frame of which all comes from the program; as add().
+  std::byte* add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 
@@ -58,12 +60,13 @@ class Burst {
     Qp* qp;
     uint32_t length_bytes;
     wire::Psn psn;
-    uint16_t l3_offset_bytes;
+    uint16_t l3_offset_bytes;  // 0: a whole frame of the program's
     uint16_t payload_bytes;
     Side side;
     bool discarded;
   };
   void discard_from(uint32_t index);
+  bool seal(const Frame& frame);
 
   Memory& memory_;
   FrameSink* sink_ = nullptr;

@@ -43,7 +43,22 @@ Turn UnreliableRequester::take_local_turn(const SendWork& work) {
   return Turn::later;
 }
 
+Turn UnreliableRequester::send_whole(Burst& burst, const Request& request) {
+  const uint32_t bytes = request.work.length_bytes;
+  std::byte* const frame = burst.add_whole(context_.qp, request.first_psn, bytes);
+  if (frame == nullptr) return Turn::no_buffer;
+  burst.tell_when_sent(context_.qp);
+  if (!gather(context_, burst, request.work, 0, bytes, frame)) {
+    burst.discard_added();  // as if the memory could not be read
+    return Turn::idle;
+  }
+  window_.advance(1);
+  return Turn::sent;
+}
+
 Turn UnreliableRequester::send_packet(Burst& burst, Request& request) {
+  if (sends_ == Sends::whole_frames) [[unlikely]]
+    return send_whole(burst, request);
   SendWork& work = request.work;
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t index = window_.current_packet();

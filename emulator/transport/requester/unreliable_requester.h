@@ -1,6 +1,8 @@
 // The send queue of the services without acknowledgements, UC and UD: a request is complete when
 // its packets have left (IBTA vol 1, 9.8.2.1 and 9.8.3.1).
 //
+// Of a raw packet QP a request is a whole frame, which goes out as it is.
+//
 // Requests stay in the send window until the burst with their last packet has been sent, since only
 // then is it known that their memory could be read. A request that fails takes the send queue to
 // SQE: what stands behind it is flushed, receiving goes on (10.3.1). Nothing limits how much is
@@ -29,8 +31,9 @@ class UnreliableService {
 
 class UnreliableRequester {
  public:
-  UnreliableRequester(QpContext& context, const UnreliableService& service)
-      : context_(context), service_(service), window_(context) {}
+  enum class Sends : uint8_t { messages, whole_frames };
+  UnreliableRequester(QpContext& context, const UnreliableService& service, Sends sends)
+      : context_(context), service_(service), sends_(sends), window_(context) {}
 
   void reset() { window_.reset(); }
   void start() { window_.start(); }
@@ -50,11 +53,13 @@ class UnreliableRequester {
 
   WcStatus find_fault(const SendWork& work) const;
   Turn send_packet(Burst& burst, Request& request);
+  Turn send_whole(Burst& burst, const Request& request);
   Turn take_local_turn(const SendWork& work);
   void fail_oldest(WcStatus status);
 
   QpContext& context_;
   const UnreliableService& service_;
+  const Sends sends_;
   SendWindow window_;
 };
 

@@ -3,8 +3,8 @@
 namespace rocemu::transport {
 
 UnreliableQp::UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
-                           const QpResources& resources)
-    : Qp(endpoint, transport, qpn, resources), requester_(context_, *this) {}
+                           const QpResources& resources, Sends sends)
+    : Qp(endpoint, transport, qpn, resources), requester_(context_, *this, sends) {}
 
 QpLoad UnreliableQp::load() const {
   QpLoad load;

@@ -12,6 +12,7 @@ namespace rocemu::transport {
 
 class UnreliableQp : public Qp, public UnreliableService {
  public:
+  using Sends = UnreliableRequester::Sends;
   bool draining() const final {
     return context_.state == QpState::send_queue_drain && !requester_.drained();
   }
@@ -26,7 +27,7 @@ class UnreliableQp : public Qp, public UnreliableService {
 
  protected:
   UnreliableQp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,
-               const QpResources& resources);
+               const QpResources& resources, Sends sends = Sends::messages);
 
   // The receiving side begins anew, in state RTR or RESET.
   virtual void start_receiving() = 0;

@@ -135,6 +135,7 @@ std::span<const Row> work_request_rows();
 std::span<const Row> memory_rows();
 std::span<const Row> bound_window_rows();
 std::span<const Row> domain_rows();
+std::span<const Row> raw_packet_rows();
 std::span<const Row> transition_rows();
 std::span<const Row> port_rows();
 std::span<const Row> limit_edge_rows();

@@ -123,6 +123,33 @@ int xrc_srq(const Bench& b, ibv_xrcd* domain) {
   return numbered != 0 ? numbered : destroyed;
 }
 
+// A table of one receive queue, and a QP over it.
+int spread_over_one(const Bench& b) {
+  ibv_wq_init_attr wq_init{};
+  wq_init.wq_type = IBV_WQT_RQ;
+  wq_init.max_wr = 4;
+  wq_init.max_sge = 1;
+  wq_init.pd = b.pd();
+  wq_init.cq = b.cq.get();
+  ibv_wq* wq = ibv_create_wq(b.context(), &wq_init);
+  if (wq == nullptr) return errno;
+  ibv_rwq_ind_table_init_attr table_init{};
+  table_init.ind_tbl = &wq;
+  ibv_rwq_ind_table* table = ibv_create_rwq_ind_table(b.context(), &table_init);
+  if (table == nullptr) return errno;
+  uint8_t key[40] = {};
+  ibv_qp_init_attr_ex init{};
+  init.qp_type = IBV_QPT_RAW_PACKET;
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+  init.pd = b.pd();
+  init.rwq_ind_tbl = table;
+  init.rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, sizeof key, key, IBV_RX_HASH_SRC_IPV4};
+  int rc = outcome_qp(ibv_create_qp_ex(b.context(), &init));
+  for (const int destroyed : {ibv_destroy_rwq_ind_table(table), ibv_destroy_wq(wq)})
+    if (rc == 0) rc = destroyed;
+  return rc;
+}
+
 }  // namespace
 
 std::span<const Probe> queue_probes() {
@@ -269,13 +296,22 @@ std::span<const Probe> queue_probes() {
          attr.type = IBV_FLOW_ATTR_NORMAL;
          attr.size = sizeof(attr);
          attr.port = kPort;
+         const QpPtr qp(b.make_qp(IBV_QPT_RAW_PACKET));
+         if (qp == nullptr) return errno;
          errno = 0;
-         return outcome(ibv_create_flow(b.qp.get(), &attr), ibv_destroy_flow);
+         return outcome(ibv_create_flow(qp.get(), &attr), ibv_destroy_flow);
        }},
       {"ibv_create_counters",
        [](const Bench& b) {
          ibv_counters_init_attr init{};
-         return outcome(ibv_create_counters(b.context(), &init), ibv_destroy_counters);
+         ibv_counters* counters = ibv_create_counters(b.context(), &init);
+         if (counters == nullptr) return errno;
+         ibv_counter_attach_attr attach{};
+         uint64_t packets = 1;
+         int rc = ibv_attach_counters_point_flow(counters, &attach, nullptr);
+         if (rc == 0) rc = ibv_read_counters(counters, &packets, 1, 0);
+         const int destroyed = ibv_destroy_counters(counters);
+         return rc != 0 ? rc : packets != 0 ? EIO : destroyed;
        }},
       {"ibv_create_wq",
        [](const Bench& b) {
@@ -285,13 +321,16 @@ std::span<const Probe> queue_probes() {
          init.max_sge = 1;
          init.pd = b.pd();
          init.cq = b.cq.get();
-         return outcome(ibv_create_wq(b.context(), &init), ibv_destroy_wq);
+         ibv_wq* wq = ibv_create_wq(b.context(), &init);
+         if (wq == nullptr) return errno;
+         ibv_wq_attr attr{};
+         attr.attr_mask = IBV_WQ_ATTR_STATE;
+         attr.wq_state = IBV_WQS_RDY;
+         const int rc = ibv_modify_wq(wq, &attr);
+         const int destroyed = ibv_destroy_wq(wq);
+         return rc != 0 ? rc : destroyed;
        }},
-      {"ibv_create_rwq_ind_table",
-       [](const Bench& b) {
-         ibv_rwq_ind_table_init_attr init{};
-         return outcome(ibv_create_rwq_ind_table(b.context(), &init), ibv_destroy_rwq_ind_table);
-       }},
+      {"ibv_create_rwq_ind_table", spread_over_one},
   };
   return kProbes;
 }

@@ -16,6 +16,7 @@ TEST_CASE("numbers of QPs are those of verbs") {
   SAME(qp_type::kRc, IBV_QPT_RC);
   SAME(qp_type::kUc, IBV_QPT_UC);
   SAME(qp_type::kUd, IBV_QPT_UD);
+  SAME(qp_type::kRawPacket, IBV_QPT_RAW_PACKET);
   SAME(qp_type::kXrcSend, IBV_QPT_XRC_SEND);
   SAME(qp_type::kXrcReceive, IBV_QPT_XRC_RECV);
   SAME(qp_type::kDriver, IBV_QPT_DRIVER);

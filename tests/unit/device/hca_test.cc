@@ -434,7 +434,9 @@ TEST_CASE("Registrations and QPs outside of what verbs allows are refused") {
   spec.max_send_sge = limits.max_sge + 1;
   CHECK(check_qp(limits, spec) == EINVAL);
   spec.max_send_sge = 1;
-  spec.type = 8;
+  spec.type = verbs::qp_type::kRawPacket;
+  CHECK(check_qp(limits, spec) == 0);
+  spec.type = verbs::qp_type::kDriver;
   CHECK(check_qp(limits, spec) == EOPNOTSUPP);
   CHECK(check_cq(limits, {0, 0, 0, 0}) == EINVAL);
   CHECK(check_cq(limits, {limits.max_cqe, 0, 0, 0}) == 0);

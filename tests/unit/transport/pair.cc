@@ -109,6 +109,7 @@ void Pair::create(Host& host, Service service, bool shares_receives) {
       transport = wire::Transport::uc;
       break;
     case Service::ud:
+    case Service::raw_packet:
       transport = wire::Transport::ud;
       break;
     case Service::xrc_send:

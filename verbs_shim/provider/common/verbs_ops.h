@@ -94,6 +94,22 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 int attach_mcast(ibv_qp* qp, const ibv_gid* group, uint16_t lid);
 int detach_mcast(ibv_qp* qp, const ibv_gid* group, uint16_t lid);
 
+// flow.cc
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
+int destroy_flow(ibv_flow* flow);
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr);
+int destroy_counters(ibv_counters* counters);
+int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr,
+                               ibv_flow* flow);
+int read_counters(ibv_counters* counters, uint64_t* values, uint32_t count, uint32_t flags);
+
+// work_queue.cc
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr);
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attr);
+int destroy_wq(ibv_wq* wq);
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attr);
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table);
+
 // qp_state.cc
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
@@ -135,6 +151,14 @@ static_assert(kSameType<&alloc_dm, decltype(verbs_context::alloc_dm)>);
 static_assert(kSameType<&free_dm, decltype(verbs_context::free_dm)>);
 static_assert(kSameType<&reg_dm_mr, decltype(verbs_context::reg_dm_mr)>);
 static_assert(kSameType<&modify_qp_rate_limit, decltype(verbs_context::modify_qp_rate_limit)>);
+static_assert(kSameType<&create_flow, decltype(verbs_context::ibv_create_flow)>);
+static_assert(kSameType<&create_counters, decltype(verbs_context::create_counters)>);
+static_assert(
+    kSameType<&attach_counters_point_flow, decltype(verbs_context::attach_counters_point_flow)>);
+static_assert(kSameType<&read_counters, decltype(verbs_context::read_counters)>);
+static_assert(kSameType<&create_wq, decltype(verbs_context::create_wq)>);
+static_assert(kSameType<&modify_wq, decltype(verbs_context::modify_wq)>);
+static_assert(kSameType<&create_rwq_ind_table, decltype(verbs_context::create_rwq_ind_table)>);
 static_assert(kSameType<&query_device_ex, decltype(verbs_context::query_device_ex)>);
 
 }  // namespace rocemu::provider

@@ -6,11 +6,14 @@
 #include <algorithm>
 
 #include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/services.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/context/device_context.h"
 
 namespace rocemu::provider {
 namespace {
+
+constexpr uint64_t kHashFields = 0xff;  // addresses and ports of IPv4, IPv6, TCP and UDP
 
 int as_int(uint32_t value) { return static_cast<int>(std::min<uint32_t>(value, INT32_MAX)); }
 
@@ -46,6 +49,7 @@ void translate(const rocemu_device_attr& from, ibv_device_attr& to) {
   to.max_srq_sge = as_int(from.max_srq_sge);
   to.max_pkeys = static_cast<uint16_t>(from.max_pkeys);
   to.local_ca_ack_delay = static_cast<uint8_t>(from.local_ca_ack_delay);
+  to.max_raw_ethy_qp = as_int(from.max_raw_qp);
   to.phys_port_cnt = static_cast<uint8_t>(std::min<uint32_t>(from.phys_port_cnt, UINT8_MAX));
 }
 
@@ -90,6 +94,14 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   ibv_device_attr_ex full = {};
   translate(reply, full.orig_attr);
   full.completion_timestamp_mask = reply.completion_timestamp_mask;
+  if (reply.max_raw_qp != 0) {
+    full.max_wq_type_rq = reply.max_raw_qp;
+    full.rss_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
+    full.rss_caps.max_rwq_indirection_tables = reply.max_raw_qp;
+    full.rss_caps.max_rwq_indirection_table_size = ROCEMU_FLOW_RECEIVERS_MAX;
+    full.rss_caps.rx_hash_fields_mask = kHashFields;
+    full.rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+  }
   full.hca_core_clock = reply.hca_core_clock_khz;
   full.device_cap_flags_ex = reply.device_cap_flags;
   if (attr_bytes > sizeof(attr->orig_attr)) {

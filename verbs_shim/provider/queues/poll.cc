@@ -126,9 +126,11 @@ unsigned read_wc_flags(ibv_cq_ex* cq) { return current(cq).wc_flags; }
 uint32_t read_slid(ibv_cq_ex*) { return 0; }
 uint8_t read_sl(ibv_cq_ex* cq) { return current(cq).sl; }
 uint8_t read_dlid_path_bits(ibv_cq_ex*) { return 0; }
-// Frames have no VLAN tag here, and there are no flows that could set a flow tag.
+// No VLAN tag is ever stripped.
 uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
-uint32_t read_flow_tag(ibv_cq_ex*) { return 0; }
+uint32_t read_flow_tag(ibv_cq_ex* cq) {
+  return current(cq).has_flow_tag != 0 ? current(cq).src_qp : 0;
+}
 uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
   return to_context(cq->context).state.wall_clock.of_monotonic(current(cq).timestamp_ns);
 }

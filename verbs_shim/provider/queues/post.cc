@@ -61,6 +61,8 @@ bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to)
       to.remote_qpn = from.wr.ud.remote_qpn;
       to.remote_qkey = from.wr.ud.remote_qkey;
       return true;
+    case IBV_QPT_RAW_PACKET:
+      return from.opcode == IBV_WR_SEND && (from.send_flags & IBV_SEND_IP_CSUM) == 0;
     case IBV_QPT_XRC_SEND:
       to.remote_qpn = from.qp_type.xrc.remote_srqn;
       return true;

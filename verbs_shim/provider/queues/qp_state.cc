@@ -120,6 +120,7 @@ int modify_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
 }  // namespace
 
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+  if (to_queue_pair(qp).scaling != nullptr) return EOPNOTSUPP;  // as by mlx5
   if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_RESET) {
     return modify_in_nic(qp, *attr, mask);
   }
@@ -160,6 +161,7 @@ int set_ece(ibv_qp* qp, ibv_ece* ece) {
 
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   const QueuePair& queue = to_queue_pair(qp);
+  if (queue.scaling != nullptr) return EOPNOTSUPP;
   rocemu_handle_message request = {};
   request.handle = qp->handle;
   rocemu_query_qp_reply reply;

@@ -6,6 +6,7 @@
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/context/acknowledge.h"
 #include "verbs_shim/provider/queues/completion_queue.h"
+#include "verbs_shim/provider/queues/work_queue.h"
 #include "verbs_shim/provider/queues/xrc_domain.h"
 
 namespace rocemu::provider {
@@ -119,6 +120,7 @@ int check_attributes(const ibv_qp_init_attr_ex& attr) {
     case IBV_QPT_RC:
     case IBV_QPT_UC:
     case IBV_QPT_UD:
+    case IBV_QPT_RAW_PACKET:
       return has_pd && attr.send_cq != nullptr && attr.recv_cq != nullptr ? 0 : EINVAL;
     case IBV_QPT_XRC_SEND:
       return has_pd && attr.send_cq != nullptr && attr.srq == nullptr ? 0 : EINVAL;
@@ -129,9 +131,30 @@ int check_attributes(const ibv_qp_init_attr_ex& attr) {
   }
 }
 
+// A QP over a table of receive queues takes no part in anything but flows.
+ibv_qp* create_scaling_qp(ibv_context* context, const ibv_qp_init_attr_ex& attr) {
+  constexpr unsigned kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE |
+                              IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  const bool has_flags =
+      (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0;
+  Scaling* scaling = nullptr;
+  int error = (attr.comp_mask & ~kKnown) != 0 || has_flags ? EOPNOTSUPP : 0;
+  if (error == 0) error = make_scaling(attr, scaling);
+  auto* queue = error == 0 ? new_object<QueuePair>() : nullptr;
+  if (queue == nullptr) {
+    if (scaling != nullptr) release(scaling);
+    errno = error != 0 ? error : ENOMEM;
+    return nullptr;
+  }
+  fill(queue->verbs.qp, context, attr);
+  queue->scaling = scaling;
+  return &queue->verbs.qp;
+}
+
 }  // namespace
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0) return create_scaling_qp(context, *attr);
   DeviceContext& device = to_context(context);
   int error = check_attributes(*attr);
   auto* queue = error == 0 ? new_object<QueuePair>() : nullptr;
@@ -185,6 +208,12 @@ void discard_completions(ibv_qp* qp) {
 
 int destroy_qp(ibv_qp* qp) {
   QueuePair& queue = to_queue_pair(qp);
+  if (queue.scaling != nullptr) {
+    if (__atomic_load_n(&queue.flows, __ATOMIC_RELAXED) != 0) return EBUSY;
+    release(queue.scaling);
+    delete_object(&queue);
+    return 0;
+  }
   DeviceContext& context = to_context(qp->context);
   rocemu_destroy_events_reply reply;
   if (const int error = destroy_in_nic(context, qp->handle, reply); error != 0) return error;

@@ -10,6 +10,8 @@
 
 namespace rocemu::provider {
 
+struct Scaling;
+
 struct QueuePair {
   union {
     ibv_qp qp;
@@ -37,6 +39,10 @@ struct QueuePair {
   // after an error; and the first error.
   uint8_t* building = nullptr;
   int build_error = 0;
+
+  Scaling* scaling =
+      nullptr;  // of a QP over a table of receive queues: it has no queues of its own
+  uint32_t flows = 0;
 
   QueueMemory memory;
 };

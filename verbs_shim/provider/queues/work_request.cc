@@ -188,6 +188,7 @@ constexpr uint64_t kAtomicWriteCap = uint64_t{1} << 40;
 uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits) {
   const ibv_qp_type type = queue.verbs.qp.qp_type;
   if (type == IBV_QPT_XRC_RECV) return 0;
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND;
   uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   if (type == IBV_QPT_UD) return ops;
   ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
