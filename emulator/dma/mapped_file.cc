@@ -1,10 +1,8 @@
 #include "emulator/dma/mapped_file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <atomic>
 
@@ -14,18 +12,12 @@ namespace {
 std::atomic<unsigned> mappings{0};
 std::atomic<uint64_t> mapped_bytes{0};
 
-bool is_in_memory(int fd) {
-  struct statfs filesystem;
-  if (::fstatfs(fd, &filesystem) != 0) return false;
-  return filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == HUGETLBFS_MAGIC;
-}
-
 // The size of the file's pages, or 0 when it is none that can be mapped.
 uint64_t page_bytes(int fd, uint64_t end_bytes) {
   struct stat file;
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) != O_RDWR || (flags & O_PATH) != 0) return 0;
-  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || !is_in_memory(fd)) return 0;
+  if (!MappedFile::is_in_memory(fd) || ::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
   if (static_cast<uint64_t>(file.st_size) < end_bytes || file.st_blksize <= 0) return 0;
   return static_cast<uint64_t>(file.st_blksize);
 }
@@ -47,6 +39,9 @@ void give_back_room(uint64_t bytes) {
 }
 
 }  // namespace
+
+// They alone have seals (fcntl(2)).
+bool MappedFile::is_in_memory(int fd) noexcept { return ::fcntl(fd, F_GET_SEALS) >= 0; }
 
 std::shared_ptr<const MappedFile> MappedFile::map(int fd, uint64_t offset_bytes,
                                                   uint64_t length_bytes) {

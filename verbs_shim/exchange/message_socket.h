@@ -16,6 +16,9 @@
 namespace rocemu::exchange {
 
 inline constexpr size_t kFdControlBytes = CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int));
+// As many descriptors as a message of the kernel can bear (SCM_MAX_FD). What does not fit the
+// kernel closes in recvmsg, for as long as that takes.
+inline constexpr size_t kMaxFdControlBytes = CMSG_SPACE(253 * sizeof(int));
 
 // The descriptors that go with a message; they stay the caller's.
 struct SentFds {
@@ -56,11 +59,11 @@ struct Received {
 
 // Receives one message into `buffer`; `flags` are recvmsg's. Each descriptor that came with it,
 // close-on-exec, is handed to `on_fd(int)`, which owns it from then on. That may be more than
-// ROCEMU_MESSAGE_MAX_FDS, as alignment leaves room in the control buffer.
+// ROCEMU_MESSAGE_MAX_FDS: all that came.
 template <typename OnFd>
 Received receive_message(int socket, void* buffer, size_t buffer_bytes, int flags, OnFd on_fd) {
   iovec data = {buffer, buffer_bytes};
-  alignas(cmsghdr) char control[kFdControlBytes];
+  alignas(cmsghdr) char control[kMaxFdControlBytes];
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;

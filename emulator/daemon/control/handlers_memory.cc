@@ -62,12 +62,14 @@ void reg_file_mr(SessionCore& session, const rocemu_reg_file_mr& message,
                  ReceivedMessage& received) {
   struct stat file;
   const int fd = received.fds[0].get();
-  if (session.host().dma || session.mapped_files().size() >= kMaxFiles || ::fstat(fd, &file) != 0 ||
+  if (session.host().dma || session.mapped_files().size() >= kMaxFiles ||
+      !dma::MappedFile::is_in_memory(fd) || ::fstat(fd, &file) != 0 ||
       file.st_dev != message.file_device || file.st_ino != message.file_inode)
     return session.refuse(EINVAL);
   device::MrSpec spec = to_mr_spec(message);
   spec.file = dma::MappedFile::map(fd, message.file_offset_bytes, message.length_bytes);
   if (spec.file == nullptr) return session.refuse(EINVAL);
+  received.fds[0].reset();
   register_region(session, spec);
 }
 

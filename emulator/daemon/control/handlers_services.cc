@@ -1,12 +1,16 @@
 // Requests about address handles, SRQs, XRC domains and multicast groups:
 // verbs_shim/abi/services.h.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
+#include "base/reaper/reaper.h"
 #include "emulator/daemon/control/conversions.h"
 #include "emulator/daemon/control/handlers.h"
 #include "emulator/daemon/rings/queue_layout.h"
@@ -19,6 +23,24 @@ wire::Gid to_gid(const uint8_t (&bytes)[16]) {
   wire::Gid gid;
   std::copy(std::begin(bytes), std::end(bytes), gid.bytes.begin());
   return gid;
+}
+
+// What names a file or a directory anywhere, as far as that is known without asking its server,
+// which may not answer; empty for what is neither.
+std::optional<device::FileIdentity> identify(int fd) {
+  struct statx status;
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) != 0)
+    throw std::system_error(errno, std::generic_category());
+  if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode)) return std::nullopt;
+  return device::FileIdentity{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+}
+
+// For as long as anybody has it.
+std::shared_ptr<void> hold_file(UniqueFd fd) {
+  return {new UniqueFd(std::move(fd)), [](UniqueFd* held) {
+            close_elsewhere(std::move(*held));
+            delete held;
+          }};
 }
 
 // The memory of an SRQ: the ring for the device, what the program is told, and its descriptor.
@@ -119,13 +141,9 @@ void open_xrcd(SessionCore& session, const rocemu_open_xrcd& message, ReceivedMe
   spec.exclusive = (message.flags & ROCEMU_XRCD_EXCLUSIVE) != 0;
   if (received.fd_count == 1) {
     // Kept open, so that no other file gets its identity.
-    auto file = std::make_shared<UniqueFd>(std::move(received.fds[0]));
-    struct stat status;
-    if (::fstat(file->get(), &status) != 0) throw std::system_error(errno, std::generic_category());
-    // The close of a socket, say, may take its time.
-    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return session.refuse(EINVAL);
-    spec.file = device::FileIdentity{status.st_dev, status.st_ino};
-    spec.file_hold = std::move(file);
+    spec.file = identify(received.fds[0].get());
+    if (!spec.file) return session.refuse(EINVAL);
+    spec.file_hold = hold_file(std::move(received.fds[0]));
   }
   session.on_context(
       [spec = std::move(spec)](EngineContext& context) {

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/reaper/reaper.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -105,17 +107,22 @@ void Listener::accept() {
   accept_next();
 }
 
-void Listener::admit(UniqueFd socket) {
-  PeerCredentials peer;
-  if (!peer_credentials(socket.get(), peer)) return;
+bool Listener::may_connect(const PeerCredentials& peer) const {
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
     spdlog::warn("process {}: user {} is not the NIC's owner; refused", peer.pid, peer.uid);
-    return;
+    return false;
   }
   if (sessions_.size() == max_sessions_) {
     spdlog::warn("process {}: {} connections are open already; refused", peer.pid, max_sessions_);
-    return;
+    return false;
   }
+  return true;
+}
+
+void Listener::admit(UniqueFd socket) {
+  PeerCredentials peer;
+  if (!peer_credentials(socket.get(), peer) || !may_connect(peer))
+    return close_elsewhere(std::move(socket));
   auto session = std::make_shared<Session>(io_, host_, mailbox_poller_, std::move(socket), peer,
                                            [this](Session& ended) { sessions_.erase(&ended); });
   sessions_.emplace(session.get(), session);

@@ -31,6 +31,7 @@ class Listener {
  private:
   void accept_next();
   void accept();
+  bool may_connect(const PeerCredentials& peer) const;
   void admit(UniqueFd socket);
   void pause();
 

@@ -4,16 +4,41 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
 
+namespace {
+
+// The number of the filesystem that holds a file, as far as it is known without asking its server;
+// empty when it is not.
+std::optional<std::pair<uint32_t, uint32_t>> filesystem_of(int fd) {
+  struct statx status;
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return {};
+  return std::pair(status.stx_dev_major, status.stx_dev_minor);
+}
+
+// All pipes of pipe(2) are on one filesystem of the kernel's own. A named pipe may be on one whose
+// server makes an open or a close wait.
+bool is_pipe(int fd) {
+  static const auto pipes = [] {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category());
+    const UniqueFd read(ends[0]), write(ends[1]);
+    return filesystem_of(write.get());
+  }();
+  return pipes && filesystem_of(fd) == pipes;
+}
+
+}  // namespace
+
 tl::expected<std::unique_ptr<EventWriter>, int> EventWriter::open(const UniqueFd& theirs) {
-  struct stat status;
-  if (::fstat(theirs.get(), &status) != 0 || !S_ISFIFO(status.st_mode))
-    return tl::unexpected(EINVAL);
+  if (!is_pipe(theirs.get())) return tl::unexpected(EINVAL);
   const int flags = ::fcntl(theirs.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return tl::unexpected(EINVAL);
 

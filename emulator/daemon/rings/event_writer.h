@@ -18,8 +18,8 @@ namespace rocemu::daemon {
 
 class EventWriter final : public device::EventChannel {
  public:
-  // `theirs` is the descriptor that the program sent. Fails with EINVAL when it is no pipe that can
-  // be written to, otherwise with what open(2) says.
+  // `theirs` is the descriptor that the program sent. Fails with EINVAL when it is no pipe of
+  // pipe(2) that can be written to, otherwise with what open(2) says.
   static tl::expected<std::unique_ptr<EventWriter>, int> open(const UniqueFd& theirs);
 
   bool completion_event(uint64_t cq_user_pointer) noexcept override;

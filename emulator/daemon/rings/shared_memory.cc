@@ -6,8 +6,13 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/reaper/reaper.h"
+
 namespace rocemu::daemon {
 namespace {
+
+// The pages of so much take some 100 us to give back, which the engine has no time for.
+constexpr size_t kLongToUnmapBytes = size_t{1} << 20;
 
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -54,7 +59,12 @@ SharedMemory::SharedMemory(SharedMemory&& other) noexcept
       size_bytes_(std::exchange(other.size_bytes_, 0)) {}
 
 SharedMemory::~SharedMemory() {
-  if (data_ != nullptr) ::munmap(data_, size_bytes_);
+  if (data_ == nullptr) return;
+  if (size_bytes_ < kLongToUnmapBytes) {
+    ::munmap(data_, size_bytes_);
+  } else {
+    unmap_elsewhere(data_, size_bytes_);
+  }
 }
 
 UniqueFd make_text_memfd(const char* name, std::string_view content) {

@@ -1,9 +1,11 @@
 // Which way into a program is found, and what is refused.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -21,6 +23,13 @@ std::unique_ptr<AddressSpace> probe(const ChildProgram& child, int mem_fd,
 }
 
 bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+// Another thread does it (base/reaper).
+bool gets_closed(int fd) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (is_open(fd) && std::chrono::steady_clock::now() < until) sched_yield();
+  return !is_open(fd);
+}
 
 TEST_CASE("probe prefers process_vm and takes what it is forced to") {
   ChildProgram child(1);
@@ -73,17 +82,17 @@ TEST_CASE("probe uses the descriptor when the process id is a stranger's") {
   CHECK(space->method() == Method::mem_fd);
 }
 
-TEST_CASE("the descriptor is closed with the address space, or at once when no way works") {
+TEST_CASE("the descriptor is closed after the address space, or when no way works") {
   ChildProgram child(1);
   const int fd = child.mem_fd();
   auto space = probe(child, fd, Method::mem_fd);
   CHECK(is_open(fd));
   space.reset();
-  CHECK_FALSE(is_open(fd));
+  CHECK(gets_closed(fd));
 
   const int refused = child.mem_fd();
   CHECK_FALSE(probe(child, refused, Method::local));
-  CHECK_FALSE(is_open(refused));
+  CHECK(gets_closed(refused));
 }
 
 TEST_CASE("a descriptor that is no mem file open for both is refused") {

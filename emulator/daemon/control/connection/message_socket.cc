@@ -22,6 +22,7 @@ ReceiveResult receive_message(int socket, ReceivedMessage& message) {
         UniqueFd owned(fd);
         if (message.fd_count == message.fds.size()) {
           all_fds = false;
+          close_elsewhere(std::move(owned));
         } else {
           message.fds[message.fd_count++] = std::move(owned);
         }

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "base/reaper/reaper.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -43,8 +46,11 @@ void ProgramConnection::start() {
 void ProgramConnection::end() {
   if (ended_) return;
   ended_ = true;
+  // The program sees the end now. The close comes later: messages that nobody read may hold
+  // descriptors, which go with the socket.
+  ::shutdown(socket_.native_handle(), SHUT_RDWR);
+  close_elsewhere(UniqueFd(socket_.release()));
   error_code ignored;
-  socket_.close(ignored);
   process_.close(ignored);
   on_end();
 }

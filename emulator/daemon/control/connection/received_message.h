@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/reaper/reaper.h"
 #include "base/unique_fd.h"
 #include "verbs_shim/abi/control.h"
 
@@ -16,8 +17,14 @@ struct ReceivedMessage {
   std::array<UniqueFd, ROCEMU_MESSAGE_MAX_FDS> fds;
   size_t fd_count = 0;
 
+  ReceivedMessage() = default;
+  ReceivedMessage(ReceivedMessage&&) = default;
+  ReceivedMessage& operator=(ReceivedMessage&&) = default;
+  ~ReceivedMessage() { close_fds(); }
+
+  // What a handler has left: it may be anything, and take its time to close.
   void close_fds() {
-    for (UniqueFd& fd : fds) fd.reset();
+    for (UniqueFd& fd : fds) close_elsewhere(std::move(fd));
     fd_count = 0;
   }
   std::span<const std::byte> bytes() const { return {buffer.data(), length_bytes}; }
