@@ -56,17 +56,40 @@ Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
   return id;
 }
 
+namespace {
+
+// Destroys objects of the table as long as `budget` lasts.
+template <class T, class Destroy>
+void clear(HandleTable<T>& table, uint32_t& budget, Destroy destroy) {
+  while (budget > 0) {
+    const uint32_t handle = table.any();
+    if (handle == 0) return;
+    destroy(*table.find(handle));
+    table.erase(handle);
+    --budget;
+  }
+}
+
+}  // namespace
+
+bool Hca::clear_context(ContextId id, uint32_t objects) {
+  Context* context = impl_->find_context(id);
+  if (context == nullptr) return true;
+  // Users before what they use.
+  clear(context->flows, objects, [&](OpenFlow& flow) { impl_->destroy_flow(flow); });
+  clear(context->qps, objects, [&](Qp& qp) { impl_->destroy_qp(qp); });
+  clear(context->srqs, objects, [&](Srq& srq) { impl_->destroy_srq(srq); });
+  clear(context->cqs, objects, [&](Cq& cq) { impl_->destroy_cq(cq); });
+  clear(context->mws, objects, [&](Mw& mw) { impl_->destroy_mw(mw); });
+  clear(context->mrs, objects, [&](Mr& mr) { impl_->destroy_mr(mr); });
+  clear(context->dms, objects, [&](Dm& dm) { impl_->destroy_dm(dm); });
+  return objects > 0;
+}
+
 void Hca::close_context(ContextId id) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return;
-  // Users before what they use.
-  context->flows.for_each([&](OpenFlow& flow) { impl_->destroy_flow(flow); });
-  context->qps.for_each([&](Qp& qp) { impl_->destroy_qp(qp); });
-  context->srqs.for_each([&](Srq& srq) { impl_->destroy_srq(srq); });
-  context->cqs.for_each([&](Cq& cq) { impl_->destroy_cq(cq); });
-  context->mws.for_each([&](Mw& mw) { impl_->destroy_mw(mw); });
-  context->mrs.for_each([&](Mr& mr) { impl_->destroy_mr(mr); });
-  context->dms.for_each([&](Dm& dm) { impl_->destroy_dm(dm); });
+  clear_context(id, UINT32_MAX);
   impl_->totals.pds -= context->pds.size();
   impl_->totals.channels -= context->channels.size();
   impl_->totals.ahs -= context->addresses.handles.size();

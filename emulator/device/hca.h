@@ -57,6 +57,9 @@ class Hca {
                                  std::unique_ptr<EventChannel> async_events);
   // Destroys the context and all its objects. Unknown ids are ignored.
   void close_context(ContextId context);
+  // Destroys up to `objects` of what the context still has; false when that was not all, and the
+  // call is to be made again, or close_context() to do the rest. Users go before what they use.
+  bool clear_context(ContextId context, uint32_t objects);
 
   // Objects of another context (ibv_import_device(3), ibv_import_pd(3)). The first token a context
   // is given stays; unknown ids are ignored.
@@ -103,8 +106,10 @@ class Hca {
   // EINVAL as for check_cq().
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
-  // Completions that the program has not taken go over to `ring`. EINVAL: it does not hold them.
-  int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing> ring);
+  // Completions that the program has not taken go over to `ring`. EINVAL as well: it does not hold
+  // them, or the program has taken some meanwhile. EINPROGRESS: there are many, `ring` stays the
+  // caller's, and the call is to be made again in another turn.
+  int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing>&& ring);
   int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);  // ibv_modify_cq
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);                   // EBUSY
 

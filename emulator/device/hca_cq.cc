@@ -32,12 +32,14 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
                                                   impl_->cq_publisher.dirty()));
 }
 
-int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<CompletionRing> ring) {
+int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
+                   std::unique_ptr<CompletionRing>&& ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
   if (cq == nullptr) return ENOENT;
   cq->publish(now);
   cq->mark_dirty();  // that may have held an event back
+  if (!cq->prepare_ring(*ring)) return EINPROGRESS;
   return cq->replace_ring(std::move(ring)) ? 0 : EINVAL;
 }
 

@@ -84,9 +84,13 @@ bool Hca::has_news() const { return !impl_->cq_publisher.idle() || !impl_->defer
 TimeNs Hca::next_held_event() const { return impl_->cq_publisher.next_held_event(); }
 
 bool Hca::publish_completions(TimeNs now) {
-  std::vector<wire::Qpn>& in_error = impl_->deferred.qps_in_error;
-  for (size_t i = 0; i < in_error.size(); ++i) impl_->endpoint->flush_posted(in_error[i]);
-  in_error.clear();
+  // The others follow in the next turns.
+  constexpr size_t kQpsAtOnce = 8;
+  std::deque<wire::Qpn>& in_error = impl_->deferred.qps_in_error;
+  for (size_t i = 0; i < kQpsAtOnce && !in_error.empty(); ++i) {
+    impl_->endpoint->flush_posted(in_error.front());
+    in_error.pop_front();
+  }
   const bool again =
       impl_->cq_publisher.publish(now, [this](Cq& cq) { impl_->handle_overrun(cq); });
   impl_->send_due_events();

@@ -1,6 +1,7 @@
 // The inside of the HCA: its tables, and what connects them to the transport.
 #pragma once
 
+#include <deque>
 #include <unordered_map>
 
 #include "base/time.h"
@@ -13,7 +14,7 @@ namespace rocemu::device {
 
 // News that wait for Hca::publish_completions().
 struct DeferredEvents {
-  std::vector<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
+  std::deque<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
   // These events tell of completions and so come after them.
   std::vector<wire::Qpn> qps_at_last_wqe;
   std::vector<Srq*> srqs_at_limit;

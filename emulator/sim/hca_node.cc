@@ -39,7 +39,7 @@ void HcaNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frame
 }
 
 TimeNs HcaNode::next_turn(TimeNs now) const {
-  if (hca_.endpoint().wants_transmit()) return now;
+  if (hca_.endpoint().wants_transmit() || hca_.has_news()) return now;
   const TimeNs due = std::min(hca_.endpoint().next_deadline(), hca_.next_held_event());
   return events_wait_ ? std::min(due, now + kEventRetryNs) : due;
 }

@@ -234,6 +234,8 @@ Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
 }
 
 unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
+  // One QP each time: its queues are as long as its program likes.
+  if (Qp* qp = deferred_.take_to_flush()) flush_posted(qp->qpn());
   burst_.begin(sink, max_frames);
   // Acknowledgements before others' data: a program that has got its message may be gone soon, and
   // its QP with it.

@@ -74,13 +74,14 @@ class Endpoint {
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
   void on_doorbell(wire::Qpn qpn);
-  // Completes with a flush error what stands in the queues of a QP in ERROR.
+  // Completes with a flush error what stands in the queues of a QP in ERROR, so much at once as a
+  // turn has time for; transmit() goes on with the rest.
   void flush_posted(wire::Qpn qpn);
   void on_timeout(TimeNs now);
   // Builds and sends at most `max_frames`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
 
-  bool wants_transmit() const { return !turns_.empty(); }
+  bool wants_transmit() const { return !turns_.empty() || deferred_.flushes_wait(); }
   // When on_timeout has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 

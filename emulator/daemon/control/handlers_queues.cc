@@ -55,6 +55,22 @@ NewRing make_ring(const SessionCore& session, uint32_t cqe) {
   return made;
 }
 
+// In as many turns as the unread completions take.
+void replace_ring(SessionCore& session, std::shared_ptr<NewRing> made) {
+  session.on_context(
+      [made,
+       &clock = session.host().engine.clock()](EngineContext& context) -> device::Result<bool> {
+        const int error = context.hca().resize_cq(context.id(), made->body.cq, clock.now_ns(),
+                                                  std::move(made->ring));
+        if (error != 0 && error != EINPROGRESS) return tl::unexpected(error);
+        return error == 0;
+      },
+      [&session, made](bool done) {
+        if (!done) return replace_ring(session, made);
+        session.answer(made->body, std::array{made->fd.get()});
+      });
+}
+
 rocemu_create_qp_reply describe_queues(const QpLayout& layout, const SharedMemory& memory) {
   rocemu_create_qp_reply body{};
   body.sq_entries = layout.send.entries;
@@ -116,16 +132,9 @@ void create_cq(SessionCore& session, const rocemu_create_cq& message, ReceivedMe
 void resize_cq(SessionCore& session, const rocemu_resize_cq& message) {
   if (message.cqe == 0 || message.cqe > session.config().limits.max_cqe)
     return session.refuse(EINVAL);
-  NewRing made = make_ring(session, message.cqe);
-  made.body.cq = message.cq;
-  session.on_context(
-      [cq = message.cq, ring = std::move(made.ring),
-       &clock = session.host().engine.clock()](EngineContext& context) mutable {
-        return context.hca().resize_cq(context.id(), cq, clock.now_ns(), std::move(ring));
-      },
-      [&session, body = made.body, fd = std::move(made.fd)] {
-        session.answer(body, std::array{fd.get()});
-      });
+  auto made = std::make_shared<NewRing>(make_ring(session, message.cqe));
+  made->body.cq = message.cq;
+  replace_ring(session, std::move(made));
 }
 
 void moderate_cq(SessionCore& session, const rocemu_moderate_cq& message) {

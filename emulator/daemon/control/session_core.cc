@@ -67,15 +67,27 @@ void SessionCore::on_end() {
   if (!call_under_way_) finish();
 }
 
+namespace {
+
+// What a program can make is much, so its end is spread over many turns.
+constexpr uint32_t kObjectsAtOnce = 64;
+
+template <class Files>
+void close_in_steps(DeviceEngine& engine, EngineContext& context, Files files) {
+  engine.post(Task([&engine, &context, files = std::move(files)]() mutable {
+    if (!context.hca().clear_context(context.id(), kObjectsAtOnce))
+      return close_in_steps(engine, context, std::move(files));
+    engine.close_context(context);
+    if (!files.empty()) engine.come_back_later(Task([files = std::move(files)] {}));
+  }));
+}
+
+}  // namespace
+
 void SessionCore::finish() {
   cm_.reset();
-  if (EngineContext* context = std::exchange(context_, nullptr)) {
-    DeviceEngine& engine = host_.engine;
-    engine.post(Task([&engine, context, files = std::move(mapped_files_)]() mutable {
-      engine.close_context(*context);
-      if (!files.empty()) engine.come_back_later(Task([files = std::move(files)] {}));
-    }));
-  }
+  if (EngineContext* context = std::exchange(context_, nullptr))
+    close_in_steps(host_.engine, *context, std::move(mapped_files_));
   peer_.finished();
 }
 

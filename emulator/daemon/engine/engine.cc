@@ -183,7 +183,7 @@ TimeNs Engine::wake_up_time() const {
   TimeNs deadline = devices_.next_deadline();
   if (deadline != kNever && idle_policy_.block_mode(now))
     deadline = std::max(deadline, now + kCoarseSleepNs);
-  return std::min({deadline, devices_.next_event(now), capture_.next_flush_ns()});
+  return std::min({deadline, devices_.next_event(), capture_.next_flush_ns()});
 }
 
 }  // namespace rocemu::daemon

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace rocemu::daemon {
-namespace {
-
-constexpr TimeNs kEventRetryNs = 1'000'000;  // for events that found their pipe full
-
-}  // namespace
 
 bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   transport::Endpoint& endpoint = hca_->endpoint();
@@ -22,9 +17,9 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   const unsigned sent = frames_.transmit(now, endpoint);
   budget.charge(sent);
   busy |= sent != 0;
-  if (busy || touched_ || events_wait_ || hca_->has_news() || hca_->next_held_event() <= now) {
+  if (busy || touched_ || hca_->has_news() || hca_->next_held_event() <= now) {
     touched_ = false;
-    events_wait_ = hca_->publish_completions(now);
+    hca_->publish_completions(now);
   }
   return busy;
 }
@@ -34,9 +29,8 @@ DeviceSnapshot EngineDevice::snapshot() {
           hca_->endpoint().multicast_groups().groups()};
 }
 
-TimeNs EngineDevice::next_event(TimeNs now) const {
-  const TimeNs held = std::min<TimeNs>(frames_.port().next_arrival_ns(), hca_->next_held_event());
-  return events_wait_ ? std::min(held, now + kEventRetryNs) : held;
+TimeNs EngineDevice::next_event() const {
+  return std::min<TimeNs>(frames_.port().next_arrival_ns(), hca_->next_held_event());
 }
 
 }  // namespace rocemu::daemon

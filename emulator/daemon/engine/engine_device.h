@@ -35,9 +35,11 @@ class EngineDevice {
   // Something else than a turn may have made completions, which wait to be shown.
   void touch() { touched_ = true; }
 
-  bool has_work() const { return frames_.has_work() || hca_->endpoint().wants_transmit(); }
+  bool has_work() const {
+    return frames_.has_work() || hca_->endpoint().wants_transmit() || hca_->has_news();
+  }
   // The latest time for the next turn(), but for the transport's deadline, which is not counted.
-  TimeNs next_event(TimeNs now) const;
+  TimeNs next_event() const;
   DeviceSnapshot snapshot();
 
   // Counts what was sent and received since the device was made.
@@ -49,7 +51,6 @@ class EngineDevice {
   const dpdk_io::PortStats& stats_;
   bool on_switch_;
   bool touched_ = false;
-  bool events_wait_ = false;  // an event could not be written
 };
 
 }  // namespace rocemu::daemon

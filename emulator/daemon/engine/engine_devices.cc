@@ -67,9 +67,9 @@ TimeNs EngineDevices::next_deadline() const {
   return until;
 }
 
-TimeNs EngineDevices::next_event(TimeNs now) const {
+TimeNs EngineDevices::next_event() const {
   TimeNs until = kNever;
-  for (const auto& device : devices_) until = std::min(until, device->next_event(now));
+  for (const auto& device : devices_) until = std::min(until, device->next_event());
   return until;
 }
 

@@ -40,7 +40,7 @@ class EngineDevices {
   bool any_has_work() const;
   // The earliest deadline of the transports, and the earliest of the devices' other events.
   TimeNs next_deadline() const;
-  TimeNs next_event(TimeNs now) const;
+  TimeNs next_event() const;
 
   std::vector<DeviceSnapshot> snapshot() const;
   ParallelStats parallel_stats() const;

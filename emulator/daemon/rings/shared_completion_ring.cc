@@ -91,15 +91,33 @@ bool SharedCompletionRing::take_arm() noexcept {
          ROCEMU_CQ_UNARMED;
 }
 
+void SharedCompletionRing::take(const SharedCompletionRing& old, uint32_t count) noexcept {
+  for (uint32_t i = 0; i < count; ++i, ++taken_)
+    std::memcpy(entry(taken_), old.entry(taken_from_ + taken_), sizeof(rocemu_cqe));
+}
+
+// So much takes some 100 us, with the page faults of a ring that is new.
+bool SharedCompletionRing::prepare_to_take_over(device::CompletionRing& old_ring) noexcept {
+  constexpr uint32_t kAtOnce = 1024;
+  const auto& old = static_cast<const SharedCompletionRing&>(old_ring);
+  if (taken_ == 0) taken_from_ = load_acquire(old.header_.consumer);
+  const uint32_t unread = old.producer_ - taken_from_;
+  // What cannot be taken over is refused by take_over().
+  if (unread > entries_ || unread > old.entries_ || unread - taken_ <= kAtOnce) return true;
+  take(old, kAtOnce);
+  return false;
+}
+
 bool SharedCompletionRing::take_over(device::CompletionRing& old_ring) noexcept {
   auto& old = static_cast<SharedCompletionRing&>(old_ring);
   const uint32_t consumer = load_acquire(old.header_.consumer);
   const uint32_t unread = old.producer_ - consumer;
-  // More than the old ring holds is a program's lie about its consumer index.
-  if (unread > entries_ || unread > old.entries_) return false;
-  for (uint32_t i = 0; i < unread; ++i) {
-    std::memcpy(entry(i), old.entry(consumer + i), sizeof(rocemu_cqe));
-  }
+  // More than the old ring holds is a program's lie about its consumer index. While a CQ is
+  // resized, libibverbs' providers let nobody poll it.
+  if (unread > entries_ || unread > old.entries_ || (taken_ > 0 && consumer != taken_from_))
+    return false;
+  taken_from_ = consumer;
+  take(old, unread - taken_);
   producer_ = published_ = unread;
   store_seq_cst(header_.producer, unread);
   const uint32_t arm = __atomic_exchange_n(&old.header_.arm, uint32_t{0}, __ATOMIC_SEQ_CST);

@@ -22,9 +22,11 @@ class SharedCompletionRing final : public device::CompletionRing {
   bool show() noexcept override;
   bool take_arm() noexcept override;
   bool take_over(device::CompletionRing& old_ring) noexcept override;
+  bool prepare_to_take_over(device::CompletionRing& old_ring) noexcept override;
 
  private:
   bool full() noexcept;
+  void take(const SharedCompletionRing& old, uint32_t count) noexcept;
   std::byte* entry(uint32_t index) const {
     return ring_ + size_t{index & (entries_ - 1)} * sizeof(rocemu_cqe);
   }
@@ -37,6 +39,10 @@ class SharedCompletionRing final : public device::CompletionRing {
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;
+  // Of a ring that takes over another: how many completions it has, and the first one's index
+  // there.
+  uint32_t taken_ = 0;
+  uint32_t taken_from_ = 0;
   // Both tell of the completions that are not shown yet.
   bool answers_ = false;          // the program can go on with one of them
   bool wakes_solicited_ = false;  // one of them wakes a program that armed for solicited ones

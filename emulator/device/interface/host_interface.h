@@ -63,6 +63,9 @@ class CompletionRing {
   // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False
   // when there is not room for it, and then nothing has changed. Precondition: `old` is all shown.
   virtual bool take_over(CompletionRing& old) noexcept = 0;
+  // Does a part of that in advance, no more than a turn has time for, while `old` goes on. False
+  // when another part is to be done so. Same precondition.
+  virtual bool prepare_to_take_over(CompletionRing&) noexcept { return true; }
 };
 
 // Takes events for the program: a completion channel or the async event pipe of a context.

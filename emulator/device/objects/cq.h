@@ -50,15 +50,18 @@ class Cq final : public transport::CompletionQueue {
     } else if (wanted && ring_->take_arm()) {
       event_due_ = true;
     }
-    return send_event();
+    return send_event(now);
   }
-  // When the event that is held back is to be sent; kNever when there is none.
-  TimeNs held_until() const { return held_until_; }
+  // When publish() is to be called again although nothing new has come: an event is held back, or
+  // found no room in its pipe. kNever: not at all.
+  TimeNs due() const { return event_due_ ? no_room_until_ : held_until_; }
   void moderate(const CqModeration& moderation) {
     moderation_ = moderation;
     if (held_until_ != kNever) held_until_ = 0;  // what was held back is sent
     mark_dirty();
   }
+  // False when this is to be called again before replace_ring(). Same precondition.
+  bool prepare_ring(CompletionRing& ring) { return ring.prepare_to_take_over(*ring_); }
   // The ring is another one from now on; false when that does not hold what is unread.
   // Precondition: publish() has been called since the last push.
   bool replace_ring(std::unique_ptr<CompletionRing> ring) {
@@ -72,6 +75,7 @@ class Cq final : public transport::CompletionQueue {
     overrun_told_ = overrun_told_ || news;
     return news;
   }
+  bool overrun_waits() const { return overrun_ && !overrun_told_; }
   void mark_clean() { dirty_ = false; }
   void mark_dirty() {
     if (dirty_) return;
@@ -87,8 +91,12 @@ class Cq final : public transport::CompletionQueue {
 
   uint32_t users = 0;
   uint32_t async_events_written = 0;
+  bool waits = false;  // stands in the publisher's list of CQs that are due later
 
  private:
+  // A pipe that is full is tried again after so long, not each turn: a write costs a system call.
+  static constexpr TimeNs kRoomRetryNs = 1'000'000;
+
   void hold_back(bool wanted, TimeNs now) {
     if (held_until_ == kNever) {
       if (wanted) {
@@ -103,10 +111,16 @@ class Cq final : public transport::CompletionQueue {
     if (ring_->take_arm()) event_due_ = true;
   }
 
-  bool send_event() {
-    if (!event_due_ || channel_ == nullptr) return true;
-    if (!channel_->events->completion_event(user_pointer_)) return false;
+  bool send_event(TimeNs now) {
+    if (channel_ == nullptr) event_due_ = false;
+    if (!event_due_) return true;
+    if (now < no_room_until_) return false;
+    if (!channel_->events->completion_event(user_pointer_)) {
+      no_room_until_ = now + kRoomRetryNs;
+      return false;
+    }
     event_due_ = false;
+    no_room_until_ = 0;
     ++completion_events_written_;
     return true;
   }
@@ -125,6 +139,7 @@ class Cq final : public transport::CompletionQueue {
   CqModeration moderation_;
   uint32_t unannounced_ = 0;  // moderated: completions since the program asked for an event
   TimeNs held_until_ = kNever;
+  TimeNs no_room_until_ = 0;
 };
 
 }  // namespace rocemu::device

@@ -1,9 +1,10 @@
 // CqPublisher shows new completions to the programs and sends the events they wait for, of all CQs
-// at once after a burst. It knows the CQs that have something to show, and the moderated ones whose
-// event is held back (ibv_modify_cq(3)).
+// at once after a burst. It knows the CQs that have something to show, and those whose event comes
+// later: it is held back (ibv_modify_cq(3)), or its pipe is full.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -16,48 +17,59 @@ class CqPublisher {
   // CQs with something to show put themselves on it.
   std::vector<Cq*>& dirty() { return dirty_; }
   bool idle() const { return dirty_.empty(); }
-  // When the next event that is held back is due; kNever when there is none.
+  // When the next event that comes later may be due; kNever when there is none.
   TimeNs next_held_event() const { return next_held_; }
 
-  // Calls `on_overrun` with each CQ that has lost a completion and has not been told of before.
-  // True when something is left to publish: an event could not be written, or more has come
-  // meanwhile.
+  // Calls `on_overrun` with a CQ that has lost a completion and has not been told of before; with
+  // one, as it looks at all QPs of the device. True when something is left to publish: an event
+  // could not be written, or more has come meanwhile.
   template <class OnOverrun>
   bool publish(TimeNs now, OnOverrun on_overrun) {
-    if (next_held_ <= now)
-      for (Cq* cq : held_)
-        if (cq->held_until() <= now) cq->mark_dirty();
+    if (next_held_ <= now) take_due(now);
     publishing_.swap(dirty_);
     for (Cq* cq : publishing_) cq->mark_clean();
+    bool told = false;
+    bool all_written = true;
     for (Cq* cq : publishing_) {
-      if (!cq->publish(now)) cq->mark_dirty();
-      if (cq->take_overrun()) on_overrun(*cq);
-      if (cq->held_until() != kNever && std::ranges::find(held_, cq) == held_.end())
-        held_.push_back(cq);
+      all_written &= cq->publish(now);
+      if (told && cq->overrun_waits()) cq->mark_dirty();
+      if (!told && cq->take_overrun()) {
+        on_overrun(*cq);
+        told = true;
+      }
+      if (cq->due() != kNever) wait_for(*cq);
     }
     publishing_.clear();
-    forget_sent_events();
-    return !dirty_.empty();
+    return !all_written || !dirty_.empty();
   }
 
   // The CQ goes away. One that is neither dirty nor held is on no list.
   void forget(Cq& cq) {
-    if (!cq.dirty() && cq.held_until() == kNever) return;
-    std::erase(dirty_, &cq);
-    std::erase(held_, &cq);
-    forget_sent_events();  // when the next is due may have been this one's
+    if (cq.dirty()) std::erase(dirty_, &cq);
+    if (cq.waits) std::erase(held_, &cq);
+    if (held_.empty()) next_held_ = kNever;
   }
 
  private:
-  void forget_sent_events() {
-    std::erase_if(held_, [](const Cq* cq) { return cq->held_until() == kNever; });
+  void wait_for(Cq& cq) {
+    next_held_ = std::min(next_held_, cq.due());
+    if (std::exchange(cq.waits, true)) return;
+    held_.push_back(&cq);
+  }
+  // Those that are not due any more are forgotten only here, which costs a call for nothing.
+  void take_due(TimeNs now) {
     next_held_ = kNever;
-    for (const Cq* cq : held_) next_held_ = std::min(next_held_, cq->held_until());
+    std::erase_if(held_, [&](Cq* cq) {
+      if (cq->due() <= now) cq->mark_dirty();
+      cq->waits = cq->due() != kNever && cq->due() > now;
+      if (cq->waits) next_held_ = std::min(next_held_, cq->due());
+      return !cq->waits;
+    });
   }
 
   std::vector<Cq*> dirty_;
   std::vector<Cq*> publishing_;
-  std::vector<Cq*> held_;  // whose events are held back
+  std::vector<Cq*> held_;  // whose events come later
   TimeNs next_held_ = kNever;
 };
 

@@ -7,6 +7,7 @@
 // most half of the places are taken, so that a free one is near.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -38,6 +39,7 @@ class HandleTable {
     while (places_[place_of(handle)].object != nullptr) handle = numbers_.next();
     places_[place_of(handle)] = {handle, std::move(object)};
     ++size_;
+    scan_ = std::max(scan_, place_of(handle) + 1);
     return handle;
   }
   // Null when there is none: handles come from programs.
@@ -55,6 +57,11 @@ class HandleTable {
     for (const Place& place : places_)
       if (place.object) visit(*place.object);
   }
+  // Some handle that is there, 0 when there is none.
+  uint32_t any() {
+    while (scan_ > 0 && places_[scan_ - 1].object == nullptr) --scan_;
+    return scan_ > 0 ? places_[scan_ - 1].handle : 0;
+  }
   uint32_t size() const { return size_; }
 
  private:
@@ -71,11 +78,13 @@ class HandleTable {
     old.swap(places_);
     for (Place& place : old)
       if (place.object) places_[place_of(place.handle)] = std::move(place);
+    scan_ = places_.size();
   }
 
   HandleNumbers& numbers_;
   uint32_t size_ = 0;
   std::vector<Place> places_;  // 0, or a power of two
+  size_t scan_ = 0;            // no object is at this place or behind it
 };
 
 }  // namespace rocemu::device

@@ -1,5 +1,7 @@
 #include "emulator/transport/qp/deferred_completions.h"
 
+#include <utility>
+
 #include "emulator/transport/qp/qp.h"
 
 namespace rocemu::transport {
@@ -42,7 +44,20 @@ void DeferredCompletions::fail(uint32_t tag) {
   scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
 }
 
-void DeferredCompletions::forget(const Qp& qp) {
+void DeferredCompletions::flush_later(Qp& qp) {
+  if (!std::exchange(qp.flushes_later, true)) to_flush_.push_back(&qp);
+}
+
+Qp* DeferredCompletions::take_to_flush() {
+  if (to_flush_.empty()) return nullptr;
+  Qp* const qp = to_flush_.front();
+  to_flush_.pop_front();
+  qp->flushes_later = false;
+  return qp;
+}
+
+void DeferredCompletions::forget(Qp& qp) {
+  if (std::exchange(qp.flushes_later, false)) std::erase(to_flush_, &qp);
   std::erase_if(pending_, [&](const Pending& pending) { return pending.qp == &qp; });
 }
 

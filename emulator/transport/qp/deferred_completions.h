@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
@@ -42,13 +43,19 @@ class DeferredCompletions {
     pending.announce = announce;
     return pending.completion;
   }
+  // What stands in the QP's queues is to be flushed further, when others have had their turn.
+  void flush_later(Qp& qp);
+  // Null when there is none.
+  Qp* take_to_flush();
+  bool flushes_wait() const { return !to_flush_.empty(); }
+
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
   // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
   void flush(Memory& memory);
 
   // The QP goes away without completing anything more.
-  void forget(const Qp& qp);
+  void forget(Qp& qp);
 
  private:
   struct Scatter {
@@ -69,6 +76,7 @@ class DeferredCompletions {
   std::vector<Scatter> scatters_;
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;
+  std::deque<Qp*> to_flush_;
 };
 
 }  // namespace rocemu::transport

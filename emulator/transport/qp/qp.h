@@ -48,7 +48,10 @@ class Qp {
   void enter_error();
   // Completes with a flush error what stands in the queues that do not work any more.
   // Precondition: state ERROR, or SQE for the send queue alone.
+  // At most kFlushAtOnce of each queue, since a program makes queues as long as it likes; the rest
+  // follows in later calls, by way of DeferredCompletions::flush_later().
   virtual void flush_posted() = 0;
+  static constexpr uint32_t kFlushAtOnce = 512;
 
   // Tells that payload for a frame from `psn` on could not be read.
   virtual void on_fetch_failed(Side side, wire::Psn psn) = 0;
@@ -56,9 +59,10 @@ class Qp {
   // would have announced it has been turned into an error already.
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
-  bool active = false;      // stands in the endpoint's list of QPs that may send (SendingTurns)
-  uint32_t share_left = 0;  // of what it may send before it stands in line there
-  bool answering = false;   // stands in its list of QPs that may have to acknowledge
+  bool active = false;         // stands in the endpoint's list of QPs that may send (SendingTurns)
+  uint32_t share_left = 0;     // of what it may send before it stands in line there
+  bool flushes_later = false;  // stands in the list of DeferredCompletions::flush_later()
+  bool answering = false;      // stands in its list of QPs that may have to acknowledge
 
  protected:
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,

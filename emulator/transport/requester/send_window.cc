@@ -1,5 +1,6 @@
 #include "emulator/transport/requester/send_window.h"
 
+#include "emulator/transport/qp/qp.h"
 #include "emulator/transport/qp/rc_tables.h"
 
 namespace rocemu::transport {
@@ -90,9 +91,7 @@ void SendWindow::flush() {
 }
 
 void SendWindow::flush_posted() {
-  // The queue is bounded, but a program may go on posting: what it posts later rings again.
-  constexpr uint32_t kMaxRequests = 65536;
-  for (uint32_t i = 0; i < kMaxRequests; ++i) {
+  for (uint32_t i = 0; i < Qp::kFlushAtOnce; ++i) {
     Request& request = requests_.push_back();
     if (!context_.resources.send_queue->pop(request.work)) {
       requests_.pop_back();
@@ -101,6 +100,7 @@ void SendWindow::flush_posted() {
     request.started = false;
     complete_oldest(WcStatus::flush_error);
   }
+  context_.deferred.flush_later(context_.qp);
 }
 
 void SendWindow::note_drained() {

@@ -86,7 +86,7 @@ class SendWindow {
   // Precondition: not empty().
   void complete_oldest(WcStatus status);
   void flush();         // what has been taken off the queue completes with a flush error,
-  void flush_posted();  // and what still stands in it
+  void flush_posted();  // and what still stands in it, see Qp::flush_posted()
 
   void note_draining() { drain_noted_ = false; }  // to state SQD
   void note_drained();                            // nothing can be taken: rule 1

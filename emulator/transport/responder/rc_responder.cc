@@ -366,9 +366,11 @@ void RcResponder::flush() {
 
 void RcResponder::flush_posted() {
   if (context_.resources.receives_are_shared) return;
-  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_.work); ++i)
+  for (uint32_t i = 0; i < Qp::kFlushAtOnce; ++i) {
+    if (!context_.resources.receive_queue->pop(receive_.work)) return;
     complete_receive(WcStatus::flush_error, nullptr, 0);
+  }
+  context_.deferred.flush_later(context_.qp);
 }
 
 Turn RcResponder::answer(Burst& burst) {

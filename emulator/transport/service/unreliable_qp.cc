@@ -43,9 +43,11 @@ void UnreliableQp::flush() {
 void UnreliableQp::flush_posted() {
   requester_.flush_posted();
   if (context_.state != QpState::error || context_.resources.receives_are_shared) return;
-  constexpr uint32_t kMax = 65536;  // see RcRequester::flush_posted
-  for (uint32_t i = 0; i < kMax && context_.resources.receive_queue->pop(receive_); ++i)
+  for (uint32_t i = 0; i < kFlushAtOnce; ++i) {
+    if (!context_.resources.receive_queue->pop(receive_)) return;
     end_receive(WcStatus::flush_error);
+  }
+  context_.deferred.flush_later(*this);
 }
 
 Refusal UnreliableQp::take_receive() {

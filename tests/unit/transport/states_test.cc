@@ -53,6 +53,29 @@ TEST_CASE("To ERROR by the program: flushed without an event") {
   CHECK(pair.a.send_queue.released() == 2);
 }
 
+TEST_CASE("A long queue is flushed in pieces, so that others have their turns between") {
+  Pair pair;
+  constexpr size_t kReceives = 2000;
+  for (uint64_t id = 0; id < kReceives; ++id) pair.a.receive(id, {});
+  pair.a.modify(QpState::error);
+  const size_t at_once = pair.a.receive_cq.completions.size();
+  CHECK(at_once > 0);
+  CHECK(at_once < kReceives);
+  pair.drive();
+  CHECK(statuses(pair.a.receive_cq) == std::vector<WcStatus>(kReceives, WcStatus::flush_error));
+}
+
+TEST_CASE("A QP that is reset or destroyed is flushed no further") {
+  Pair pair;
+  for (uint64_t id = 0; id < 2000; ++id) pair.a.receive(id, {});
+  pair.a.modify(QpState::error);
+  SECTION("reset") { pair.a.modify(QpState::reset); }
+  SECTION("destroyed") { pair.a.endpoint().destroy(pair.a.qpn); }
+  const size_t before = pair.a.receive_cq.completions.size();
+  pair.drive();
+  CHECK(pair.a.receive_cq.completions.size() == before);
+}
+
 TEST_CASE("A QP that was reset starts anew") {
   Pair pair;
   const Buffer near = pair.a.buffer(3000, 1);

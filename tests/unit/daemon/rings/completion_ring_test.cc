@@ -177,6 +177,36 @@ TEST_CASE("a ring that takes over holds what was unread, in order, and the armin
   CHECK(large.entry(3).wr_id == 6);
 }
 
+TEST_CASE("a ring with much in it is taken over in pieces, while it goes on") {
+  constexpr uint32_t kMany = 8192;
+  Cq old(kMany);
+  old.header().consumer = 0;
+  for (uint64_t i = 0; i < kMany / 2; ++i) REQUIRE(old.push(i));
+  old.ring->publish();
+  Cq large(2 * kMany);
+  unsigned pieces = 1;
+  for (; !large.ring->prepare_to_take_over(*old.ring); ++pieces) {
+    REQUIRE(pieces < kMany);
+    REQUIRE(old.push(kMany / 2 + pieces - 1));
+    old.ring->publish();
+  }
+  CHECK(pieces > 2);
+  REQUIRE(large.ring->take_over(*old.ring));
+  CHECK(large.header().producer == kMany / 2 + pieces - 1);
+  for (uint32_t i = 0; i < large.header().producer; ++i) REQUIRE(large.entry(i).wr_id == i);
+}
+
+TEST_CASE("a ring whose completions are taken while it is taken over is refused") {
+  Cq old(8192);
+  for (uint64_t i = 0; i < 8000; ++i) REQUIRE(old.push(i));
+  old.ring->publish();
+  Cq large(16384);
+  REQUIRE_FALSE(large.ring->prepare_to_take_over(*old.ring));
+  old.header().consumer = 7;
+  while (!large.ring->prepare_to_take_over(*old.ring)) continue;
+  CHECK_FALSE(large.ring->take_over(*old.ring));
+}
+
 TEST_CASE("a consumer index that never was possible is no reason to copy") {
   Cq old(4);
   REQUIRE(old.push(1));
