@@ -64,6 +64,7 @@ struct Connection {
   bool active = false;  // this side sent the REQ …
   bool asking = false;  // … and waits for the answer
   Route route;
+  uint64_t program = 0;  // whose share it counts among; 0: nobody's yet
   uint32_t remote_id = 0;
   uint64_t remote_guid = 0;  // 0: not known yet
   uint64_t local_guid = 0;

@@ -67,17 +67,35 @@ void Connections::forget_peer(const Connection& connection) {
   drop(by_sidr_request_, std::pair{connection.route.remote, connection.remote_id}, connection.id);
 }
 
+void Connections::charge(CommId id, uint64_t program) {
+  Connection* connection = lookup(id);
+  if (connection == nullptr) return;
+  connection->program = program;
+  ++held_[program];
+}
+
+size_t Connections::held_by(uint64_t program) const {
+  const auto found = held_.find(program);
+  return found == held_.end() ? 0 : found->second;
+}
+
+void Connections::remove(Connection& connection) {
+  if (const auto found = held_.find(connection.program); found != held_.end())
+    if (--found->second == 0) held_.erase(found);
+  connections_.erase(connection.id);
+}
+
 void Connections::erase(Connection& connection) {
   answered(connection);
   forget_peer(connection);
-  connections_.erase(connection.id);
+  remove(connection);
 }
 
 void Connections::close(Connection& connection) {
   answered(connection);
   forget_peer(connection);
   connection.state = State::closed;
-  if (!connection.owned) connections_.erase(connection.id);
+  if (!connection.owned) remove(connection);
 }
 
 // The time in which packets of the old connection may still come (12.9.8.5), its REQ among them.

@@ -83,6 +83,10 @@ class Connections {
   // Nobody wants its events any more: it ends in the way its state asks for, and its number is
   // not to be used again. What must reach the peer is still repeated.
   void abandon(TimeNs now, CommId id);
+  // The connection counts among those of `program` from now on, which is not 0, with its TIMEWAIT.
+  void charge(CommId id, uint64_t program);
+  size_t held_by(uint64_t program) const;
+
   // Forgets a request as if it had been lost on the way: the peer asks again.
   void ignore(CommId id);
 
@@ -106,6 +110,7 @@ class Connections {
   std::optional<CommId> new_id();
   Connection& add(CommId id, const Route& route, ConnectionState state);
   void erase(Connection& connection);
+  void remove(Connection& connection);
   void forget_qpn(const Connection& connection);
   void forget_peer(const Connection& connection);
 
@@ -159,7 +164,8 @@ class Connections {
   std::map<RemoteKey, CommId> by_remote_qpn_;  // those that are not over
   std::map<std::pair<wire::Gid, uint32_t>, CommId> by_sidr_request_;
   std::set<std::pair<TimeNs, CommId>> deadlines_;
-  uint32_t requests_under_way_ = 0;  // REQs of ours without an answer
+  std::unordered_map<uint64_t, size_t> held_;  // connections by program
+  uint32_t requests_under_way_ = 0;            // REQs of ours without an answer
   std::deque<OutgoingMad> mads_;
   std::deque<ConnectionEvent> events_;
 };

@@ -53,10 +53,26 @@ RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
   return &found->second;
 }
 
+// ---- shares ----
+
+// An owner of no known program is one by itself: ids of processes are below these.
+ProgramId RdmaCm::program_of(OwnerId owner) const {
+  const auto found = programs_.find(owner);
+  return found == programs_.end() ? ProgramId{1} << 32 | owner : found->second;
+}
+
+bool RdmaCm::may_connect(const RdmaId& id) const {
+  return !at_share(connections_.held_by(program_of(owner_of(id))),
+                   limits_.connections.max_connections);
+}
+
 // ---- channels ----
 
 Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier) {
   if (channels_.size() >= limits_.max_channels) return tl::unexpected(EMFILE);
+  if (at_share(held_[program_of(owner)].channels, limits_.max_channels))
+    return tl::unexpected(ENOMEM);
+  ++held_[program_of(owner)].channels;
   do ++last_channel_;
   while (channels_.contains(last_channel_));
   channels_.emplace(last_channel_, Channel{owner, std::move(notifier)});
@@ -69,8 +85,10 @@ int RdmaCm::close_channel(TimeNs now, OwnerId owner, ChannelId channel) {
   // All events at once: to look for those of each id would take the square of their number. The ids
   // of requests that nobody has seen are among the channel's own.
   events_waiting_ -= closing->events.size();
+  holdings(*closing).events -= closing->events.size();
   closing->events.clear();
   while (!closing->ids.empty()) remove(now, ids_.at(*closing->ids.begin()));
+  --holdings(*closing).channels;
   channels_.erase(channel);
   deliver(now);
   return 0;
@@ -81,6 +99,8 @@ void RdmaCm::close_owner(TimeNs now, OwnerId owner) {
   for (const auto& [channel, entry] : channels_)
     if (entry.owner == owner) theirs.push_back(channel);
   for (const ChannelId channel : theirs) close_channel(now, owner, channel);
+  if (held_[program_of(owner)].channels == 0) held_.erase(program_of(owner));
+  programs_.erase(owner);
 }
 
 Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
@@ -90,6 +110,7 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
   RdmaEvent event = std::move(from->events.front());
   from->events.pop_front();
   --events_waiting_;
+  --holdings(*from).events;
   RdmaId& id = ids_.at(event.counted);
   ++id.events_reported;
   if (event.type == EventType::connect_request) {
@@ -104,12 +125,14 @@ Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
 
 bool RdmaCm::queue(RdmaEvent event) {
   Channel& channel = channels_.at(ids_.at(event.counted).channel);
-  if (channel.events.size() >= limits_.max_events || events_waiting_ >= limits_.max_events_in_all) {
+  if (channel.events.size() >= limits_.max_events || events_waiting_ >= limits_.max_events_in_all ||
+      at_share(holdings(channel).events, limits_.max_events_in_all)) {
     ++events_lost_;
     return false;
   }
   channel.events.push_back(std::move(event));
   ++events_waiting_;
+  ++holdings(channel).events;
   channel.notifier->notify();
   return true;
 }
@@ -133,13 +156,17 @@ std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
   std::move(keep, channel.events.end(), std::back_inserter(out));
   channel.events.erase(keep, channel.events.end());
   events_waiting_ -= out.size();
+  holdings(channel).events -= out.size();
   return out;
 }
 
 // ---- ids ----
 
 Result<RdmaId*> RdmaCm::new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type) {
-  if (ids_.size() >= limits_.max_ids) return tl::unexpected(ENOMEM);
+  Holdings& program = holdings(channels_.at(channel));
+  if (ids_.size() >= limits_.max_ids || at_share(program.ids, limits_.max_ids))
+    return tl::unexpected(ENOMEM);
+  ++program.ids;
   IdHandle handle;
   if (fresh_handle_ < limits_.max_ids) {
     handle = fresh_handle_++;
@@ -190,6 +217,8 @@ EventTally RdmaCm::remove(TimeNs now, RdmaId& id) {
   if (id.port_bound) ports_of(id).release(handle, id.source->port);
   if (id.state == IdState::listening) stop_listening(id);
   for (const GroupHandle group : id.groups) groups_.erase(group);
+  holdings(channel).groups -= id.groups.size();
+  --holdings(channel).ids;
   const auto events =
       withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
   const EventTally tally{id.events_reported, static_cast<uint32_t>(events.size())};
@@ -229,6 +258,7 @@ Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId 
     if (event.type == EventType::connect_request) move(ids_.at(event.id));
     target->events.push_back(std::move(event));
     ++events_waiting_;
+    ++holdings(*target).events;
     target->notifier->notify();
   }
   return EventTally{id->events_reported, static_cast<uint32_t>(events.size())};

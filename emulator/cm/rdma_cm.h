@@ -44,6 +44,16 @@ struct RdmaLimits {
   size_t max_groups = 4096;
   uint32_t max_backlog = 1024;
   ConnectionLimits connections;
+  // One program has at most the whole of a table divided by this, so that others find room.
+  size_t shares = 4;
+};
+
+// What a program has of what all share.
+struct Holdings {
+  size_t channels = 0;
+  size_t ids = 0;
+  size_t groups = 0;
+  size_t events = 0;  // that wait
 };
 
 // Counts the events of an object that is destroyed, left or migrated.
@@ -60,7 +70,10 @@ class RdmaCm {
   Result<ChannelId> open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier);
   // Destroys all ids of the channel as well.
   int close_channel(TimeNs now, OwnerId owner, ChannelId channel);
-  // All channels of a program.
+  // The owner belongs to that program, with which it shares what one program may have. Without this
+  // it is a program of its own.
+  void set_program(OwnerId owner, ProgramId program) { programs_[owner] = program; }
+  // All channels of the owner, which is then forgotten.
   void close_owner(TimeNs now, OwnerId owner);
 
   Result<IdHandle> create_id(OwnerId owner, ChannelId channel, uint64_t uid, uint16_t port_space,
@@ -122,6 +135,11 @@ class RdmaCm {
     uint32_t events_reported = 0;
   };
 
+  ProgramId program_of(OwnerId owner) const;
+  Holdings& holdings(const Channel& channel) { return held_[program_of(channel.owner)]; }
+  Holdings& holdings(const RdmaId& id) { return holdings(channels_.at(id.channel)); }
+  bool at_share(size_t held, size_t limit) const { return held >= limit / limits_.shares; }
+  bool may_connect(const RdmaId& id) const;
   RdmaId* find(OwnerId owner, IdHandle id);
   const RdmaId* find(OwnerId owner, IdHandle id) const;
   Channel* find_channel(OwnerId owner, ChannelId channel);
@@ -169,6 +187,8 @@ class RdmaCm {
   ChannelId last_channel_ = 0;
   GroupHandle last_group_ = 0;
   size_t events_waiting_ = 0;
+  std::unordered_map<OwnerId, ProgramId> programs_;
+  std::unordered_map<ProgramId, Holdings> held_;
   uint64_t events_lost_ = 0;
 };
 

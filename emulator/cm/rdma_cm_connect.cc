@@ -73,9 +73,11 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
   req.path_mtu = device.active_mtu;
   req.primary.traffic_class = id.options.traffic_class;
   req.primary.hop_limit = kHopLimit;
+  if (!may_connect(id)) return ENOMEM;
   const auto connection = connections_.connect(
       now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
+  connections_.charge(*connection, program_of(owner_of(id)));
   id.connection = *connection;
   id.state = IdState::connecting;
   by_connection_.emplace(*connection, id.handle);
@@ -87,9 +89,11 @@ int RdmaCm::connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters&
   if (!fill_request(id, parameters.data, req.private_data)) return EINVAL;
   req.service_id = wire::ip_cm_service_id(id.port_space, id.destination->port);
   req.pkey = wire::kDefaultPkey;
+  if (!may_connect(id)) return ENOMEM;
   const auto connection = connections_.ask_service(
       now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
+  connections_.charge(*connection, program_of(owner_of(id)));
   id.connection = *connection;
   id.state = IdState::connecting;
   by_connection_.emplace(*connection, id.handle);

@@ -151,10 +151,12 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   RdmaId* listener = listener_for(connection, local, type);
   if (listener == nullptr) return refuse_request(now, event);
   // Without room it is as if it had not come: the peer asks again, and by then there may be some.
-  if (listener->requests.waiting >= listener->requests.limit) return connections_.ignore(event.id);
+  if (listener->requests.waiting >= listener->requests.limit || !may_connect(*listener))
+    return connections_.ignore(event.id);
   const auto made = new_id(listener->channel, listener->port_space, listener->qp_type);
   if (!made) return connections_.ignore(event.id);
   RdmaId& id = **made;
+  connections_.charge(event.id, program_of(owner_of(id)));
   id.state = IdState::connecting;
   id.seen = false;
   id.source = local;

@@ -19,7 +19,8 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
   if (id == nullptr) return tl::unexpected(ENOENT);
   if (!id->datagram() || !id->local_gid || id->state == IdState::listening || !group.is_multicast())
     return tl::unexpected(EINVAL);
-  if (groups_.size() >= limits_.max_groups) return tl::unexpected(ENOMEM);
+  if (groups_.size() >= limits_.max_groups || at_share(holdings(*id).groups, limits_.max_groups))
+    return tl::unexpected(ENOMEM);
   do ++last_group_;
   while (groups_.contains(last_group_));
   groups_.emplace(last_group_, Group{handle, uid, 0});
@@ -43,6 +44,7 @@ Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
     return tl::unexpected(ENOMEM);
   }
   id->groups.insert(last_group_);
+  ++holdings(*id).groups;
   return last_group_;
 }
 
@@ -55,6 +57,7 @@ Result<EventTally> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
                                [&](const RdmaEvent& event) { return event.group == handle; });
   const EventTally tally{group->second.events_reported, static_cast<uint32_t>(events.size())};
   id->groups.erase(handle);
+  --holdings(*id).groups;
   groups_.erase(group);
   return tally;
 }

@@ -15,7 +15,8 @@
 
 namespace rocemu::cm {
 
-using OwnerId = uint32_t;    // a program
+using OwnerId = uint32_t;    // a program's connection to the NIC
+using ProgramId = uint64_t;  // a process, with all its owners
 using ChannelId = uint32_t;  // one opened /dev/infiniband/rdma_cm
 using IdHandle = uint32_t;   // an id, as the program knows it
 using GroupHandle = uint32_t;

@@ -149,7 +149,9 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
 
 void Daemon::set_up_control(const Options& options) {
   nic_.cm = cm_.get();
-  sessions_.new_cm_program = [this] { return std::make_unique<CmConversation>(*cm_); };
+  sessions_.new_cm_program = [this](pid_t program) {
+    return std::make_unique<CmConversation>(*cm_, program);
+  };
   const size_t max_sessions =
       size_t{options.limits.max_contexts} * options.devices + kControlConnections;
   // The socket comes first: whoever has it may replace the tree.

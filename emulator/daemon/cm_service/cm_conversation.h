@@ -11,7 +11,8 @@ namespace rocemu::daemon {
 
 class CmConversation final : public CmProgram {
  public:
-  explicit CmConversation(CmService& service) : service_(service), owner_(service.new_owner()) {}
+  CmConversation(CmService& service, pid_t program)
+      : service_(service), owner_(service.new_owner(program)) {}
   ~CmConversation() override;  // the program is gone, and with it all its ids
   CmConversation(const CmConversation&) = delete;
   CmConversation& operator=(const CmConversation&) = delete;

@@ -2,6 +2,8 @@
 // to QP1 of the devices. Only the control thread uses it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
@@ -21,7 +23,11 @@ class CmService {
 
   cm::RdmaCm& cm() { return cm_; }
   const cm::RdmaCm& cm() const { return cm_; }
-  cm::OwnerId new_owner() { return ++last_owner_; }
+  // For a connection of that process; 0: which one is not known.
+  cm::OwnerId new_owner(pid_t program) {
+    cm_.set_program(++last_owner_, static_cast<cm::ProgramId>(program));
+    return last_owner_;
+  }
   static TimeNs now_ns();
 
   // The device's addresses or MTU have changed.

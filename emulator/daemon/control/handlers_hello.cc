@@ -22,7 +22,7 @@ uint32_t doorbell_slots(const device::DeviceLimits& limits) {
 void open_cm(SessionCore& session) {
   if (!session.host().new_cm_program) return session.refuse(ENODEV);
   const UniqueFd mailbox_fd = session.peer().add_mailbox();
-  session.become_cm(session.host().new_cm_program());
+  session.become_cm(session.host().new_cm_program(session.peer().pid()));
   const int fds[] = {mailbox_fd.get()};
   answer_hello(session, 0, fds);
 }

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -64,7 +66,8 @@ class SessionCore {
   void shut_down_after_reply() { shut_down_after_reply_ = true; }
 
   // Runs work() on the engine thread, then done(result) here; perhaps before it returns, and also
-  // when the connection has ended meanwhile.
+  // when the connection has ended meanwhile. When work() finds no memory, the request is refused
+  // with ENOMEM instead.
   template <class Work, class Done>
   void on_engine(Work work, Done done);
   // Runs work(EngineContext&) there. Then, unless the connection has ended meanwhile, refuses the
@@ -125,6 +128,20 @@ void SessionCore::guarded(Handle handle) {
     refuse(error.code().value());
   } catch (const std::bad_alloc&) {
     refuse(ENOMEM);
+  } catch (const std::length_error&) {
+    refuse(ENOMEM);
+  }
+}
+
+// What work() gives, or nothing when it found no memory: on the engine thread, which serves others.
+template <class Work>
+auto attempt(Work& work) -> std::optional<decltype(work())> {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  } catch (const std::length_error&) {
+    return std::nullopt;
   }
 }
 
@@ -137,14 +154,17 @@ void SessionCore::on_return(Done done) {
 
 template <class Work, class Done>
 void SessionCore::on_engine(Work work, Done done) {
+  Task call([this, hold = peer_.hold(), work = std::move(work), done = std::move(done)]() mutable {
+    host_.engine.come_back(Task(
+        [this, hold = std::move(hold), done = std::move(done), result = attempt(work)]() mutable {
+          on_return([&] {
+            if (!result) throw std::bad_alloc();
+            done(*std::move(result));
+          });
+        }));
+  });
   call_under_way_ = true;
-  host_.engine.post(
-      Task([this, hold = peer_.hold(), work = std::move(work), done = std::move(done)]() mutable {
-        host_.engine.come_back(
-            Task([this, hold = std::move(hold), done = std::move(done), result = work()]() mutable {
-              on_return([&] { done(std::move(result)); });
-            }));
-      }));
+  host_.engine.post(std::move(call));
 }
 
 template <class Done>

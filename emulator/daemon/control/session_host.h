@@ -100,7 +100,7 @@ struct SessionHost {
   DeviceEngine& engine;
   NicAdministration& administration;
   std::vector<DeviceNetwork*> networks{};  // by device; nullptr: addresses are known by themselves
-  std::function<std::unique_ptr<CmProgram>()>
+  std::function<std::unique_ptr<CmProgram>(pid_t program)>
       new_cm_program{};              // empty: connections are not managed
   std::optional<dma::Method> dma{};  // empty: whichever works
 };

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "emulator/daemon/engine/task.h"
@@ -29,11 +31,20 @@ class CommandQueue {
       running_.swap(tasks_);
       pending_.store(false);
     }
-    for (Task& task : running_) task();
+    for (Task& task : running_) run_one(task);
     running_.clear();
   }
 
  private:
+  // Without memory to answer with, a call's program gets no answer; the others go on.
+  static void run_one(Task& task) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+    } catch (const std::length_error&) {
+    }
+  }
+
   std::mutex mutex_;
   std::atomic<bool> pending_{false};
   std::vector<Task> tasks_;

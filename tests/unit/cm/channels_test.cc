@@ -98,6 +98,7 @@ void fill_channel(Hosts& hosts) {
 TEST_CASE("A channel with many ids and events goes, and nothing of another one's") {
   RdmaLimits limits;
   limits.max_events_in_all = 40'002;
+  limits.shares = 1;
   Hosts hosts(1, {}, limits);
   RdmaCm& cm = hosts.a.cm;
   const ChannelId other = *cm.open_channel(kProgram, std::make_unique<SilentBell>());
@@ -177,6 +178,7 @@ TEST_CASE("With a program go all of its channels, ids and ports, and its peers a
 
 TEST_CASE("Tables are bounded, and what finds no room is said so") {
   RdmaLimits limits;
+  limits.shares = 1;
   limits.max_ids = 2;
   limits.max_channels = 1;
   limits.max_events = 1;
@@ -200,6 +202,7 @@ TEST_CASE(
     "What waits in all channels together is bounded, and room comes back with what is taken") {
   RdmaLimits limits;
   limits.max_events_in_all = 2;
+  limits.shares = 1;
   Hosts hosts(1, {}, limits);
   RdmaCm& cm = hosts.a.cm;
   SocketAddress nobody = hosts.a.ipv4(1);

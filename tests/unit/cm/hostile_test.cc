@@ -1,5 +1,7 @@
 // Messages that no honest peer would send, and those of a past that nobody remembers.
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <memory>
 
 #include "emulator/wire/cm_message.h"
 #include "tests/unit/cm/hosts.h"
@@ -107,6 +109,7 @@ TEST_CASE_METHOD(Attack, "An alternate path is refused, and the connection stays
 TEST_CASE("A flood of REQs meets a bound") {
   RdmaLimits limits;
   limits.connections.max_connections = 10;
+  limits.shares = 1;
   Hosts hosts(1, {}, limits);
   hosts.b.listener(1, hosts.b.ipv4(7000));
   const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
@@ -124,6 +127,38 @@ TEST_CASE("A flood of REQs meets a bound") {
   }
   CHECK(hosts.b.cm.connections().all().size() == 10);
   CHECK(next<wire::CmRej>(hosts.b.cm).reason == wire::cm_reject::kNoResources);
+}
+
+TEST_CASE("A program has its share of what all share, whatever connections it makes") {
+  RdmaLimits limits;
+  limits.max_ids = 40;
+  limits.max_channels = 40;
+  Hosts hosts(1, {}, limits);
+  RdmaCm& cm = hosts.b.cm;
+  constexpr OwnerId kFirst = 71, kSecond = 72, kOther = 73;
+  cm.set_program(kFirst, 4000);
+  cm.set_program(kSecond, 4000);
+  cm.set_program(kOther, 5000);
+  struct Silent final : EventNotifier {
+    void notify() noexcept override {}
+  };
+  const auto open = [&](OwnerId owner) {
+    return cm.open_channel(owner, std::make_unique<Silent>());
+  };
+  const auto make = [&](OwnerId owner, ChannelId channel) {
+    return cm.create_id(owner, channel, 1, port_space::kTcp, qp_type::kRc);
+  };
+  const ChannelId first = *open(kFirst), second = *open(kSecond), other = *open(kOther);
+  for (int i = 0; i < 10; ++i) REQUIRE(make(i % 2 ? kFirst : kSecond, i % 2 ? first : second));
+  CHECK(make(kFirst, first).error() == ENOMEM);
+  CHECK(make(kSecond, second).error() == ENOMEM);
+  CHECK(make(kOther, other));
+  for (int i = 2; i < 10; ++i) REQUIRE(open(kFirst));
+  CHECK(open(kSecond).error() == ENOMEM);
+  CHECK(open(kOther));
+  cm.close_owner(0, kFirst);
+  CHECK(make(kSecond, second));
+  CHECK(open(kSecond));
 }
 
 TEST_CASE("What a peer must not guess comes from the source of random numbers") {

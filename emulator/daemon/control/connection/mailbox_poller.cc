@@ -1,8 +1,11 @@
 #include "emulator/daemon/control/connection/mailbox_poller.h"
 
 #include <sched.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "base/monotonic_clock.h"
@@ -25,6 +28,19 @@ bool one_core() {
 }  // namespace
 
 void MailboxPoller::run(boost::asio::io_context& io) {
+  while (!io.stopped()) {
+    try {
+      serve(io);
+    } catch (const std::bad_alloc&) {  // of one program's request: the others' are served
+      spdlog::error("out of memory: a request is lost");
+    } catch (const std::length_error&) {
+      spdlog::error("a request for more memory than there can be is lost");
+    }
+  }
+  let_go();
+}
+
+void MailboxPoller::serve(boost::asio::io_context& io) {
   const TimeNs span_ns = one_core() ? 0 : kSpanNs;
   TimeNs last_ns = 0;
   unsigned turns = 0;
@@ -44,7 +60,6 @@ void MailboxPoller::run(boost::asio::io_context& io) {
     else if (now_ns - last_ns >= span_ns)
       let_go();
   }
-  let_go();
 }
 
 void MailboxPoller::keep(std::shared_ptr<ProgramConnection> connection) {

@@ -18,7 +18,7 @@ class MailboxPoller {
   MailboxPoller(const MailboxPoller&) = delete;
   MailboxPoller& operator=(const MailboxPoller&) = delete;
 
-  // Runs `io` until it is stopped.
+  // Runs `io` until it is stopped. What finds no memory is given up, and the rest goes on.
   void run(boost::asio::io_context& io);
 
   // Looks at this connection until it has a request, has ended, is let go or makes room for a later
@@ -30,6 +30,8 @@ class MailboxPoller {
   void let_go();
 
  private:
+  void serve(boost::asio::io_context& io);
+
   static constexpr size_t kMax = 16;
   // A request that cannot come by a mailbox is rare, and costs a system call to look for.
   static constexpr unsigned kLooksPerSocket = 32;

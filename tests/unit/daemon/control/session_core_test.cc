@@ -31,7 +31,7 @@ struct NoCm final : CmProgram {
 class Fixture final : private SessionPeer {
  public:
   explicit Fixture(ConnectionKind kind) {
-    host_.new_cm_program = [] { return std::make_unique<NoCm>(); };
+    host_.new_cm_program = [](pid_t) { return std::make_unique<NoCm>(); };
     rocemu_hello hello{};
     hello.header.op = ROCEMU_OP_HELLO;
     hello.header.length = sizeof(hello);
@@ -72,6 +72,8 @@ class Fixture final : private SessionPeer {
     std::memcpy(bytes.data(), &header, sizeof(header));
     ask(bytes, fd_count);
   }
+
+  SessionCore& core() { return core_; }
 
   std::optional<int> status;  // of the answer to the last request
   bool closed = false;
@@ -163,6 +165,22 @@ TEST_CASE(
   hello.device_index = 1;
   session.ask(std::as_bytes(std::span(&hello, 1)), 1);
   CHECK(session.status == ENODEV);
+}
+
+TEST_CASE("a call for which the engine has no memory fails alone") {
+  Fixture session(ConnectionKind::context);
+  bool done = false;
+  session.status.reset();
+  session.core().on_engine([]() -> int { throw std::bad_alloc(); }, [&](int) { done = true; });
+  CHECK(session.status == ENOMEM);
+  session.status.reset();
+  session.core().on_engine(
+      [] { return std::vector<int>(std::vector<int>().max_size() + 1).size(); },
+      [&](size_t) { done = true; });
+  CHECK(session.status == ENOMEM);
+  CHECK_FALSE(done);
+  session.core().on_engine([] { return 7; }, [&](int seven) { done = seven == 7; });
+  CHECK(done);
 }
 
 }  // namespace rocemu::daemon
