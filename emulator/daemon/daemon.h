@@ -20,6 +20,7 @@
 #include "emulator/daemon/control/engine_executor.h"
 #include "emulator/daemon/control/listener.h"
 #include "emulator/daemon/engine/engine.h"
+#include "emulator/daemon/move_watchdog.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
 #include "emulator/daemon/view/sysfs_tree.h"
@@ -59,6 +60,7 @@ class Daemon {
   MailboxPoller mailbox_poller_;
   Attachments attachments_;
   Engine engine_;
+  MoveWatchdog move_watchdog_;
   Nic nic_;
   std::unique_ptr<CmService> cm_;
   std::vector<std::unique_ptr<AttachedNetwork>> networks_;  // by device; nullptr: on the switch

@@ -1,5 +1,8 @@
 #include "emulator/dma/address_space.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -7,6 +10,8 @@
 #include <limits>
 #include <stdexcept>
 #include <utility>
+
+#include "emulator/dma/moves_under_way.h"
 
 namespace rocemu::dma {
 namespace {
@@ -57,6 +62,7 @@ std::unique_ptr<AddressSpace> AddressSpace::probe(pid_t pid, int mem_fd, uint64_
   }
 
   std::unique_ptr<AddressSpace> space(new AddressSpace(first, pid, std::move(descriptor), {}, 0));
+  if (pid > 0) space->process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   const auto reads_back = [&] {
     uint64_t seen = 0;
     return space->move_range(Direction::from_program, address, reinterpret_cast<std::byte*>(&seen),
@@ -124,6 +130,7 @@ Moved AddressSpace::move_process_vm(Direction direction, std::span<const iovec> 
                                     std::span<const iovec> remote) noexcept {
   const auto call = direction == Direction::from_program ? &process_vm_readv : &process_vm_writev;
   ++system_calls_;
+  const MoveUnderWay under_way(pid_, process_.get());
   const ssize_t moved = call(pid_, local.data(), local.size(), remote.data(), remote.size(), 0);
   if (moved >= 0) return {.bytes = static_cast<size_t>(moved)};
   if (errno != ESRCH && errno != EPERM && errno != ENOSYS) return {};
@@ -143,6 +150,7 @@ Moved AddressSpace::move_mem_fd(Direction direction, std::span<const iovec> loca
 
   const auto call = direction == Direction::from_program ? &preadv : &pwritev;
   ++system_calls_;
+  const MoveUnderWay under_way(pid_, process_.get());
   const ssize_t moved = call(mem_fd_->get(), local.data(), static_cast<int>(local.size()),
                              static_cast<off_t>(address));
   if (moved > 0) return {.bytes = static_cast<size_t>(moved)};

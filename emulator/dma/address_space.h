@@ -22,6 +22,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/unique_fd.h"
 #include "emulator/dma/mem_fd.h"
 
 namespace rocemu::dma {
@@ -99,6 +100,7 @@ class AddressSpace {
   std::span<std::byte> memory_;    // local only
   uint64_t base_address_;          // local only
   uint64_t system_calls_ = 0;
+  UniqueFd process_;   // its pidfd, where there is one
   bool gone_ = false;  // the program has ended; its process id may be somebody else's by now
 };
 
