@@ -14,12 +14,13 @@ constexpr uint32_t kMaxFlows = 256;
 constexpr uint32_t kMaxFlowsOfContext = 64;
 constexpr uint32_t kMaxCountersOfContext = 256;
 
-// The QPs that `spec` names; empty when one of them is none that takes frames.
-std::vector<Qp*> find_receivers(const Context& context, const FlowSpec& spec) {
+// The QPs that `spec` names. ENOENT: there is none of that number; EINVAL: it takes no frames.
+Result<std::vector<Qp*>> find_receivers(const Context& context, const FlowSpec& spec) {
   std::vector<Qp*> qps;
   for (const Handle handle : spec.qps) {
     Qp* const qp = context.qps.find(handle);
-    if (qp == nullptr || qp->body->service != transport::Service::raw_packet) return {};
+    if (qp == nullptr) return tl::unexpected(ENOENT);
+    if (qp->body->service != transport::Service::raw_packet) return tl::unexpected(EINVAL);
     qps.push_back(qp);
   }
   return qps;
@@ -35,13 +36,15 @@ bool well_formed(const FlowSpec& spec) {
 
 Result<Handle> Hca::create_flow(ContextId id, const FlowSpec& spec) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr || !well_formed(spec)) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
+  if (!well_formed(spec)) return tl::unexpected(EINVAL);
+  const auto receivers = find_receivers(*context, spec);
+  if (!receivers) return tl::unexpected(receivers.error());
   auto open = std::make_unique<OpenFlow>();
-  open->qps = find_receivers(*context, spec);
-  if (open->qps.empty()) return tl::unexpected(EINVAL);
+  open->qps = *receivers;
   if (spec.counters != 0) {
     open->counters = context->counters.find(spec.counters);
-    if (open->counters == nullptr) return tl::unexpected(EINVAL);
+    if (open->counters == nullptr) return tl::unexpected(ENOENT);
   }
   if (impl_->flow_count >= kMaxFlows || context->flows.size() >= kMaxFlowsOfContext)
     return tl::unexpected(ENOMEM);
@@ -77,7 +80,7 @@ void Hca::Impl::destroy_flow(OpenFlow& open) {
 int Hca::destroy_flow(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   OpenFlow* flow = context == nullptr ? nullptr : context->flows.find(handle);
-  if (flow == nullptr) return EINVAL;
+  if (flow == nullptr) return ENOENT;
   impl_->destroy_flow(*flow);
   context->flows.erase(handle);
   return 0;
@@ -85,7 +88,7 @@ int Hca::destroy_flow(ContextId id, Handle handle) {
 
 Result<Handle> Hca::create_counters(ContextId id) {
   Context* context = impl_->find_context(id);
-  if (context == nullptr) return tl::unexpected(EINVAL);
+  if (context == nullptr) return tl::unexpected(ENOENT);
   if (context->counters.size() >= kMaxCountersOfContext) return tl::unexpected(ENOMEM);
   return context->counters.insert(std::make_unique<Counters>());
 }
@@ -93,7 +96,7 @@ Result<Handle> Hca::create_counters(ContextId id) {
 int Hca::destroy_counters(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Counters* counters = context == nullptr ? nullptr : context->counters.find(handle);
-  if (counters == nullptr) return EINVAL;
+  if (counters == nullptr) return ENOENT;
   if (counters->users > 0) return EBUSY;
   context->counters.erase(handle);
   return 0;
@@ -102,7 +105,7 @@ int Hca::destroy_counters(ContextId id, Handle handle) {
 Result<transport::FlowCounters> Hca::read_counters(ContextId id, Handle handle) const {
   const Context* context = impl_->find_context(id);
   const Counters* counters = context == nullptr ? nullptr : context->counters.find(handle);
-  if (counters == nullptr) return tl::unexpected(EINVAL);
+  if (counters == nullptr) return tl::unexpected(ENOENT);
   return counters->counts;
 }
 

@@ -89,7 +89,9 @@ struct Context {
         cqs(numbers),
         srqs(numbers),
         xrcds(numbers),
-        qps(numbers) {}
+        qps(numbers),
+        counters(numbers),
+        flows(numbers) {}
 
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;
