@@ -24,7 +24,8 @@ constexpr size_t kEventBytes = 16;
 template <class Message>
 Message as(std::span<const std::byte> bytes) {
   Message message{};
-  std::memcpy(&message, bytes.data(), std::min(bytes.size(), sizeof(message)));
+  std::ranges::copy(bytes.first(std::min(bytes.size(), sizeof(message))),
+                    std::as_writable_bytes(std::span(&message, 1)).begin());
   return message;
 }
 
