@@ -291,7 +291,7 @@ TEST_CASE("descriptors nobody asked for are closed") {
   NicFixture nic;
   Program program(nic);
   program.hello();
-  program.alloc_pd();  // what the hello needed for a while is closed by the next answer
+  program.alloc_pd();  // what the hello needed for a while is closed soon after the next answer
   const size_t descriptors = open_descriptors();
   const int fds[] = {0, 1, 2, 0};
   rocemu_handle_message message{};
@@ -301,7 +301,7 @@ TEST_CASE("descriptors nobody asked for are closed") {
   CHECK(program.client.call(ROCEMU_OP_CREATE_CHANNEL, rocemu_create_channel{}).header.status ==
         EINVAL);
   program.alloc_pd();
-  CHECK(open_descriptors() == descriptors);
+  CHECK(soon([&] { return open_descriptors() <= descriptors; }));
 }
 
 TEST_CASE("a CQ may come with a channel of its own") {
