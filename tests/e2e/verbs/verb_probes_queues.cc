@@ -298,7 +298,6 @@ std::span<const Probe> queue_probes() {
          attr.port = kPort;
          const QpPtr qp(b.make_qp(IBV_QPT_RAW_PACKET));
          if (qp == nullptr) return errno;
-         errno = 0;
          return outcome(ibv_create_flow(qp.get(), &attr), ibv_destroy_flow);
        }},
       {"ibv_create_counters",
