@@ -71,8 +71,9 @@ class FlowRequest {
   FlowRequest& add(int type, Spec spec) {
     spec.type = static_cast<ibv_flow_spec_type>(type);
     spec.size = sizeof spec;
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&spec);
-    specs_.insert(specs_.end(), bytes, bytes + sizeof spec);
+    const size_t at = specs_.size();
+    specs_.resize(at + sizeof spec);
+    std::memcpy(specs_.data() + at, &spec, sizeof spec);
     ++attr_.num_of_specs;
     return *this;
   }
