@@ -14,6 +14,8 @@ struct Deed {
   void (*run)(const std::string& device);
   // The NIC kills the program for it, which takes so long; 0: others hardly notice it.
   double waits_s = 0;
+  // The part of its bandwidth that an honest pair keeps beside it, on two cores.
+  double leaves = 0.5;
 };
 
 std::span<const Deed> descriptor_deeds();
