@@ -20,7 +20,7 @@ import time
 
 sys.path.append(sys.path[0] + "/../tools")
 from pairs import End, choose_port
-from program_cases import ROCEMU, as_ordinary_user, fail, run_cases, skip
+from program_cases import ROCEMU, fail, main, skip
 
 SELF = os.path.realpath(__file__)
 TARGET = "iqn.2026-01.test:disk"
@@ -143,15 +143,4 @@ def run_inside(name):
     return 0
 
 
-def main(arguments):
-    if arguments[:1] == ["--list"]:
-        print("\n".join(CASES))
-        return 0
-    if arguments[:1] == ["--inside"]:
-        return run_inside(arguments[1])
-    if arguments[:1] == ["--user"]:
-        return as_ordinary_user(SELF, arguments[1:])
-    return run_cases(arguments, CASES, run)
-
-
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(SELF, sys.argv[1:], CASES, run, run_inside))

@@ -17,7 +17,7 @@ import sys
 
 sys.path.append(sys.path[0] + "/../tools")
 from pairs import End, Pair, PairFailed
-from program_cases import ROCEMU, as_ordinary_user, fail, run_cases, skip
+from program_cases import ROCEMU, fail, main, skip
 
 SELF = os.path.realpath(__file__)
 DEVICES = {"server": "rocemu0", "client": "rocemu1"}
@@ -124,15 +124,4 @@ def run(name):
     return subprocess.run([ROCEMU, "run", "--", SELF, "--inside", name]).returncode
 
 
-def main(arguments):
-    if arguments[:1] == ["--list"]:
-        print("\n".join(CASES))
-        return 0
-    if arguments[:1] == ["--inside"]:
-        return run_inside(arguments[1])
-    if arguments[:1] == ["--user"]:
-        return as_ordinary_user(SELF, arguments[1:])
-    return run_cases(arguments, CASES, run)
-
-
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(SELF, sys.argv[1:], CASES, run, run_inside))

@@ -33,3 +33,16 @@ def run_cases(names, cases, run):
         fail("no such case; see --list")
     codes = [run(name) for name in names]
     return next((code for code in codes if code not in (0, SKIPPED)), max(codes))
+
+
+def main(script, arguments, cases, run, run_inside):
+    """A script whose cases run inside a NIC of their own: `run` starts that and the script in it with --inside, which is
+    `run_inside`. The exit code."""
+    if arguments[:1] == ["--list"]:
+        print("\n".join(cases))
+        return 0
+    if arguments[:1] == ["--inside"]:
+        return run_inside(arguments[1])
+    if arguments[:1] == ["--user"]:
+        return as_ordinary_user(script, arguments[1:])
+    return run_cases(arguments, cases, run)
