@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs what is too long for scripts/test.sh, and writes a report (Markdown and JSON): the tests with AddressSanitizer and
-# UBSan, with ThreadSanitizer, random scenarios, fuzzing, programs killed in traffic, and the stress of every byte.
+# UBSan, with ThreadSanitizer, random scenarios, fuzzing, programs killed in traffic, the stress of every byte, and hostile
+# programs beside an honest pair.
 #
 #   scripts/soak.sh --hours N | --minutes N [--only PART]... [--report FOLDER]      scripts/soak.sh --list
 #

@@ -10,6 +10,8 @@ SCENARIOS_AT_ONCE = 100_000
 KILLS = 10_000
 KILLS_AT_ONCE = 50
 FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings", "ip_host"]
+HOSTILE_KINDS = ["lingering-sockets", "fuse-files", "userfaultfd", "long-queues", "huge-rings", "many-objects"]
+HOSTILE_ATTEMPTS = 3
 LOSSY = "loss=1%,reorder=1%,dup=0.5%,corrupt=0.1%"
 TEST_RESULT = re.compile(r"Test +#\d+: (.+?) \.*(?: +|\*\*\*)(Passed|Skipped|Not Run|Failed|Timeout|Exception|\w+ aborted|"
                          r"Subprocess \w+)")
@@ -178,5 +180,24 @@ def stress(steps):
         steps.count("settings", 1)
 
 
-PARTS = {part.__name__: part for part in (asan, tsan, scenarios, fuzz, kills, stress)}
-SHARES = {"asan": 0.2, "tsan": 0.1, "scenarios": 0.2, "fuzz": 0.2, "kills": 0.15, "stress": 0.15}
+def hostile(steps):
+    """What an honest pair keeps beside a hostile program of each kind; of three attempts one is within the bounds."""
+    build = ordinary_build(steps)
+    if build is None:
+        return
+    seconds = max(1, int(steps.seconds / len(HOSTILE_KINDS) / 3))
+    for kind in HOSTILE_KINDS:
+        for _ in range(HOSTILE_ATTEMPTS):
+            # Each attempt lasts about twice as long as the hostile program.
+            steps.seconds = max(steps.seconds, steps.used_seconds + 3 * seconds + 60)
+            code, output = steps.run([f"{build}/bin/rocemu", "run", "--", f"{build}/tests/e2e/hostile", kind, str(seconds),
+                                      "--bounds"])
+            if code in (0, 77):
+                break
+        steps.count({0: "kinds passed", 77: "kinds skipped"}.get(code, "kinds failed"), 1)
+        if code not in (0, 77):
+            steps.failures.append(f"{kind}: {last_lines(output)}")
+
+
+PARTS = {part.__name__: part for part in (asan, tsan, scenarios, fuzz, kills, stress, hostile)}
+SHARES = {"asan": 0.2, "tsan": 0.1, "scenarios": 0.2, "fuzz": 0.2, "kills": 0.13, "stress": 0.15, "hostile": 0.02}

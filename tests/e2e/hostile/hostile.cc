@@ -1,12 +1,14 @@
 // hostile: an honest pair beside a program that means harm.
 //
-//   hostile KIND SECONDS
+//   hostile KIND SECONDS [--bounds]
 //
 // The pair moves bulk and measures round trips, for half of SECONDS by itself, for SECONDS beside
-// the hostile program, and once more after that has gone. It must keep half of its bandwidth, or
-// what the kind says (deeds.h); its worst round trip may be 50 ms, or four times what the machine
+// the hostile program, and once more after that has gone. None of its WRITEs may fail or take ten
+// seconds, and the NIC may grow by 512 MiB, whatever else the machine does.
+// What depends on the machine is asked for by --bounds: the pair keeps half of its bandwidth, or
+// what the kind says (deeds.h), and its worst round trip is 50 ms, or four times what the machine
 // shows without the hostile program.
-// The NIC may grow by 512 MiB. Exits 77 when this user cannot do what the kind asks for.
+// Exits 77 when this user cannot do what the kind asks for.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -28,9 +30,9 @@ namespace rocemu::e2e {
 namespace {
 
 constexpr int kSkipped = 77;
-// What harms the pair does so each time; what a busy machine does not.
-constexpr int kAttempts = 3;
 constexpr double kWorstRoundTripS = 0.05;
+// As long as this nothing waits for its turn, on any machine: it hangs.
+constexpr double kHangS = 10;
 constexpr size_t kGrowthBytes = size_t{512} << 20;
 
 struct Figures {
@@ -181,7 +183,8 @@ void print(const char* when, const Figures& figures, size_t resident) {
               figures.bytes_per_second / 1e6, figures.worst_round_trip_s * 1e3, resident >> 20);
 }
 
-void check(const Deed& deed, const Figures& alone, const Figures& beside, const Figures& after) {
+void check_bounds(const Deed& deed, const Figures& alone, const Figures& beside,
+                  const Figures& after) {
   const double worst = std::max(kWorstRoundTripS, 4 * alone.worst_round_trip_s) + deed.waits_s;
   if (beside.worst_round_trip_s > worst)
     fail("a round trip took %.1f ms, may be %.1f", beside.worst_round_trip_s * 1e3, worst * 1e3);
@@ -189,10 +192,10 @@ void check(const Deed& deed, const Figures& alone, const Figures& beside, const 
   const double usual = std::min(alone.bytes_per_second, after.bytes_per_second);
   if (deed.waits_s == 0 && beside.bytes_per_second < usual * deed.leaves)
     fail("less than %.0f %% of the bandwidth was left", deed.leaves * 100);
-  if (after.bytes_per_second < alone.bytes_per_second / 8) fail("the bandwidth did not come back");
+  if (after.bytes_per_second < usual / 2) fail("the bandwidth did not come back");
 }
 
-void run(const Deed& deed, double seconds) {
+void run(const Deed& deed, double seconds, bool bounds) {
   const Hostile hostile(deed);
   HonestPair pair;
   const pid_t nic = nic_pid();
@@ -207,28 +210,11 @@ void run(const Deed& deed, double seconds) {
   if (!hostile.stop()) fail("the hostile program could not do what it wanted");
   const Figures after = pair.run(seconds / 2);
   print("after", after, resident_bytes(nic));
-  check(deed, alone, beside, after);
   if (during > before + kGrowthBytes) fail("the NIC's memory grew too much");
-}
-
-// In a process of its own.
-bool passes(const Deed& deed, double seconds) {
-  std::fflush(stdout);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    int result = 0;
-    try {
-      run(deed, seconds);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "hostile: %s: %s\n", deed.name, error.what());
-      result = 1;
-    }
-    std::fflush(stdout);
-    ::_exit(result);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0;
+  for (const Figures& figures : {beside, after})
+    if (figures.bytes_per_second == 0 || figures.worst_round_trip_s > kHangS)
+      fail("the honest pair stood still");
+  if (bounds) check_bounds(deed, alone, beside, after);
 }
 
 }  // namespace
@@ -236,19 +222,22 @@ bool passes(const Deed& deed, double seconds) {
 
 int main(int argc, char** argv) {
   using namespace rocemu::e2e;
-  const Deed* const deed = argc == 3 ? find_deed(argv[1]) : nullptr;
+  const bool bounds = argc == 4 && std::strcmp(argv[3], "--bounds") == 0;
+  const Deed* const deed = argc == 3 || bounds ? find_deed(argv[1]) : nullptr;
   if (deed == nullptr) {
-    std::fprintf(stderr, "usage: hostile KIND SECONDS\n");
+    std::fprintf(stderr, "usage: hostile KIND SECONDS [--bounds]\n");
     return 2;
   }
   if (const std::string missing = deed->missing(); !missing.empty()) {
     std::printf("SKIPPED: %s: %s\n", deed->name, missing.c_str());
     return kSkipped;
   }
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (!passes(*deed, std::atof(argv[2]))) continue;
-    std::printf("%s: the honest pair was not harmed\n", deed->name);
-    return 0;
+  try {
+    run(*deed, std::atof(argv[2]), bounds);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hostile: %s: %s\n", deed->name, error.what());
+    return 1;
   }
-  return 1;
+  std::printf("%s: the honest pair was not harmed\n", deed->name);
+  return 0;
 }
