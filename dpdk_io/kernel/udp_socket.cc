@@ -173,8 +173,8 @@ void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) co
     ip.vtc_flow = rte_cpu_to_be_32(6u << 28);
     ip.proto = IPPROTO_UDP;
     ip.hop_limits = kDefaultHopLimit;
-    std::memcpy(ip.src_addr, &source.sin6_addr, sizeof ip.src_addr);
-    std::memcpy(ip.dst_addr, address_.bytes.data(), sizeof ip.dst_addr);
+    std::memcpy(&ip.src_addr, &source.sin6_addr, sizeof ip.src_addr);
+    std::memcpy(&ip.dst_addr, address_.bytes.data(), sizeof ip.dst_addr);
     source_port = source.sin6_port;
   }
   auto& udp = *reinterpret_cast<rte_udp_hdr*>(&headers[headers_bytes() - kUdpBytes]);
@@ -228,7 +228,7 @@ void UdpSocket::compose(unsigned place, std::span<rte_mbuf* const> batch,
     traffic_class = static_cast<uint8_t>(rte_be_to_cpu_32(ip.vtc_flow) >> 20);
     hop_limit = ip.hop_limits;
     envelope.destination =
-        to_socket_address(IpAddress::of_ipv6(ip.dst_addr), port, interface_index_);
+        to_socket_address(IpAddress::of_ipv6(&ip.dst_addr), port, interface_index_);
   }
   message.msg_name = &envelope.destination.storage;
   message.msg_namelen = envelope.destination.length;
