@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [soak]     (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
 # interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
-# bench: what scripts/bench.sh compares with and draws by.
+# bench: what scripts/bench.sh compares with and draws by;
+# soak: test, and the applications that are too large for it (scripts/soak.sh).
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
@@ -16,6 +17,7 @@ bench=(python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format fio iproute2 libfabric-bin libopenmpi-dev librdmacm-dev openmpi-bin python3
       python3-pyverbs python3-scapy qemu-block-extra qemu-utils qperf rdmacm-utils tgt tshark ucx-utils)
+soak=(ceph-common ceph-mon ceph-osd)
 
 fail() {
   echo "packages.sh: $*" >&2
@@ -32,7 +34,8 @@ for set in "${@:-build run}"; do
       bench) wanted+=(catch2 "${bench[@]}") ;;
       interop) wanted+=(catch2 "${interop[@]}") ;;
       test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test or bench" ;;
+      soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench or soak" ;;
     esac
   done
 done

@@ -199,5 +199,20 @@ def hostile(steps):
             steps.failures.append(f"{kind}: {last_lines(output)}")
 
 
-PARTS = {part.__name__: part for part in (asan, tsan, scenarios, fuzz, kills, stress, hostile)}
-SHARES = {"asan": 0.2, "tsan": 0.1, "scenarios": 0.2, "fuzz": 0.2, "kills": 0.13, "stress": 0.15, "hostile": 0.02}
+def applications(steps):
+    """Those whose packages are too large for the tests, once each."""
+    build = ordinary_build(steps)
+    if build is None:
+        return
+    for words in (["ceph"], ["ceph:impaired"], ["--user", "ceph"]):
+        steps.seconds = max(steps.seconds, steps.used_seconds + 300)
+        code, output = steps.run(["tests/e2e/applications/ceph.py", *words],
+                                 environment={"ROCEMU": os.path.abspath(f"{build}/bin/rocemu")})
+        steps.count({0: "passed", 77: "skipped"}.get(code, "failed"), 1)
+        if code not in (0, 77):
+            steps.failures.append(f"{' '.join(words)}: {last_lines(output)}")
+
+
+PARTS = {part.__name__: part for part in (asan, tsan, scenarios, fuzz, kills, stress, hostile, applications)}
+SHARES = {"asan": 0.2, "tsan": 0.1, "scenarios": 0.2, "fuzz": 0.2, "kills": 0.12, "stress": 0.15, "hostile": 0.02,
+          "applications": 0.01}
