@@ -146,6 +146,7 @@ TEST_CASE("numbers of devices, ports and their events are those of verbs") {
   SAME(device_cap::kXrc, IBV_DEVICE_XRC);
   SAME(device_cap::kMemoryManagement, IBV_DEVICE_MEM_MGT_EXTENSIONS);
   SAME(device_cap::kMemoryWindowType2b, IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+  SAME(device_cap::kManagedFlowSteering, IBV_DEVICE_MANAGED_FLOW_STEERING);
   SAME(kAtomicHca, IBV_ATOMIC_HCA);
 
   SAME(kPortDown, IBV_PORT_DOWN);
