@@ -1,5 +1,6 @@
 // A kernel network interface as a port: a packet socket on it, restricted to what is sent to one
-// UDP port of this machine, so that all other traffic stays the kernel's alone.
+// UDP port of this machine, so that all other traffic stays the kernel's alone, until somebody wants
+// copies of it (other_frames.h).
 //
 // Frames go and come in batches (gso_batch.h) where they can. DPDK's af_packet driver, which knows
 // no batches and copies each frame twice on either side, moves a sixth of that over a veth.
@@ -21,6 +22,7 @@
 #include "dpdk_io/kernel/gso_batch.h"
 #include "dpdk_io/kernel/gso_receiver.h"
 #include "dpdk_io/kernel/gso_sender.h"
+#include "dpdk_io/kernel/other_frames.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "dpdk_io/port/port.h"
 
@@ -41,24 +43,29 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   // May change the identification of frames that it does not take.
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
-  int poll_fd() const noexcept override { return socket_.get(); }
+  int poll_fd() const noexcept override { return arrivals_.get(); }
   bool has_work() const noexcept override { return !receiver_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
+  void want_other_frames(bool wanted) noexcept override;
   const PortStats& stats() const noexcept override { return stats_; }
   // So much can wait for receive(), as the kernel counts: each frame with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
 
  private:
-  struct Description;
   struct Start;
 
-  void open(const std::string& interface, uint16_t udp_port);
+  void open(const std::string& interface);
+  bool watch(int fd) noexcept;
   unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept override;
   void compose(unsigned place, std::span<rte_mbuf* const> batch, msghdr& message) noexcept override;
 
+  uint16_t udp_port_;
   IdentificationSeal seal_;
+  unsigned interface_index_ = 0;
   UniqueFd reservation_;
   UniqueFd socket_;
+  OtherFrames others_;
+  UniqueFd arrivals_;  // an epoll descriptor with both sockets
   unsigned longest_in_batch_bytes_ = 0;
   GsoReceiver receiver_;
   std::vector<Start> starts_;  // of what is to be sent

@@ -62,6 +62,10 @@ class Port {
   // has something of its own to do. kNever: not before poll_fd() says so.
   virtual uint64_t next_arrival_ns() const noexcept = 0;
 
+  // Whether frames that are none of RoCE are wanted, too, on a port whose network has others to
+  // take them. A port that hands out whatever comes does so all the same.
+  virtual void want_other_frames(bool /*wanted*/) noexcept {}
+
   virtual const PortStats& stats() const noexcept = 0;
 };
 

@@ -43,6 +43,7 @@ class UplinkPort final : public LinkedPort {
   uint64_t next_arrival_ns() const noexcept override {
     return std::min(links_.next_arrival(), wire_->next_arrival_ns());
   }
+  void want_other_frames(bool wanted) noexcept override { wire_->want_other_frames(wanted); }
   const PortStats& stats() const noexcept override;
 
  private:

@@ -56,7 +56,6 @@ uint32_t path_mtu_bytes(unsigned interface_mtu_bytes) {
 device::PortConfig describe_interface_port(const device::PortConfig& before,
                                            const std::optional<dpdk_io::KernelInterface>& now) {
   device::PortConfig port = before;
-  port.carries_all_frames = false;
   port.active = now && now->running;
   if (!now) return port;
   port.mac = now->mac;

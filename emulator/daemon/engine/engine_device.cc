@@ -18,10 +18,19 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   budget.charge(sent);
   busy |= sent != 0;
   if (busy || touched_ || hca_->has_news() || hca_->next_held_event() <= now) {
+    if (touched_) follow_flows();
     touched_ = false;
     hca_->publish_completions(now);
   }
   return busy;
+}
+
+// Commands and the ends of programs make flows and destroy them.
+void EngineDevice::follow_flows() noexcept {
+  const bool wanted = !hca_->endpoint().flows().empty();
+  if (wanted == wants_other_frames_) return;
+  wants_other_frames_ = wanted;
+  frames_.port().want_other_frames(wanted);
 }
 
 DeviceSnapshot EngineDevice::snapshot() {

@@ -46,11 +46,14 @@ class EngineDevice {
   uint64_t bytes_moved() const { return stats_.rx_bytes + stats_.tx_bytes; }
 
  private:
+  void follow_flows() noexcept;
+
   std::unique_ptr<device::Hca> hca_;
   PortFrameSink frames_;
   const dpdk_io::PortStats& stats_;
   bool on_switch_;
   bool touched_ = false;
+  bool wants_other_frames_ = false;
 };
 
 }  // namespace rocemu::daemon

@@ -1,0 +1,75 @@
+#!/usr/bin/python3 -B
+"""A raw packet QP on rocemu0, by rdma-core's Python bindings.
+
+    raw_frames.py collect SECONDS     prints "ready", then each frame that comes in, in hexadecimal
+    raw_frames.py send FRAME...       sends frames given in hexadecimal
+"""
+import sys
+import time
+
+import pyverbs.enums as e
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.flow import Flow, FlowAttr
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import RecvWR, SGE, SendWR
+
+DEPTH = 64
+ROOM_BYTES = 2048
+
+
+class RawQp:
+    def __init__(self):
+        self.context = Context(name="rocemu0")
+        self.pd = PD(self.context)
+        self.cq = CQ(self.context, 2 * DEPTH)
+        self.memory = MR(self.pd, DEPTH * ROOM_BYTES, e.IBV_ACCESS_LOCAL_WRITE)
+        cap = QPCap(max_send_wr=DEPTH, max_recv_wr=DEPTH)
+        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=self.cq, rcq=self.cq, cap=cap), QPAttr())
+
+    def piece(self, place, size=ROOM_BYTES):
+        return SGE(self.memory.buf + place * ROOM_BYTES, size, self.memory.lkey)
+
+    def receive(self, place):
+        self.qp.post_recv(RecvWR(wr_id=place, sg=[self.piece(place)], num_sge=1))
+
+    def completions(self, until):
+        while time.monotonic() < until:
+            for completion in self.cq.poll(DEPTH)[1]:
+                if completion.status != e.IBV_WC_SUCCESS:
+                    sys.exit(f"a completion with status {completion.status}")
+                yield completion
+            time.sleep(0.001)
+
+
+def collect(seconds):
+    raw = RawQp()
+    for place in range(DEPTH):
+        raw.receive(place)
+    flow = Flow(raw.qp, FlowAttr(num_of_specs=0, flow_type=e.IBV_FLOW_ATTR_ALL_DEFAULT))
+    print("ready", flush=True)
+    for completion in raw.completions(time.monotonic() + seconds):
+        print(raw.memory.read(completion.byte_len, completion.wr_id * ROOM_BYTES).hex(), flush=True)
+        raw.receive(completion.wr_id)
+    flow.close()
+
+
+def send(frames):
+    raw = RawQp()
+    for place, frame in enumerate(frames):
+        raw.memory.write(frame, len(frame), place * ROOM_BYTES)
+        raw.qp.post_send(SendWR(wr_id=place, opcode=e.IBV_WR_SEND, num_sge=1, sg=[raw.piece(place, len(frame))]))
+    waiting = len(frames)
+    for _ in raw.completions(time.monotonic() + 10):
+        waiting -= 1
+        if waiting == 0:
+            return
+    sys.exit("frames were not sent")
+
+
+if sys.argv[1] == "collect":
+    collect(float(sys.argv[2]))
+else:
+    send([bytes.fromhex(word) for word in sys.argv[2:]])
