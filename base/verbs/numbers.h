@@ -57,6 +57,9 @@ enum Mask : uint32_t {
 };
 }  // namespace qp_attribute
 
+// enum ibv_mig_state
+enum class MigrationState : uint8_t { migrated = 0, rearm = 1, armed = 2 };
+
 // enum ibv_access_flags: rights of a region, a window or a QP.
 namespace access {
 inline constexpr uint32_t kLocalRead = 0;  // every region grants it
@@ -143,6 +146,8 @@ inline constexpr uint8_t kQpRequestError = 2;
 inline constexpr uint8_t kQpAccessError = 3;
 inline constexpr uint8_t kCommunicationEstablished = 4;
 inline constexpr uint8_t kSendQueueDrained = 5;
+inline constexpr uint8_t kPathMigrated = 6;
+inline constexpr uint8_t kPathMigrationError = 7;
 inline constexpr uint8_t kPortActive = 9;
 inline constexpr uint8_t kPortError = 10;
 inline constexpr uint8_t kSrqLimitReached = 15;
@@ -152,6 +157,7 @@ inline constexpr uint8_t kGidChange = 18;
 
 // enum ibv_device_cap_flags, and above it what ibv_query_device_ex adds.
 namespace device_cap {
+inline constexpr uint64_t kAutomaticPathMigration = 1u << 4;
 inline constexpr uint64_t kCurrQpStateMod = 1u << 7;
 inline constexpr uint64_t kSysImageGuid = 1u << 11;
 inline constexpr uint64_t kRcRnrNakGen = 1u << 12;

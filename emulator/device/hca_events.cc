@@ -13,6 +13,10 @@ void Hca::Impl::send_async_event(Context& context, uint64_t element, uint32_t ty
 }
 
 void Hca::Impl::on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept {
+  if (event == transport::QpEvent::path_migrated) {
+    const auto found = qps_by_number.find(qpn.value);
+    if (found != qps_by_number.end()) take_alternate_path(*found->second);
+  }
   if (event == transport::QpEvent::last_wqe_reached) {
     deferred.qps_at_last_wqe.push_back(qpn);
   } else {

@@ -61,8 +61,13 @@ struct Hca::Impl final : transport::EventSink {
   Handle insert_qp(Context& context, std::unique_ptr<Qp> qp);
   void destroy_qp(Qp& qp);
   int check_attributes(const QpAttr& attr, uint32_t mask) const;
-  Result<transport::QpAttributes> transport_attributes(const QpBody& body, const QpAttr& attr,
-                                                       bool path_known);
+  Result<QpPaths> resolve_paths(const QpBody& body, const QpAttr& attr, uint32_t mask);
+  transport::QpAttributes transport_attributes(const QpBody& body, const QpAttr& attr,
+                                               const QpPaths& paths) const;
+
+  // hca_migration.cc
+  int check_migration(const QpBody& body, const QpAttr& attr, uint32_t mask,
+                      transport::QpState to) const;
 
   // hca_flows.cc
   void destroy_flow(OpenFlow& open);
@@ -89,5 +94,10 @@ struct Hca::Impl final : transport::EventSink {
   CqPublisher cq_publisher;
   DeferredEvents deferred;
 };
+
+// hca_migration.cc
+transport::MigrationRequest migration_asked_for(const QpAttr& attr, uint32_t mask);
+// The transport has made the alternate path of a QP its path.
+void take_alternate_path(QpBody& body);
 
 }  // namespace rocemu::device

@@ -38,7 +38,12 @@ void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {
   if (mask & kMinRnrTimer) to.min_rnr_timer = from.min_rnr_timer;
   if (mask & kSqPsn) to.sq_psn = from.sq_psn & wire::Psn::kMask;
   if (mask & kMaxDestRdAtomic) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
-  if (mask & kPathMigState) to.path_mig_state = from.path_mig_state;
+  if (mask & kAltPath) {
+    to.alt_ah = from.alt_ah;
+    to.alt_pkey_index = from.alt_pkey_index;
+    to.alt_port_num = from.alt_port_num;
+    to.alt_timeout = from.alt_timeout;
+  }
   if (mask & kDestQpn) to.dest_qp_num = from.dest_qp_num;
   if (mask & kRateLimit) to.rate_limit = from.rate_limit;
 }
@@ -195,12 +200,13 @@ Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
 // Values that no transition makes right.
 int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
   const DeviceLimits& limits = config.limits;
-  if ((mask & kAltPath) != 0) return EOPNOTSUPP;
   const bool fits =
       (!(mask & kAccessFlags) ||
        (attr.qp_access_flags & ~(kRemoteAccess | kAccessOfRegionsAlone)) == 0) &&
       (!(mask & kPkeyIndex) || attr.pkey_index == 0) && (!(mask & kPort) || attr.port_num == 1) &&
       (!(mask & kAv) || attr.ah.port_num == 1) &&
+      (!(mask & kAltPath) || (attr.alt_ah.port_num == 1 && attr.alt_port_num == 1 &&
+                              attr.alt_pkey_index == 0 && attr.alt_timeout < 32)) &&
       (!(mask & kPathMtu) || (attr.path_mtu >= 1 && attr.path_mtu <= verbs::kMtu4096 &&
                               verbs::mtu_bytes(attr.path_mtu) <= config.port.mtu_bytes)) &&
       (!(mask & kTimeout) || attr.timeout < 32) && (!(mask & kRetryCount) || attr.retry_cnt < 8) &&
@@ -213,19 +219,35 @@ int Hca::Impl::check_attributes(const QpAttr& attr, uint32_t mask) const {
   return fits ? 0 : EINVAL;
 }
 
-Result<transport::QpAttributes> Hca::Impl::transport_attributes(const QpBody& body,
-                                                                const QpAttr& attr,
-                                                                bool path_known) {
+// The paths that a change leads to: those that `mask` names are found now.
+Result<QpPaths> Hca::Impl::resolve_paths(const QpBody& body, const QpAttr& attr, uint32_t mask) {
+  const auto resolve = [&](const AhAttr& ah) {
+    return make_path(config.port, ah, body.qpn, wire::Qpn{attr.dest_qp_num}, resolver);
+  };
+  QpPaths paths = body.paths;
+  if ((mask & kAv) != 0) {
+    const auto path = resolve(attr.ah);
+    if (!path) return tl::unexpected(path.error());
+    paths.path = *path;
+  }
+  if ((mask & kAltPath) != 0) {
+    const auto path = resolve(attr.alt_ah);
+    if (!path) return tl::unexpected(path.error());
+    paths.alternate = std::make_shared<const transport::AlternatePath>(*path, attr.alt_timeout);
+  }
+  return paths;
+}
+
+transport::QpAttributes Hca::Impl::transport_attributes(const QpBody& body, const QpAttr& attr,
+                                                        const QpPaths& paths) const {
   transport::QpAttributes result;
+  result.path = paths.path;
+  result.alternate = paths.alternate;
   if (body.service == Service::raw_packet) {
     result.path_mtu_bytes = transport::kMaxFrameBytes;  // a request is one frame
   } else if (body.service == Service::ud) {
     result.path_mtu_bytes = config.port.mtu_bytes;
-  } else if (path_known) {
-    const auto path =
-        make_path(config.port, attr.ah, body.qpn, wire::Qpn{attr.dest_qp_num}, resolver);
-    if (!path) return tl::unexpected(path.error());
-    result.path = *path;
+  } else if (attr.path_mtu != 0) {
     result.path_mtu_bytes = verbs::mtu_bytes(attr.path_mtu);
   }
   result.qkey = attr.qkey;
@@ -258,17 +280,20 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   if (const int error = check_transition(body.service, from, to, mask))
     return tl::unexpected(error);
   if (const int error = impl_->check_attributes(attr, mask)) return tl::unexpected(error);
+  if (const int error = impl_->check_migration(body, attr, mask, to)) return tl::unexpected(error);
 
   QpAttr merged = to == QpState::reset ? QpAttr{} : body.attr;
   merge(merged, attr, mask);
-  const bool path_known = to >= QpState::ready_to_receive && to <= QpState::send_queue_error;
-  const auto attributes = impl_->transport_attributes(body, merged, path_known);
-  if (!attributes) return tl::unexpected(attributes.error());
+  const auto paths = to == QpState::reset ? QpPaths{} : impl_->resolve_paths(body, merged, mask);
+  if (!paths) return tl::unexpected(paths.error());
+  transport::QpAttributes attributes = impl_->transport_attributes(body, merged, *paths);
+  attributes.migration = migration_asked_for(attr, mask);
 
   body.attr = merged;
+  body.paths = *paths;
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   body.queues->show_state(to);
-  impl_->endpoint->modify(body.qpn, to, *attributes);
+  impl_->endpoint->modify(body.qpn, to, attributes);
   if (to == QpState::reset) body.queues->reset();
   if (to == QpState::reset || (mask & kRateLimit) != 0)
     impl_->endpoint->limit_rate(body.qpn, {merged.rate_limit});
@@ -294,6 +319,7 @@ Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {
   QpAttr attr = body.attr;
   attr.qp_state = static_cast<uint32_t>(impl_->endpoint->state(body.qpn));
   attr.cur_qp_state = attr.qp_state;
+  attr.path_mig_state = static_cast<uint32_t>(impl_->endpoint->migration_state(body.qpn));
   attr.sq_draining = impl_->endpoint->draining(body.qpn);
   return attr;
 }

@@ -94,6 +94,11 @@ QpState Endpoint::state(wire::Qpn qpn) const {
   return qp == nullptr ? QpState::reset : qp->state();
 }
 
+MigrationState Endpoint::migration_state(wire::Qpn qpn) const {
+  const Qp* qp = qps_.find(qpn);
+  return qp == nullptr ? MigrationState::migrated : qp->migration_state();
+}
+
 bool Endpoint::draining(wire::Qpn qpn) const {
   const Qp* qp = qps_.find(qpn);
   return qp != nullptr && qp->draining();

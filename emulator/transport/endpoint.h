@@ -56,6 +56,8 @@ class Endpoint {
   void limit_rate(wire::Qpn qpn, const RateLimit& limit);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
+  // MIGRATED of a QP that never was armed, and when there is none of that number.
+  MigrationState migration_state(wire::Qpn qpn) const;
   // True while the send queue in state SQD still waits for answers.
   bool draining(wire::Qpn qpn) const;
 

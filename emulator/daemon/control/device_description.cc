@@ -41,7 +41,7 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.page_size_cap = kPageSizeCap;
   attr.device_cap_flags = kCurrQpStateMod | kSysImageGuid | kRcRnrNakGen | kSrqResize |
                           kMemoryWindow | kXrc | kMemoryManagement | kMemoryWindowType2b |
-                          kAtomicWrite;
+                          kAtomicWrite | kAutomaticPathMigration;
   if (config.port.carries_all_frames) {
     attr.device_cap_flags |= kManagedFlowSteering;
     attr.max_raw_qp = limits.max_qp;

@@ -52,6 +52,13 @@ struct OpenXrcd {
   uint32_t users = 0;
 };
 
+// The ways of a connected QP to its peer, resolved when the program named them: an address that
+// nobody has any more is no reason to refuse another change.
+struct QpPaths {
+  transport::Path path;
+  std::shared_ptr<const transport::AlternatePath> alternate;  // null: none is loaded
+};
+
 // The part of a QP that there is once for each QP number. Contexts that share an XRC domain may
 // have opened one XRC_RECV QP together (ibv_open_qp(3)); any other QP is opened once, when it is
 // made.
@@ -60,6 +67,7 @@ struct QpBody {
   transport::Service service = transport::Service::rc;
   std::unique_ptr<WorkQueues> queues;
   QpAttr attr;
+  QpPaths paths;
   std::shared_ptr<Xrcd> domain;  // XRC_RECV
   std::vector<Qp*> openings;
 };

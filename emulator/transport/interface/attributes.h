@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/verbs/numbers.h"
@@ -11,6 +12,7 @@
 
 namespace rocemu::transport {
 
+using verbs::MigrationState;
 using verbs::QpState;
 
 // The service of a QP: how it sends and receives (IBTA vol 1, 9.2.1 and annex A14; raw packets are
@@ -40,6 +42,15 @@ struct Path {
   wire::Gid remote_gid{};
 };
 
+// The way that a connection goes over to when it migrates (qp/path_migration.h).
+struct AlternatePath {
+  Path path;
+  uint8_t timeout = 0;  // the ACK timeout there
+};
+
+// What a change of attributes asks of path migration.
+enum class MigrationRequest : uint8_t { none, rearm, migrate };
+
 struct QpAttributes {
   Path path;
   uint32_t path_mtu_bytes = 1024;
@@ -56,6 +67,8 @@ struct QpAttributes {
   uint8_t retry_count = 0;
   uint8_t rnr_retry = 0;        // 7: for ever
   bool notify_drained = false;  // an event when the send queue has drained in state SQD
+  std::shared_ptr<const AlternatePath> alternate = nullptr;  // null: none is loaded
+  MigrationRequest migration = MigrationRequest::none;
 };
 
 // TransportLimits bounds what a QP may have under way. It is configurable, and status shows it.

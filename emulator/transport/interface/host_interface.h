@@ -79,6 +79,9 @@ enum class QpEvent : uint8_t {
   access_error = verbs::async_event::kQpAccessError,
   communication_established = verbs::async_event::kCommunicationEstablished,
   send_queue_drained = verbs::async_event::kSendQueueDrained,
+  // The attributes `path` and `timeout` are now those of the alternate path.
+  path_migrated = verbs::async_event::kPathMigrated,
+  path_migration_error = verbs::async_event::kPathMigrationError,
   last_wqe_reached = verbs::async_event::kQpLastWqeReached,
 };
 

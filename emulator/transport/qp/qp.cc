@@ -27,11 +27,16 @@ void Qp::modify(QpState state, const QpAttributes& attributes) {
   context_.attributes = attributes;
   if (state == before) {
     on_new_attributes();
-    return;
+  } else {
+    context_.set_state(state);
+    if (state == QpState::reset) {
+      context_.deferred.forget(*this);
+      context_.migration = {};
+    }
+    on_new_state(before);
   }
-  context_.set_state(state);
-  if (state == QpState::reset) context_.deferred.forget(*this);
-  on_new_state(before);
+  if (attributes.migration == MigrationRequest::rearm) context_.migration.rearm(attributes);
+  if (attributes.migration == MigrationRequest::migrate) context_.migration.migrate(context_);
 }
 
 void Qp::enter_error() {

@@ -20,6 +20,7 @@ class Qp {
 
   wire::Qpn qpn() const { return context_.qpn; }
   QpState state() const { return context_.state; }
+  MigrationState migration_state() const { return context_.migration.state(); }
   QpTally& tally() { return context_.tally; }
   // Null when the program has set no rate.
   Pacer* pacer() const { return pacer_.get(); }
@@ -53,6 +54,8 @@ class Qp {
   virtual void flush_posted() = 0;
   static constexpr uint32_t kFlushAtOnce = 512;
 
+  // Tells that the path and the ACK timeout are now those of the alternate path.
+  virtual void on_path_migrated() {}
   // Tells that payload for a frame from `psn` on could not be read.
   virtual void on_fetch_failed(Side side, wire::Psn psn) = 0;
   // Tells that data of the packet with `psn` could not be written. `announced`: the completion that

@@ -4,6 +4,7 @@
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/transport/qp/path_migration.h"
 #include "emulator/transport/qp/tally.h"
 #include "emulator/wire/opcode.h"
 
@@ -31,6 +32,7 @@ struct QpContext {
   QpAttributes attributes{};
   QpState state = QpState::reset;
   bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
+  PathMigration migration{};
 
   void set_state(QpState now) {
     state = now;

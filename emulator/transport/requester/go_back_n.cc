@@ -43,6 +43,13 @@ bool GoBackN::retry() {
   return true;
 }
 
+void GoBackN::begin_anew() {
+  retries_left_ = context_.attributes.retry_count;
+  implied_nak_taken_ = false;
+  ack_deadline_ = kNever;  // sending starts it anew
+  seek(una_);
+}
+
 bool GoBackN::wait_for_receiver(TimeNs now, uint8_t timer_code) {
   if (context_.attributes.rnr_retry != 7) {
     if (rnr_retries_left_ == 0) return false;

@@ -16,7 +16,9 @@
 //    It costs one of rnr_retry, of which 7 means for ever; progress gives them back. Meanwhile the
 //    ACK timer rests and other NAKs set nothing back: Linux sends a sequence NAK for the packet
 //    behind an RNR NAK.
-// 6. A probe (probe_timer.h) sets the cursor back, too, and costs nothing.
+// 6. When retry_count is used up on one path, another may begin with all of it
+//    (qp/path_migration.h).
+// 7. A probe (probe_timer.h) sets the cursor back, too, and costs nothing.
 //
 // The requester tells it what was sent and what the answers acknowledge, and asks it what a NAK or
 // a timeout means; the cursor is set back here and nowhere else. A recovery of another kind
@@ -76,6 +78,8 @@ class GoBackN {
   bool take_implied_nak();
   // Sets the cursor back for a loss. False: retry_count is used up.
   bool retry();
+  // Sets the cursor back for another path, where the retries are as many as at first.
+  void begin_anew();
   // Begins the wait for a receiver. False: rnr_retry is used up. Precondition: none is under way.
   bool wait_for_receiver(TimeNs now, uint8_t timer_code);
   bool waits_for_receiver() const { return rnr_until_ != kNever; }

@@ -212,13 +212,20 @@ void RcRequester::on_timeout(TimeNs now) {
   }
 }
 
-// A packet was lost: sends again what is in flight, or gives up.
+// A packet was lost: sends again what is in flight, over the alternate path when this one has used
+// up the retries (IBTA vol 1, 17.2.8), or gives up.
 void RcRequester::send_again() {
   if (recovery_.retry()) {
     probe_.stop();
-  } else {
+  } else if (!context_.migration.migrate(context_)) {
     fail_oldest(WcStatus::retry_exceeded_error);
   }
+}
+
+// What was in flight may be lost on the path that was left.
+void RcRequester::on_path_migrated() {
+  recovery_.begin_anew();
+  probe_.stop();
 }
 
 void RcRequester::send_probe() {

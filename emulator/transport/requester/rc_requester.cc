@@ -163,6 +163,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
 
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, packet.operation);
+  bth.mig_req = context_.migration.migrated();
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = request.first_psn + index;

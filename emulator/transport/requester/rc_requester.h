@@ -38,6 +38,7 @@ class RcRequester {
   void note_draining() { window_.note_draining(); }  // to SQD
   // The program has changed attributes that requests under way go by, in RTS or SQD.
   void on_attributes_changed();
+  void on_path_migrated();
   bool drained() const { return window_.empty(); }
   void add_load(QpLoad& load) const {
     load.requests = window_.size();

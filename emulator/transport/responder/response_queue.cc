@@ -183,6 +183,7 @@ std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn
                                     const Response& response, uint32_t payload_bytes) {
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, operation);
+  bth.mig_req = context_.migration.migrated();
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = psn;

@@ -23,6 +23,7 @@ class RcQp final : public Qp {
   void on_timeout(TimeNs now) override;
   // Responder and requester take turns.
   Turn transmit(TimeNs now, Burst& burst) override;
+  void on_path_migrated() override { requester_.on_path_migrated(); }
   void acknowledge(Burst& burst) override { responder_.acknowledge(burst); }
   TimeNs deadline() const override;
   void flush_posted() override;

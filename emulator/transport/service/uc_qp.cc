@@ -21,6 +21,7 @@ WcStatus UcQp::find_fault(const SendWork& work) const {
 
 const Path* UcQp::address(const SendWork&, wire::Bth& bth, wire::ExtendedHeaders&) const {
   bth.destination_qp = context_.attributes.remote_qpn;
+  bth.mig_req = context_.migration.migrated();
   return &context_.attributes.path;
 }
 

@@ -29,6 +29,10 @@ TEST_CASE("numbers of QPs are those of verbs") {
   SAME(QpState::send_queue_error, IBV_QPS_SQE);
   SAME(QpState::error, IBV_QPS_ERR);
 
+  SAME(MigrationState::migrated, IBV_MIG_MIGRATED);
+  SAME(MigrationState::rearm, IBV_MIG_REARM);
+  SAME(MigrationState::armed, IBV_MIG_ARMED);
+
   SAME(qp_attribute::kState, IBV_QP_STATE);
   SAME(qp_attribute::kCurState, IBV_QP_CUR_STATE);
   SAME(qp_attribute::kEnSqdAsyncNotify, IBV_QP_EN_SQD_ASYNC_NOTIFY);
@@ -132,12 +136,15 @@ TEST_CASE("numbers of devices, ports and their events are those of verbs") {
   SAME(async_event::kQpAccessError, IBV_EVENT_QP_ACCESS_ERR);
   SAME(async_event::kCommunicationEstablished, IBV_EVENT_COMM_EST);
   SAME(async_event::kSendQueueDrained, IBV_EVENT_SQ_DRAINED);
+  SAME(async_event::kPathMigrated, IBV_EVENT_PATH_MIG);
+  SAME(async_event::kPathMigrationError, IBV_EVENT_PATH_MIG_ERR);
   SAME(async_event::kPortActive, IBV_EVENT_PORT_ACTIVE);
   SAME(async_event::kPortError, IBV_EVENT_PORT_ERR);
   SAME(async_event::kSrqLimitReached, IBV_EVENT_SRQ_LIMIT_REACHED);
   SAME(async_event::kQpLastWqeReached, IBV_EVENT_QP_LAST_WQE_REACHED);
   SAME(async_event::kGidChange, IBV_EVENT_GID_CHANGE);
 
+  SAME(device_cap::kAutomaticPathMigration, IBV_DEVICE_AUTO_PATH_MIG);
   SAME(device_cap::kCurrQpStateMod, IBV_DEVICE_CURR_QP_STATE_MOD);
   SAME(device_cap::kSysImageGuid, IBV_DEVICE_SYS_IMAGE_GUID);
   SAME(device_cap::kRcRnrNakGen, IBV_DEVICE_RC_RNR_NAK_GEN);

@@ -1,6 +1,7 @@
 // The HCA with its queues in vectors and programs' memory in this process.
 #include "emulator/device/hca.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -466,4 +467,99 @@ TEST_CASE("Modify refuses values out of range and leaves the QP as it was") {
   attr.qp_state = 9;
   CHECK(fabric.a.modify_qp(program.context, program.qp, to_init, attr).error() == EINVAL);
   CHECK(fabric.a.query_qp(program.context, program.qp)->qp_state == 0);
+}
+
+namespace {
+
+QpAttr other_path(const Program& peer) {
+  QpAttr attr;
+  attr.alt_ah.is_global = true;
+  attr.alt_ah.sgid_index = 2;
+  attr.alt_ah.dgid = peer.hca.config().port.gids[2].gid;
+  attr.alt_ah.port_num = attr.alt_port_num = 1;
+  attr.alt_timeout = 11;
+  attr.path_mig_state = static_cast<uint32_t>(transport::MigrationState::rearm);
+  return attr;
+}
+
+void send_one(Fabric& fabric, Program& from, Program& to) {
+  to.queues->receives.posted.push_back(receive_of(to, 1, 10));
+  from.queues->posted.push_back(send_of(from, 2, 10));
+  from.hca.endpoint().on_doorbell(from.qpn);
+  fabric.run();
+  REQUIRE(from.ring.completions.back().status == WcStatus::success);
+}
+
+}  // namespace
+
+TEST_CASE("The attributes of a QP that has migrated are those of its alternate path") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program a(fabric.a, here), b(fabric.b, there);
+  a.connect(b);
+  b.connect(a);
+  const auto state = [](const Program& program) {
+    return static_cast<transport::MigrationState>(
+        program.hca.query_qp(program.context, program.qp)->path_mig_state);
+  };
+  using enum transport::MigrationState;
+  REQUIRE(a.hca.modify_qp(a.context, a.qp, kAltPath | kPathMigState, other_path(b)));
+  REQUIRE(b.hca.modify_qp(b.context, b.qp, kAltPath | kPathMigState, other_path(a)));
+  CHECK(state(a) == rearm);
+  send_one(fabric, a, b);
+  CHECK(state(a) == armed);
+  CHECK(state(b) == armed);
+
+  // Nobody has the address any more that the path leads to: that is what one migrates for.
+  const wire::Gid lost = fabric.resolver.configs[1].port.gids[1].gid;
+  fabric.resolver.configs[1].port.gids[1].gid = {};
+  QpAttr attr;
+  attr.path_mig_state = static_cast<uint32_t>(migrated);
+  REQUIRE(a.hca.modify_qp(a.context, a.qp, kPathMigState, attr));
+  CHECK(a.hca.query_qp(a.context, a.qp)->ah.dgid != lost);
+  send_one(fabric, a, b);
+  for (const Program* program : {&a, &b}) {
+    const QpAttr now = *program->hca.query_qp(program->context, program->qp);
+    CHECK(state(*program) == migrated);
+    CHECK(now.ah.sgid_index == 2);
+    CHECK(now.alt_ah.sgid_index == 2);
+    CHECK(now.timeout == 11);
+    CHECK(std::ranges::count(program->events.async_events,
+                             std::pair<uint64_t, uint32_t>{0x90, 6}) == 1);
+  }
+  attr.min_rnr_timer = 5;
+  CHECK(a.hca.modify_qp(a.context, a.qp, kMinRnrTimer, attr));
+  send_one(fabric, a, b);
+
+  attr.qp_state = static_cast<uint32_t>(QpState::reset);
+  REQUIRE(a.hca.modify_qp(a.context, a.qp, kState, attr));
+  CHECK(a.hca.query_qp(a.context, a.qp)->alt_timeout == 0);
+}
+
+TEST_CASE("An alternate path is one of this port, and is armed by the peer alone") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program a(fabric.a, here), b(fabric.b, there);
+  a.connect(b);
+  const auto refused = [&](uint32_t mask, auto spoil) {
+    QpAttr attr = other_path(b);
+    spoil(attr);
+    const auto result = a.hca.modify_qp(a.context, a.qp, mask, attr);
+    return result ? 0 : result.error();
+  };
+  const auto nothing = [](QpAttr&) {};
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_port_num = 0; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_ah.port_num = 2; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_pkey_index = 1; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_timeout = 32; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_ah.is_global = false; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_ah.sgid_index = 77; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_ah.sgid_index = 1; }) == EINVAL);
+  CHECK(refused(kAltPath, [](QpAttr& attr) { attr.alt_ah.dgid.bytes[9] = 7; }) == EHOSTUNREACH);
+  CHECK(refused(kPathMigState, nothing) == EINVAL);  // there is no path to arm
+  CHECK(refused(kPathMigState, [](QpAttr& attr) { attr.path_mig_state = 2; }) == EINVAL);
+  CHECK(refused(kPathMigState, [](QpAttr& attr) { attr.path_mig_state = 3; }) == EINVAL);
+  CHECK(refused(kAltPath | kPathMigState, nothing) == 0);
+  CHECK(refused(kPathMigState, [](QpAttr& attr) { attr.path_mig_state = 0; }) == EINVAL);
+  CHECK(refused(kPathMigState, nothing) == 0);  // REARM again
 }

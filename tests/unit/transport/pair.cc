@@ -23,7 +23,9 @@ Sent digest(const sim::FrameRecord& record) {
           static_cast<uint32_t>(packet.payload.size()),
           packet.bth.ack_request,
           packet.bth.solicited,
-          packet.ext};
+          packet.ext,
+          packet.bth.mig_req,
+          packet.ip.destination};
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ struct Sent {
   bool ack_request;
   bool solicited;
   wire::ExtendedHeaders ext;
+  bool mig_req;
+  wire::Gid destination;
 };
 
 class Pair {

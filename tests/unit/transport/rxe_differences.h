@@ -14,7 +14,7 @@ struct RxeDifference {
   Side side;                   // whose frames
   std::string_view file;       // "*": any
   int frame;                   // number among rxe's frames of that side, from 0; -1: any
-  std::string_view operation;  // of rxe's frame
+  std::string_view operation;  // of rxe's frame; "*": any
   std::string_view field;      // as describe() names it; "frame": none is sent by us
   std::string_view ours;
   std::string_view rxe;     // "none": the frame has no such field; for "frame": its syndrome
@@ -31,9 +31,13 @@ inline constexpr std::string_view kAlwaysAnswered =
     "IBTA vol 1, 9.7.5.1: READs and atomics are answered by their response, asked for or not";
 inline constexpr std::string_view kRequestersChoice =
     "IBTA vol 1, 9.7.5.1: where to ask for an ACK is the requester's choice";
+inline constexpr std::string_view kMigrated =
+    "IBTA vol 1, 17.2.8: a QP that is not to migrate is MIGRATED, and says so";
 }  // namespace clause
 
 inline constexpr std::array kRxeDifferences{
+    RxeDifference{Side::responder, "*", -1, "*", "mig_req", "0x1", "0x0", clause::kMigrated},
+    RxeDifference{Side::requester, "*", -1, "*", "mig_req", "0x1", "0x0", clause::kMigrated},
     RxeDifference{Side::responder, "nak-invalid-length", 0, "acknowledge", "syndrome", "0x61",
                   "0x63", clause::kLength},
     RxeDifference{Side::responder, "rnr-nak", -1, "acknowledge", "frame", "none", "0x60",

@@ -400,7 +400,7 @@ std::vector<Described> with_differences(const std::vector<Described>& rxe, Side 
       const RxeDifference& difference = kRxeDifferences[i];
       if (difference.side == side && (difference.file == "*" || difference.file == file) &&
           (difference.frame == -1 || static_cast<size_t>(difference.frame) == number) &&
-          difference.operation == frame.operation)
+          (difference.operation == "*" || difference.operation == frame.operation))
         used[i] += apply(difference, frame, dropped) ? 1 : 0;
     }
     if (!dropped) result.push_back(std::move(frame));
