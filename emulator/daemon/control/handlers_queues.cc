@@ -178,8 +178,12 @@ void modify_qp(SessionCore& session, const rocemu_modify_qp& message) {
           session.answer_handle(static_cast<uint32_t>(state));
         });
   };
-  if ((message.attr_mask & device::kAv) == 0) return modify();
-  session.with_path(attr.ah, modify);
+  const auto find_alternate_first = [&session, mask = message.attr_mask, attr, modify] {
+    if ((mask & device::kAltPath) == 0) return modify();
+    session.with_path(attr.alt_ah, modify);
+  };
+  if ((message.attr_mask & device::kAv) == 0) return find_alternate_first();
+  session.with_path(attr.ah, find_alternate_first);
 }
 
 void limit_qp_rate(SessionCore& session, const rocemu_limit_qp_rate& message) {

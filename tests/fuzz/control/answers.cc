@@ -18,6 +18,7 @@ constexpr uint32_t kXrcReceive = 10;
 constexpr uint32_t kReadyToSend = 3;
 constexpr uint32_t kSendQueueError = 5;
 constexpr uint32_t kError = 6;
+constexpr uint32_t kArmed = 2;  // enum ibv_mig_state
 
 using AboutHandle = Exchange<rocemu_handle_message>;
 
@@ -161,6 +162,8 @@ void query_qp(Model& model, const AboutHandle& e) {
   if (e.status() != 0) return;
   const Model::Qp& qp = found->second;
   const uint32_t state = e.reply<rocemu_query_qp_reply>().attr.qp_state;
+  expect(e.reply<rocemu_query_qp_reply>().attr.path_mig_state <= kArmed,
+         "a QP is in a state of migration");
   expect(state == qp.state || state == kError ||
              (qp.state == kReadyToSend && state == kSendQueueError) || qp.xrcd != 0,
          "a QP is in the state it was put in, or in an error state, or is another's too");

@@ -73,6 +73,12 @@ rocemu_modify_qp draw_modify_qp(ByteSource& input, const device::HcaConfig& conf
                                     peer != model.qps.end() ? peer->second.qpn : 0xabcdef);
   if (choice % 4 == 3) m.attr_mask ^= 1u << input.below(32);
   if (choice % 8 == 5) m.attr_mask = device::kState | device::kMaxQpRdAtomic | device::kTimeout;
+  if (choice % 16 == 9) {  // an alternate path, and what is asked of it
+    m.attr_mask = device::kAltPath | (choice < 0x40 ? device::kPathMigState : 0u);
+    m.attr.alt_ah = m.attr.ah;
+    m.attr.alt_port_num = m.attr.port_num;
+    m.attr.path_mig_state = choice / 16 % 4;
+  }
   return m;
 }
 
