@@ -14,6 +14,7 @@ struct MoveMark {
   std::atomic<uint64_t> count{0};  // of beginnings and ends: odd during a call
   std::atomic<pid_t> pid{0};       // whose memory it is; 0: not known
   std::atomic<int> process{-1};    // its pidfd, open as long as the call lasts, or -1
+  std::atomic<pid_t> thread{0};    // the last that came to use this mark
 };
 
 // A mark for each thread that makes such calls; more of them than kMax share marks.

@@ -12,7 +12,7 @@ struct Deed {
   // Empty when the kernel lets this user do it, otherwise what is missing.
   std::string (*missing)();
   void (*run)(const std::string& device);
-  // The NIC kills the program for it, which takes so long; 0: others hardly notice it.
+  // The NIC kills the program for it, until when everything waits; 0: others hardly notice it.
   double waits_s = 0;
   // The part of its bandwidth that an honest pair keeps beside it, on two cores.
   double leaves = 0.5;

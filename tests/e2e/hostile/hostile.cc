@@ -145,19 +145,19 @@ class Hostile {
     if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno(errno, "pipe2");
     pid_ = ::fork();
     if (pid_ == 0) wait_and_do(deed, ends[0]);
+    ::setpgid(pid_, pid_);
     ::close(ends[0]);
     go_ = ends[1];
   }
   void begin() const {
     if (::write(go_, "", 1) != 1) fail_errno(errno, "write");
   }
-  // Kills it; false when it had failed at what it was to do.
+  // Kills it and those that it has left behind; false when it had failed at what it was to do.
   bool stop() const {
     int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) != pid_) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, &status, 0);
-    }
+    const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
+    ::kill(-pid_, SIGKILL);
+    if (!ended) ::waitpid(pid_, &status, 0);
     return WIFSIGNALED(status);
   }
 
