@@ -154,8 +154,9 @@ class Hca {
   Result<CreatedSrq> create_srq(ContextId context, const SrqSpec& spec,
                                 std::unique_ptr<ReceiveRing> ring);
   // Receives that wait go over to `ring`, which holds `max_wr`. EINVAL: that is 0, over the
-  // device's limit or under the SRQ's, or fewer than wait.
-  int resize_srq(ContextId context, Handle srq, uint32_t max_wr, std::unique_ptr<ReceiveRing> ring);
+  // device's limit or under the SRQ's, or fewer than wait. EINPROGRESS as for resize_cq().
+  int resize_srq(ContextId context, Handle srq, uint32_t max_wr,
+                 std::unique_ptr<ReceiveRing>&& ring);
   int set_srq_limit(ContextId context, Handle srq, uint32_t limit);  // EINVAL: over max_wr
   Result<uint32_t> srq_limit(ContextId context, Handle srq) const;
   Result<EventCounts> destroy_srq(ContextId context, Handle srq);  // EBUSY

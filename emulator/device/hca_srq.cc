@@ -61,12 +61,13 @@ Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
 }
 
 int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
-                    std::unique_ptr<ReceiveRing> ring) {
+                    std::unique_ptr<ReceiveRing>&& ring) {
   Context* context = impl_->find_context(id);
   Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
   if (srq == nullptr) return ENOENT;
   if (max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr || max_wr < srq->limit())
     return EINVAL;
+  if (!srq->prepare_ring(*ring)) return EINPROGRESS;
   return srq->replace_ring(std::move(ring), max_wr) ? 0 : EINVAL;
 }
 

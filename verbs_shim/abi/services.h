@@ -63,7 +63,7 @@ struct rocemu_srq_limit {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_srq_limit, 32);
 
 /* ---- RESIZE_SRQ ---- reply: rocemu_create_srq_reply with one descriptor, the new memfd. It holds
- * the receives that were not taken, and the consumer index 0; the NIC uses the old one no more. The
+ * the receives that were not taken, and both indices; the NIC uses the old one no more. The
  * program posts none meanwhile. EINVAL max_wr 0, over max_srq_wr, under the armed limit, or fewer
  * than there are receives. */
 struct rocemu_resize_srq {

@@ -66,6 +66,21 @@ NewReceiveRing make_ring(const device::DeviceLimits& limits, device::SrqSpec& sp
   return made;
 }
 
+// In as many turns as the receives take that wait.
+void replace_ring(SessionCore& session, uint32_t max_wr, std::shared_ptr<NewReceiveRing> made) {
+  session.on_context(
+      [made, max_wr](EngineContext& context) -> device::Result<bool> {
+        const int error =
+            context.hca().resize_srq(context.id(), made->body.srq, max_wr, std::move(made->ring));
+        if (error != 0 && error != EINPROGRESS) return tl::unexpected(error);
+        return error == 0;
+      },
+      [&session, max_wr, made](bool done) {
+        if (!done) return replace_ring(session, max_wr, made);
+        session.answer(made->body, std::array{made->fd.get()});
+      });
+}
+
 }  // namespace
 
 void create_ah(SessionCore& session, const rocemu_create_ah& message) {
@@ -110,16 +125,9 @@ void resize_srq(SessionCore& session, const rocemu_resize_srq& message) {
   spec.max_wr = message.max_wr;
   spec.max_sge = message.max_sge;
   if (const int error = device::check_srq(limits, spec)) return session.refuse(error);
-  NewReceiveRing made = make_ring(limits, spec);
-  made.body.srq = message.srq;
-  session.on_context(
-      [srq = message.srq, max_wr = spec.max_wr,
-       ring = std::move(made.ring)](EngineContext& context) mutable {
-        return context.hca().resize_srq(context.id(), srq, max_wr, std::move(ring));
-      },
-      [&session, body = made.body, fd = std::move(made.fd)] {
-        session.answer(body, std::array{fd.get()});
-      });
+  auto made = std::make_shared<NewReceiveRing>(make_ring(limits, spec));
+  made->body.srq = message.srq;
+  replace_ring(session, spec.max_wr, std::move(made));
 }
 
 void query_srq(SessionCore& session, const rocemu_srq_limit& message) {

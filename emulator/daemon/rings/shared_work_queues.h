@@ -36,6 +36,8 @@ class RingCursor {
   // How many entries the program has published and next() has not given; at most the ring's size.
   uint32_t waiting() const noexcept;
   void skip_all() noexcept;
+  // Of a ring that is new: begins there.
+  void begin_at(uint32_t index) noexcept { popped_ = released_ = seen_producer_ = index; }
 
  private:
   const uint32_t* producer_;
@@ -73,15 +75,22 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   bool pop(transport::ReceiveWork& work) noexcept override;
   void reset() noexcept;
   uint32_t waiting() const noexcept { return cursor_.waiting(); }
-  // Does what device::ReceiveRing says. Precondition: this queue is new.
+  // Do what device::ReceiveRing says. Precondition: this queue is new.
+  bool prepare_to_take_over(const SharedReceiveQueue& old) noexcept;
   bool take_over(const SharedReceiveQueue& old) noexcept;
 
  private:
+  bool has_room_for(const SharedReceiveQueue& old) const noexcept;
+  void take(const SharedReceiveQueue& old, uint32_t end) noexcept;
+
   rocemu_queue_header& header_;
   std::byte* ring_;
   RingLayout layout_;
   RingCursor cursor_;
   std::vector<transport::Sge> sges_;  // scratch
+  // What stands at index 0 here stood at taken_from_ in the old ring; taken_ entries are here.
+  std::optional<uint32_t> taken_from_;
+  uint32_t taken_ = 0;
 };
 
 class SharedWorkQueues final : public device::WorkQueues {
@@ -105,6 +114,9 @@ class SharedReceiveRing final : public device::ReceiveRing {
   SharedReceiveRing(SharedMemory memory, const RingLayout& ring);
   bool pop(transport::ReceiveWork& work) noexcept override { return queue_.pop(work); }
   uint32_t waiting() const noexcept override { return queue_.waiting(); }
+  bool prepare_to_take_over(device::ReceiveRing& old) noexcept override {
+    return queue_.prepare_to_take_over(static_cast<SharedReceiveRing&>(old).queue_);
+  }
   bool take_over(device::ReceiveRing& old) noexcept override {
     return queue_.take_over(static_cast<SharedReceiveRing&>(old).queue_);
   }

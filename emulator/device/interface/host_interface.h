@@ -37,6 +37,9 @@ class ReceiveRing : public transport::ReceiveQueue {
   // Takes over what waits in `old`, another ring of the same maker. False when there is not room
   // for it, and then nothing has changed.
   virtual bool take_over(ReceiveRing& old) noexcept = 0;
+  // Does a part of that in advance, no more than a turn has time for, while QPs go on to take from
+  // `old`. False when another part is to be done so.
+  virtual bool prepare_to_take_over(ReceiveRing&) noexcept { return true; }
 };
 
 // Events are held back until `count` completions are there or `period_ns` has passed since the

@@ -38,6 +38,8 @@ class Srq final : public transport::ReceiveQueue {
   }
   uint32_t limit() const { return limit_; }
 
+  // Does a part of replacing it; false when another is to be done so before.
+  bool prepare_ring(ReceiveRing& ring) { return ring.prepare_to_take_over(*ring_); }
   // False when `ring`, for `max_wr`, does not hold what waits.
   bool replace_ring(std::unique_ptr<ReceiveRing> ring, uint32_t max_wr) {
     if (!ring->take_over(*ring_)) return false;

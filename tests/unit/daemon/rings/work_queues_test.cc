@@ -327,6 +327,31 @@ TEST_CASE("a receive ring that takes over holds what was not taken, in order") {
   CHECK(other.ring->waiting() == 4);
 }
 
+TEST_CASE(
+    "a receive ring that is taken over in parts loses nothing of what is not taken meanwhile") {
+  constexpr uint32_t kCount = 4096;
+  SharedReceives old(kCount), small(kCount / 4), large(kCount * 2);
+  for (uint64_t id = 0; id < kCount; ++id) old.post(id);
+  uint64_t next = 0;
+  CHECK(small.ring->prepare_to_take_over(*old.ring));
+  CHECK_FALSE(small.ring->take_over(*old.ring));
+
+  unsigned parts = 0;
+  for (; !large.ring->prepare_to_take_over(*old.ring); ++parts) {
+    // Now less than what has been copied, and once more.
+    for (int i = 0; i < (parts == 1 ? 1500 : 3); ++i) CHECK(old.pop() == next++);
+  }
+  CHECK(parts > 3);
+  CHECK(old.pop() == next++);
+  REQUIRE(large.ring->take_over(*old.ring));
+  CHECK(large.ring->waiting() == kCount - next);
+  CHECK(large.header().rq_consumer == next);
+  for (; next < kCount; ++next) REQUIRE(large.pop() == next);
+  CHECK(large.ring->waiting() == 0);
+  large.post(kCount);
+  CHECK(large.pop() == kCount);
+}
+
 TEST_CASE("an impossible producer index is one fault, and the queue is then empty") {
   Program program;
   program.post(wqe_of(kWrSend, 0));
