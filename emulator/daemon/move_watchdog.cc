@@ -36,7 +36,9 @@ class WaitInquiry {
   explicit WaitInquiry(const dma::MoveMark& mark)
       : pid_(mark.pid.load(std::memory_order_relaxed)),
         process_(::fcntl(mark.process.load(std::memory_order_relaxed), F_DUPFD_CLOEXEC, 0)) {
-    if (pid_ > 0) sources_ = userfaultfds_of(pid_);
+    if (pid_ <= 0) return;
+    sources_ = userfaultfds_of(pid_);
+    accomplices_ = accomplices_of(pid_);
   }
 
   // The part that can wait, on a thread of its own.
@@ -59,6 +61,7 @@ class WaitInquiry {
   }
 
   pid_t pid() const { return pid_; }
+  const Accomplices& accomplices() const { return accomplices_; }
   WaitSources sources() const {
     const std::lock_guard lock(mutex_);
     return sources_;
@@ -70,6 +73,7 @@ class WaitInquiry {
  private:
   pid_t pid_;
   UniqueFd process_;  // the program's pidfd
+  Accomplices accomplices_{static_cast<uid_t>(-1), -1};
   mutable std::mutex mutex_;
   WaitSources sources_;
 };
@@ -145,9 +149,7 @@ void MoveWatchdog::judge(const dma::MoveMark& mark, Call& call) {
     if (patience < in_looks(kAnything)) penalty_ = std::min(penalty_ + 1, kMaxPenalty);
     last_kill_ = looks_;
   } else {
-    const WaitSources sources = inquiry.sources();
-    const unsigned ended =
-        end(sources, function == "handle_userfault" && sources.userfaultfds.empty());
+    const unsigned ended = end(inquiry.sources(), inquiry.accomplices());
     spdlog::error("process {}: the NIC still waits for its memory; {} others that hold it killed",
                   inquiry.pid(), ended);
   }

@@ -4,7 +4,7 @@
 // answered by another program (userfaultfd(2), a file of a FUSE server), that may be never, and no
 // signal interrupts the wait: all programs' traffic stands still with it. So the program in whose
 // memory one and the same system call is under way for too long is killed, which closes its
-// userfaultfd, and when it goes on as long again, those are killed who else hold that or serve the
+// userfaultfd, and when it goes on as long again, its accomplices who hold that, too, or serve the
 // file (wait_sources.h). How long is too long depends on what the kernel says the thread waits for:
 //
 // - userfaultfd: kUserfault. Whoever registers such memory has to answer at once.

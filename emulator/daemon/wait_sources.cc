@@ -1,6 +1,7 @@
 #include "emulator/daemon/wait_sources.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -77,16 +78,36 @@ std::string abort_file(unsigned fuse_connection) {
   return "/sys/fs/fuse/connections/" + std::to_string(fuse_connection) + "/abort";
 }
 
-bool holds(pid_t pid, const WaitSources& sources, bool any_userfaultfd) {
+bool holds(pid_t pid, const WaitSources& sources) {
   bool found = false;
   visit_descriptors(pid, [&](const Descriptor& descriptor) {
-    if (descriptor.userfaults)
-      found |= sources.userfaultfds.contains(descriptor.inode) ||
-               (any_userfaultfd && *descriptor.userfaults > 0);
+    if (descriptor.userfaults) found |= sources.userfaultfds.contains(descriptor.inode);
     if (descriptor.fuse_connection)
       found |= sources.fuse_connections.contains(*descriptor.fuse_connection);
   });
   return found;
+}
+
+// kNobody when there is no such file.
+constexpr uid_t kNobody = static_cast<uid_t>(-1);
+uid_t owner_of(const std::string& path) {
+  struct stat file {};
+  return ::stat(path.c_str(), &file) == 0 ? file.st_uid : kNobody;
+}
+
+// The real one: what /proc says of the files of a process that cannot be dumped is root.
+uid_t user_of(pid_t pid) {
+  std::ifstream status(of_process(pid, "status"));
+  for (std::string line; std::getline(status, line);) {
+    unsigned user = 0;
+    if (std::sscanf(line.c_str(), "Uid: %u", &user) == 1) return user;
+  }
+  return kNobody;
+}
+
+bool is_accomplice(pid_t pid, const Accomplices& accomplices) {
+  return pid != ::getpid() && accomplices.user != kNobody && user_of(pid) == accomplices.user &&
+         (accomplices.user != 0 || ::getsid(pid) == accomplices.session);
 }
 
 }  // namespace
@@ -121,14 +142,17 @@ WaitSources fuse_connections_of(pid_t program) {
   return sources;
 }
 
-unsigned end(const WaitSources& sources, bool any_userfaultfd) {
+Accomplices accomplices_of(pid_t program) { return {user_of(program), ::getsid(program)}; }
+
+unsigned end(const WaitSources& sources, const Accomplices& accomplices) {
   unsigned ended = 0;
   for (const unsigned minor : sources.fuse_connections) {
+    if (accomplices.user == 0 || owner_of(abort_file(minor)) != accomplices.user) continue;
     std::ofstream file(abort_file(minor));
     if (file << "1" << std::flush) ++ended;
   }
   visit_processes([&](pid_t pid) {
-    if (pid != ::getpid() && holds(pid, sources, any_userfaultfd) && ::kill(pid, SIGKILL) == 0)
+    if (is_accomplice(pid, accomplices) && holds(pid, sources) && ::kill(pid, SIGKILL) == 0)
       ++ended;
   });
   return ended;

@@ -23,8 +23,16 @@ WaitSources userfaultfds_of(pid_t program);
 // Reading the program's mappings can itself wait for whom it is to find.
 WaitSources fuse_connections_of(pid_t program);
 
-// Aborts the FUSE connections, and kills the other processes that hold any of `sources`; with
-// `any_userfaultfd` those that hold any for which a fault waits. How many there were.
-unsigned end(const WaitSources& sources, bool any_userfaultfd);
+// Who may be ended along with a program. A disk of somebody else's that hangs is nobody's crime,
+// and root's servers serve all: of root's only what was started in the program's own session.
+struct Accomplices {
+  uid_t user;
+  pid_t session;
+};
+Accomplices accomplices_of(pid_t program);
+
+// Aborts the FUSE connections, and kills the other processes that hold any of `sources`, as far as
+// they are accomplices. How many there were.
+unsigned end(const WaitSources& sources, const Accomplices& accomplices);
 
 }  // namespace rocemu::daemon
