@@ -79,7 +79,7 @@ Daemon::Daemon(const Options& options)
       networks_(options.devices),
       executor_(io_, engine_),
       administration_(nic_),
-      sessions_{nic_.devices, executor_, administration_, {}, {}, options.dma},
+      sessions_{nic_.devices, executor_, administration_, {}, {}, options.dma, &shares_},
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_) {
   if (options.pcap) set_up_capture(*options.pcap);

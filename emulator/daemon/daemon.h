@@ -66,6 +66,7 @@ class Daemon {
   std::vector<std::unique_ptr<AttachedNetwork>> networks_;  // by device; nullptr: on the switch
   EngineExecutor executor_;
   Administration administration_;
+  ProgramShares shares_{ProgramShare::Limits::of_this_process()};
   SessionHost sessions_;
   std::unique_ptr<SysfsTree> sysfs_;
   std::unique_ptr<Listener> listener_;

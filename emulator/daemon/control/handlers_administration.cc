@@ -47,7 +47,7 @@ void link_show(SessionCore& session) {
 }
 
 void cm_open_channel(SessionCore& session, ReceivedMessage& received) {
-  auto pipe = EventWriter::open(received.fds[0]);
+  auto pipe = session.open_pipe(received.fds[0]);
   if (!pipe) return session.refuse(pipe.error());
   const auto channel = session.cm().open_channel(std::move(*pipe));
   if (!channel) return session.refuse(channel.error());

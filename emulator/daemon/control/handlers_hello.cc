@@ -30,14 +30,15 @@ void open_cm(SessionCore& session) {
 // The descriptors: the async event pipe, and /proc/self/mem where the program could open it.
 void open_device(SessionCore& session, const rocemu_hello& message, ReceivedMessage& received) {
   session.choose_device(message.device_index);
-  auto events = EventWriter::open(received.fds[0]);
+  session.charge_context();
+  auto events = session.open_pipe(received.fds[0]);
   if (!events) return session.refuse(events.error());
   auto memory = session.peer().reach_memory(std::move(received.fds[1]), message.probe_address,
                                             message.probe_value);
   if (memory == nullptr) return session.refuse(EPERM);
 
   DeviceEngine& engine = session.host().engine;
-  SharedMemory page("rocemu-doorbells", sizeof(rocemu_doorbell_page));
+  SharedMemory page = session.make_memory("rocemu-doorbells", sizeof(rocemu_doorbell_page));
   UniqueFd page_fd = page.take_fd();
   auto doorbells =
       std::make_unique<Doorbells>(std::move(page), doorbell_slots(session.config().limits));

@@ -132,7 +132,7 @@ void alloc_mw(SessionCore& session, const rocemu_alloc_mw& message) {
 void alloc_dm(SessionCore& session, const rocemu_alloc_dm& message) {
   const int error = device::check_dm(session.config().limits, message.length_bytes);
   if (error != 0 || message.log_align > kLogPage) return session.refuse(EINVAL);
-  SharedMemory memory("rocemu-dm", message.length_bytes);
+  SharedMemory memory = session.make_memory("rocemu-dm", message.length_bytes);
   rocemu_alloc_dm_reply body{};
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd(::fcntl(memory.fd(), F_DUPFD_CLOEXEC, 0));

@@ -43,9 +43,9 @@ struct NewRing {
   UniqueFd fd;
 };
 
-NewRing make_ring(const SessionCore& session, uint32_t cqe) {
+NewRing make_ring(SessionCore& session, uint32_t cqe) {
   const uint32_t entries = cq_entries(cqe);
-  SharedMemory memory("rocemu-cq", cq_memory_bytes(entries));
+  SharedMemory memory = session.make_memory("rocemu-cq", cq_memory_bytes(entries));
   NewRing made;
   made.body.entries = entries;
   made.body.memory_bytes = memory.size_bytes();
@@ -98,7 +98,7 @@ void query_port(SessionCore& session, const rocemu_query_port& message) {
 }
 
 void create_channel(SessionCore& session, ReceivedMessage& received) {
-  auto pipe = EventWriter::open(received.fds[0]);
+  auto pipe = session.open_pipe(received.fds[0]);
   if (!pipe) return session.refuse(pipe.error());
   session.on_context(
       [pipe = std::move(*pipe)](EngineContext& context) mutable {
@@ -113,7 +113,7 @@ void create_cq(SessionCore& session, const rocemu_create_cq& message, ReceivedMe
     return session.refuse(error);
   std::unique_ptr<EventWriter> pipe;
   if (received.fd_count == 1) {
-    auto opened = EventWriter::open(received.fds[0]);
+    auto opened = session.open_pipe(received.fds[0]);
     if (!opened || spec.channel != 0) return session.refuse(opened ? EINVAL : opened.error());
     pipe = std::move(*opened);
   }
@@ -151,7 +151,7 @@ void create_qp(SessionCore& session, const rocemu_create_qp& message) {
   const device::QpSpec spec = to_qp_spec(message);
   if (const int error = device::check_qp(limits, spec)) return session.refuse(error);
   const QpLayout layout = lay_out_qp(limits, spec);
-  SharedMemory memory("rocemu-qp", layout.memory_bytes);
+  SharedMemory memory = session.make_memory("rocemu-qp", layout.memory_bytes);
   rocemu_create_qp_reply body = describe_queues(layout, memory);
   UniqueFd fd = memory.take_fd();
   auto queues = std::make_unique<SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size);

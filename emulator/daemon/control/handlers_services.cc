@@ -36,8 +36,8 @@ std::optional<device::FileIdentity> identify(int fd) {
 }
 
 // For as long as anybody has it.
-std::shared_ptr<void> hold_file(UniqueFd fd) {
-  return {new UniqueFd(std::move(fd)), [](UniqueFd* held) {
+std::shared_ptr<void> hold_file(UniqueFd fd, ProgramShare::Charge charge) {
+  return {new UniqueFd(std::move(fd)), [charge = std::move(charge)](UniqueFd* held) {
             close_elsewhere(std::move(*held));
             delete held;
           }};
@@ -51,10 +51,11 @@ struct NewReceiveRing {
 };
 
 // From now on `spec` has as many requests as the program hears that there are.
-NewReceiveRing make_ring(const device::DeviceLimits& limits, device::SrqSpec& spec) {
+NewReceiveRing make_ring(SessionCore& session, device::SrqSpec& spec) {
+  const device::DeviceLimits& limits = session.config().limits;
   const SrqLayout layout = lay_out_srq(limits, spec);
   spec.max_wr = std::min(layout.ring.entries, limits.max_srq_wr);
-  SharedMemory memory("rocemu-srq", layout.memory_bytes);
+  SharedMemory memory = session.make_memory("rocemu-srq", layout.memory_bytes);
   NewReceiveRing made;
   made.body.entries = layout.ring.entries;
   made.body.stride_bytes = layout.ring.stride_bytes;
@@ -98,7 +99,7 @@ void create_srq(SessionCore& session, const rocemu_create_srq& message) {
   const device::DeviceLimits& limits = session.config().limits;
   device::SrqSpec spec = to_srq_spec(message);
   if (const int error = device::check_srq(limits, spec)) return session.refuse(error);
-  NewReceiveRing made = make_ring(limits, spec);
+  NewReceiveRing made = make_ring(session, spec);
   session.on_context(
       [spec, ring = std::move(made.ring)](EngineContext& context) mutable {
         return context.hca().create_srq(context.id(), spec, std::move(ring));
@@ -125,7 +126,7 @@ void resize_srq(SessionCore& session, const rocemu_resize_srq& message) {
   spec.max_wr = message.max_wr;
   spec.max_sge = message.max_sge;
   if (const int error = device::check_srq(limits, spec)) return session.refuse(error);
-  auto made = std::make_shared<NewReceiveRing>(make_ring(limits, spec));
+  auto made = std::make_shared<NewReceiveRing>(make_ring(session, spec));
   made->body.srq = message.srq;
   replace_ring(session, spec.max_wr, std::move(made));
 }
@@ -151,7 +152,7 @@ void open_xrcd(SessionCore& session, const rocemu_open_xrcd& message, ReceivedMe
     // Kept open, so that no other file gets its identity.
     spec.file = identify(received.fds[0].get());
     if (!spec.file) return session.refuse(EINVAL);
-    spec.file_hold = hold_file(std::move(received.fds[0]));
+    spec.file_hold = hold_file(std::move(received.fds[0]), session.charge_descriptors(1));
   }
   session.on_context(
       [spec = std::move(spec)](EngineContext& context) {

@@ -30,6 +30,31 @@ void SessionCore::become_cm(std::unique_ptr<CmProgram> program) {
   kind_ = ConnectionKind::cm;
 }
 
+ProgramShare* SessionCore::share() {
+  if (!share_ && host_.shares != nullptr) share_ = host_.shares->of(peer_.pid());
+  return share_.get();
+}
+
+SharedMemory SessionCore::make_memory(const char* name, size_t bytes) {
+  ProgramShare::Charge charge;
+  if (ProgramShare* const counted = share()) charge = counted->mapping();
+  SharedMemory memory(name, bytes);
+  memory.hold(std::move(charge));
+  return memory;
+}
+
+device::Result<std::unique_ptr<EventWriter>> SessionCore::open_pipe(const UniqueFd& theirs) {
+  ProgramShare::Charge charge = charge_descriptors(1);
+  auto pipe = EventWriter::open(theirs);
+  if (pipe) (*pipe)->hold(std::move(charge));
+  return pipe;
+}
+
+ProgramShare::Charge SessionCore::charge_descriptors(unsigned count) {
+  ProgramShare* const counted = share();
+  return counted == nullptr ? nullptr : counted->descriptors(count);
+}
+
 void SessionCore::become_context(EngineContext& context) {
   context_ = &context;
   kind_ = ConnectionKind::context;

@@ -20,6 +20,8 @@
 #include "emulator/daemon/control/connection/received_message.h"
 #include "emulator/daemon/control/operation_table.h"
 #include "emulator/daemon/control/session_host.h"
+#include "emulator/daemon/rings/event_writer.h"
+#include "emulator/daemon/rings/shared_memory.h"
 
 namespace rocemu::daemon {
 
@@ -48,6 +50,14 @@ class SessionCore {
   }
   EngineContext* context() const { return context_; }
   CmProgram& cm() { return *cm_; }
+
+  // Queue memory, and the writer of a pipe, that count as the program's. Throw std::system_error.
+  SharedMemory make_memory(const char* name, size_t bytes);
+  device::Result<std::unique_ptr<EventWriter>> open_pipe(const UniqueFd& theirs);
+  // What holds descriptors for the program otherwise; empty when nobody counts.
+  ProgramShare::Charge charge_descriptors(unsigned count);
+  // What the connection itself needs as a context's.
+  void charge_context() { context_charge_ = charge_descriptors(kContextDescriptors); }
   // Regions of this program that are mapped here, by handle: held so that they go here, not on the
   // engine thread, which unmapping would keep from its work.
   auto& mapped_files() { return mapped_files_; }
@@ -81,9 +91,13 @@ class SessionCore {
   void with_path(const device::AhAttr& ah, Next next);
 
  private:
+  // The socket, what ends the engine's sleep, the program's memory and its pidfd.
+  static constexpr unsigned kContextDescriptors = 4;
+
   void dispatch(const Request& request, ReceivedMessage& message);
   bool needs_path(const device::AhAttr& ah) const;
   void finish();
+  ProgramShare* share();
 
   // Runs handle(), and turns what it throws (no memory, no descriptors) into the request's answer.
   template <class Handle>
@@ -104,6 +118,8 @@ class SessionCore {
   std::unique_ptr<CmProgram> cm_;     // of a connection for connection management
   EngineContext* context_ = nullptr;  // belongs to the engine; closed by finish()
   std::unordered_map<uint32_t, std::shared_ptr<const dma::MappedFile>> mapped_files_;
+  std::shared_ptr<ProgramShare> share_;  // null until it is asked for
+  ProgramShare::Charge context_charge_;
   rocemu_header request_{};  // the one being answered
   bool call_under_way_ = false;
   bool ended_ = false;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/daemon/control/program_share.h"
 #include "emulator/daemon/engine/engine_clock.h"
 #include "emulator/daemon/engine/engine_context.h"
 #include "emulator/daemon/engine/task.h"
@@ -103,6 +104,7 @@ struct SessionHost {
   std::function<std::unique_ptr<CmProgram>(pid_t program)>
       new_cm_program{};              // empty: connections are not managed
   std::optional<dma::Method> dma{};  // empty: whichever works
+  ProgramShares* shares = nullptr;   // nullptr: programs have what there is
 };
 
 // The program at the other end of a session.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "emulator/device/attributes/qp_attributes.h"
@@ -22,6 +23,9 @@ class EventWriter final : public device::EventChannel {
   // pipe(2) that can be written to, otherwise with what open(2) says.
   static tl::expected<std::unique_ptr<EventWriter>, int> open(const UniqueFd& theirs);
 
+  // Lives as long as the descriptor.
+  void hold(std::shared_ptr<void> charge) { charge_ = std::move(charge); }
+
   bool completion_event(uint64_t cq_user_pointer) noexcept override;
   bool async_event(uint64_t element, uint32_t event_type) noexcept override;
   // Writes a byte that says no more than that there is something. False when the pipe is full.
@@ -32,6 +36,7 @@ class EventWriter final : public device::EventChannel {
   bool write(const void* event, size_t bytes) noexcept;
 
   UniqueFd fd_;
+  std::shared_ptr<void> charge_;
 };
 
 }  // namespace rocemu::daemon

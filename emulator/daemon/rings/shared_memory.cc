@@ -56,7 +56,8 @@ SharedMemory::SharedMemory(const char* name, size_t bytes, Others others) {
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : fd_(std::move(other.fd_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+      size_bytes_(std::exchange(other.size_bytes_, 0)),
+      charge_(std::move(other.charge_)) {}
 
 SharedMemory::~SharedMemory() {
   if (data_ == nullptr) return;

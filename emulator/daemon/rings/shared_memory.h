@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -22,6 +24,9 @@ class SharedMemory {
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&&) = delete;
 
+  // Lives as long as the mapping.
+  void hold(std::shared_ptr<void> charge) { charge_ = std::move(charge); }
+
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
 
@@ -33,6 +38,7 @@ class SharedMemory {
   UniqueFd fd_;
   std::byte* data_ = nullptr;
   size_t size_bytes_ = 0;
+  std::shared_ptr<void> charge_;
 };
 
 // Makes a sealed memfd that holds `content`, with the file offset at 0. Throws std::system_error.

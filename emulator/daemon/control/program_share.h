@@ -1,0 +1,49 @@
+// What one process may have of what the NIC's process has for all programs: mappings, of which the
+// kernel allows it vm.max_map_count, and descriptors (RLIMIT_NOFILE). A quarter of each, with all
+// the connections of the process, so that nobody can leave the others without.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <unordered_map>
+
+namespace rocemu::daemon {
+
+class ProgramShare : public std::enable_shared_from_this<ProgramShare> {
+ public:
+  struct Limits {
+    unsigned mappings;
+    unsigned descriptors;
+    static Limits of_this_process();
+  };
+  // What holds some of them, until it is destroyed by any thread.
+  using Charge = std::shared_ptr<void>;
+
+  explicit ProgramShare(const Limits& limits) : limits_(limits) {}
+
+  // Throw std::system_error (ENOMEM) when the share is used up.
+  Charge mapping() { return take(mappings_, limits_.mappings, 1); }
+  Charge descriptors(unsigned count) { return take(descriptors_, limits_.descriptors, count); }
+
+ private:
+  Charge take(std::atomic<unsigned>& used, unsigned limit, unsigned count);
+
+  Limits limits_;
+  std::atomic<unsigned> mappings_{0}, descriptors_{0};
+};
+
+// By process, for as long as it has anything. The control thread's.
+class ProgramShares {
+ public:
+  explicit ProgramShares(const ProgramShare::Limits& limits) : limits_(limits) {}
+  // 0, for a process that is not visible from here, has a share of its own each time.
+  std::shared_ptr<ProgramShare> of(pid_t pid);
+
+ private:
+  ProgramShare::Limits limits_;
+  std::unordered_map<pid_t, std::weak_ptr<ProgramShare>> shares_;
+};
+
+}  // namespace rocemu::daemon
