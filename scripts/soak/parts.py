@@ -11,7 +11,7 @@ KILLS = 10_000
 KILLS_AT_ONCE = 50
 FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings", "ip_host"]
 HOSTILE_KINDS = ["lingering-sockets", "fuse-files", "userfaultfd", "userfaultfd-before", "userfaultfd-heir", "userfaultfd-again",
-                 "fuse-memory", "long-queues", "huge-rings", "many-objects"]
+                 "fuse-memory", "long-queues", "huge-rings", "many-objects", "all-queues", "unread-events", "cm-flood"]
 HOSTILE_ATTEMPTS = 3
 LOSSY = "loss=1%,reorder=1%,dup=0.5%,corrupt=0.1%"
 TEST_RESULT = re.compile(r"Test +#\d+: (.+?) \.*(?: +|\*\*\*)(Passed|Skipped|Not Run|Failed|Timeout|Exception|\w+ aborted|"

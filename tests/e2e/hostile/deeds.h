@@ -14,13 +14,12 @@ struct Deed {
   void (*run)(const std::string& device);
   // The NIC kills the program for it, until when everything waits; 0: others hardly notice it.
   double waits_s = 0;
-  // The part of its bandwidth that an honest pair keeps beside it, on two cores.
-  double leaves = 0.5;
 };
 
 std::span<const Deed> descriptor_deeds();
 std::span<const Deed> memory_deeds();
 std::span<const Deed> object_deeds();
+std::span<const Deed> table_deeds();
 
 inline std::string nothing_missing() { return {}; }
 

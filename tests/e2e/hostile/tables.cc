@@ -1,0 +1,120 @@
+// Tables and pipes that all programs share, filled by one.
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "tests/e2e/hostile/deeds.h"
+#include "tests/e2e/tools/lab.h"
+
+namespace rocemu::e2e {
+namespace {
+
+// As many channels and CQs as there are, for this program and its next contexts.
+void make_all_queues(const std::string& device) {
+  std::vector<Device> opened;
+  for (;;) {
+    try {
+      opened.push_back(open_device(device, 1));
+    } catch (const std::exception&) {
+      if (opened.empty()) throw;
+      break;
+    }
+    ibv_context* const context = opened.back().context.get();
+    while (ibv_create_comp_channel(context) != nullptr) continue;
+    while (ibv_create_cq(context, 1, nullptr, nullptr, 0) != nullptr) continue;
+    if (opened.size() == 8) break;
+  }
+  for (;;) ::pause();
+}
+
+// Completion events and events of the SRQ's limit, of which nobody reads one.
+void leave_events_unread(const std::string& device) {
+  const Lab lab(open_device(device, 1), open_device(device, 1));
+  const ChannelPtr channel(
+      must(ibv_create_comp_channel(lab.a().context.get()), "ibv_create_comp_channel"));
+  const CqPtr watched(
+      must(ibv_create_cq(lab.a().context.get(), 64, nullptr, channel.get(), 0), "ibv_create_cq"));
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = watched.get();
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {16, 16, 1, 1, 0};
+  ibv_srq_init_attr srq_init{};
+  srq_init.attr = {16, 1, 0};
+  ibv_srq* const srq = must(ibv_create_srq(lab.a().pd.get(), &srq_init), "ibv_create_srq");
+  for (;;) {
+    // Armed above what is posted, the limit is reached at once.
+    ibv_srq_attr limit{};
+    limit.srq_limit = 1;
+    ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT);
+    // A QP in error completes its receive at once.
+    const QpPtr qp(must(ibv_create_qp(lab.a().pd.get(), &init), "ibv_create_qp"));
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = kPort;
+    must(ibv_modify_qp(qp.get(), &attr,
+                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+         "ibv_modify_qp to INIT");
+    must(change_to(IBV_QPS_ERR).apply(qp.get()), "ibv_modify_qp to ERR");
+    for (int i = 0; i < 16; ++i) {
+      ibv_req_notify_cq(watched.get(), 0);
+      post_recv(qp.get(), 0, {});
+      ibv_wc wc;
+      while (ibv_poll_cq(watched.get(), 1, &wc) == 0) continue;
+    }
+  }
+}
+
+sockaddr_in address(const char* ip, uint16_t port) {
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_port = htons(port);
+  ::inet_pton(AF_INET, ip, &in.sin_addr);
+  return in;
+}
+
+// Listens on every port there is, and connects to itself again and again without reading an event.
+void flood_connection_manager(const std::string&) {
+  constexpr const char* kOwn = "10.77.0.1";
+  rdma_event_channel* const unread = rdma_create_event_channel();
+  rdma_event_channel* const channel = rdma_create_event_channel();
+  if (unread == nullptr || channel == nullptr) fail_errno(errno, "rdma_create_event_channel");
+  uint16_t listened = 0;
+  for (uint16_t port = 1024; port < 60000; ++port) {
+    rdma_cm_id* id = nullptr;
+    sockaddr_in at = address(kOwn, port);
+    if (rdma_create_id(unread, &id, nullptr, RDMA_PS_TCP) != 0) break;
+    if (rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&at)) != 0 || rdma_listen(id, 64) != 0)
+      break;
+    if (listened == 0) listened = port;
+  }
+  if (listened == 0) fail_errno(errno, "not one rdma_listen");
+  while (rdma_create_event_channel() != nullptr) continue;
+  for (;;) {
+    rdma_cm_id* id = nullptr;
+    sockaddr_in to = address(kOwn, listened);
+    if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) {
+      ::usleep(1000);  // nothing more is to be had
+      continue;
+    }
+    rdma_conn_param param{};
+    if (rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), 1000) != 0) continue;
+    ibv_qp_init_attr init{};
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {1, 1, 1, 1, 0};
+    if (rdma_resolve_route(id, 1000) != 0 || rdma_create_qp(id, nullptr, &init) != 0) continue;
+    rdma_connect(id, &param);
+  }
+}
+
+constexpr Deed kDeeds[] = {{"all-queues", nothing_missing, make_all_queues},
+                           {"unread-events", nothing_missing, leave_events_unread},
+                           {"cm-flood", nothing_missing, flood_connection_manager}};
+
+}  // namespace
+
+std::span<const Deed> table_deeds() { return kDeeds; }
+
+}  // namespace rocemu::e2e
