@@ -171,10 +171,12 @@ void query_qp(Model& model, const AboutHandle& e) {
 
 void destroy_qp(Model& model, const AboutHandle& e) {
   const auto found = model.qps.find(e.request.handle);
-  expect(e.status() == (found == model.qps.end()       ? ENOENT
-                        : found->second.groups.empty() ? 0
-                                                       : EBUSY),
-         "a QP goes when it is in no multicast group");
+  const bool exists = found != model.qps.end();
+  const bool in_use = exists && (!found->second.groups.empty() || found->second.flows > 0);
+  expect(e.status() == (!exists  ? ENOENT
+                        : in_use ? EBUSY
+                                 : 0),
+         "a QP goes when it is in no multicast group and no flow leads to it");
   if (e.status() != 0) return;
   count_users(model, found->second, ~uint32_t{0});
   model.qps.erase(found);
@@ -208,7 +210,7 @@ Mapping map(int fd, size_t size_bytes) {
 void check_answer(Model& model, std::span<const std::byte> request, const Answer& answer) {
   const uint32_t op = answer.header().op;
   for (const std::span<const Check> checks :
-       {std::span<const Check>(kChecks), memory_checks(), service_checks()})
+       {std::span<const Check>(kChecks), memory_checks(), service_checks(), flow_checks()})
     for (const Check& check : checks)
       if (check.op == op) return check.run(model, request, answer);
 }

@@ -66,6 +66,7 @@ struct CheckOf<kCheck> {
 
 std::span<const Check> memory_checks();   // answers_memory.cc
 std::span<const Check> service_checks();  // answers_services.cc
+std::span<const Check> flow_checks();     // answers_flows.cc
 
 // Whether `status` may be the answer about an object that the request asks something of that may be
 // wrong, which can be looked at first.

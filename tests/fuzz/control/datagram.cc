@@ -37,7 +37,7 @@ rocemu_create_qp draw_create_qp(ByteSource& input) {
   m.pd = draw_handle(input);
   m.send_cq = draw_handle(input);
   m.recv_cq = draw_handle(input);
-  m.qp_type = input.pick<uint32_t>({2, 2, 3, 4, 4, 9, 10, 10, 0xffff});
+  m.qp_type = input.pick<uint32_t>({2, 2, 3, 4, 4, 9, 10, 8, 0xffff});
   m.max_send_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
   m.max_recv_wr = input.pick<uint32_t>({4, 0, 1, 64, 65, 0xffffffff});
   m.max_send_sge = input.pick<uint32_t>({1, 0, 8, 9});
@@ -188,6 +188,8 @@ std::vector<std::byte> draw_datagram(ByteSource& input, const device::HcaConfig&
   uint32_t op = choice < 0xf0 ? 1 + choice % uint32_t{ROCEMU_OP_IMPORT_DM} : 56u + choice % 16u;
   if (op == 56) op = ROCEMU_OP_MODERATE_CQ;
   if (op == 57) op = ROCEMU_OP_REG_FILE_MR;
+  if (op == 58) op = ROCEMU_OP_DESTROY_COUNTERS;
+  if (op == 59) op = ROCEMU_OP_READ_COUNTERS;
   // What the cookie says to Client::descriptor_for.
   const uint64_t cookie = op == ROCEMU_OP_OPEN_XRCD && input.flag() ? 1 : 0;
   std::vector<std::byte> datagram = with_header(draw_request(input, op, config, model), op, cookie);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 namespace rocemu::fuzz {
 
@@ -63,6 +64,14 @@ struct Model {
     Mapping memory;      // of its queues; nullptr: another's QP that was opened
     uint32_t state = 0;  // after the last change that was granted
     std::set<std::array<uint8_t, 16>> groups{};
+    uint32_t flows = 0;  // that lead to it
+  };
+  struct Flow {
+    std::vector<uint32_t> qps;
+    uint32_t counters = 0;  // 0: none
+  };
+  struct Counters {
+    uint32_t users = 0;
   };
 
   // By handle.
@@ -76,6 +85,8 @@ struct Model {
   std::map<uint32_t, Xrcd> xrcds;
   std::map<uint32_t, Srq> srqs;
   std::map<uint32_t, Qp> qps;
+  std::map<uint32_t, Flow> flows;
+  std::map<uint32_t, Counters> counters;
 };
 
 }  // namespace rocemu::fuzz

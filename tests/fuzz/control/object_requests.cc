@@ -1,6 +1,7 @@
 #include "tests/fuzz/control/object_requests.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "emulator/daemon/control/conversions.h"
 #include "tests/fuzz/control/client.h"
@@ -89,6 +90,32 @@ std::vector<std::byte> about(uint32_t handle, uint32_t Message::*name, uint32_t 
   return as_bytes(m);
 }
 
+rocemu_limit_qp_rate draw_rate(ByteSource& input) {
+  rocemu_limit_qp_rate m{};
+  m.qp = draw_handle(input);
+  m.rate_kbps = input.pick<uint32_t>({1000, 0, 1, 0xffffffff});
+  m.max_burst_bytes = input.pick<uint32_t>({0, 1, 65536, 0xffffffff});
+  return m;
+}
+
+// Fields that frames of the fuzzed device have, or any; to one QP, several, or too many.
+rocemu_create_flow draw_flow(ByteSource& input) {
+  rocemu_create_flow m{};
+  m.kind = input.pick<uint32_t>({0, 0, 1, 2, 3, 4});
+  m.flags = input.below(4);
+  m.tag = input.u8();
+  m.counters = input.flag() ? draw_handle(input) : 0;
+  m.hash_fields = input.pick<uint32_t>({0, 3, 0xf, 0xff, 0xffffffff});
+  m.priority = input.u8();
+  m.qp_count = input.pick<uint16_t>({1, 1, 1, 2, 4, 0, 3, 128, 129, 0xffff});
+  const uint32_t qp = draw_handle(input);
+  std::fill(std::begin(m.qps), std::end(m.qps), qp);
+  m.qps[1] = draw_handle(input);
+  m.mask.ip_version = m.value.ip_version = static_cast<uint8_t>(input.pick<uint32_t>({0, 4, 6}));
+  m.mask.destination_mac[input.below(6)] = input.u8();
+  return m;
+}
+
 }  // namespace
 
 uint32_t draw_handle(ByteSource& input) {
@@ -110,6 +137,10 @@ std::vector<std::byte> draw_object_request(ByteSource& input, uint32_t op,
     case ROCEMU_OP_ATTACH_MCAST:
     case ROCEMU_OP_DETACH_MCAST:
       return as_bytes(draw_mcast(input));
+    case ROCEMU_OP_LIMIT_QP_RATE:
+      return as_bytes(draw_rate(input));
+    case ROCEMU_OP_CREATE_FLOW:
+      return as_bytes(draw_flow(input));
     case ROCEMU_OP_OPEN_QP:
       return as_bytes(draw_open_qp(input, model));
     case ROCEMU_OP_CHECK_PREFETCH:
