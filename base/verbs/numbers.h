@@ -115,6 +115,8 @@ enum class WcStatus : uint8_t {
   retry_exceeded_error = 12,
   rnr_retry_exceeded_error = 13,
   general_error = 21,
+  tm_error = 22,
+  tm_rendezvous_incomplete = 23,
 };
 
 // enum ibv_wc_opcode
@@ -129,13 +131,31 @@ enum class WcOpcode : uint8_t {
   atomic_write = 9,
   receive = 128,
   receive_rdma_with_imm = 129,
+  tm_add = 130,
+  tm_delete = 131,
+  tm_sync = 132,
+  tm_receive = 133,
+  tm_no_tag = 134,
 };
+
+// enum ibv_tmh_op
+enum class TagOperation : uint8_t { no_tag = 0, rendezvous = 1, finish = 2, eager = 3 };
+
+// enum ibv_ops_wr_opcode and enum ibv_ops_flags
+enum class TagListOperation : uint8_t { add = 0, remove = 1, sync = 2 };
+namespace tag_list_flag {
+inline constexpr uint32_t kSignaled = 1u << 0;
+inline constexpr uint32_t kSync = 1u << 1;
+}  // namespace tag_list_flag
 
 // enum ibv_wc_flags
 namespace wc_flag {
 inline constexpr uint16_t kGrh = 1u << 0;
 inline constexpr uint16_t kWithImm = 1u << 1;
 inline constexpr uint16_t kWithInv = 1u << 3;
+inline constexpr uint8_t kTmSyncRequest = 1u << 4;
+inline constexpr uint8_t kTmMatch = 1u << 5;
+inline constexpr uint8_t kTmDataValid = 1u << 6;
 }  // namespace wc_flag
 
 // enum ibv_event_type

@@ -157,6 +157,9 @@ class Hca {
   // device's limit or under the SRQ's, or fewer than wait. EINPROGRESS as for resize_cq().
   int resize_srq(ContextId context, Handle srq, uint32_t max_wr,
                  std::unique_ptr<ReceiveRing>&& ring);
+  // ibv_post_srq_ops(3): the handle of what was added, or 0. EINVAL: no tag-matching SRQ, unknown
+  // operations or flags, a buffer longer than max_msg_size. ENOMEM: it has max_tags.
+  Result<uint32_t> change_tags(ContextId context, Handle srq, const TagOp& op);
   int set_srq_limit(ContextId context, Handle srq, uint32_t limit);  // EINVAL: over max_wr
   Result<uint32_t> srq_limit(ContextId context, Handle srq) const;
   Result<EventCounts> destroy_srq(ContextId context, Handle srq);  // EBUSY

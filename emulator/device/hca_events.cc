@@ -57,7 +57,10 @@ namespace {
 // True when `body` completes to `cq` itself or, where it is an XRC_RECV QP, by an SRQ of its
 // domain.
 bool completes_to(const QpBody& body, const Cq& cq) {
-  const auto uses = [&](const Qp* qp) { return qp->send_cq == &cq || qp->receive_cq == &cq; };
+  const auto uses = [&](const Qp* qp) {
+    return qp->send_cq == &cq || qp->receive_cq == &cq ||
+           (qp->srq != nullptr && qp->srq->cq == &cq);
+  };
   if (std::ranges::any_of(body.openings, uses)) return true;
   return body.domain != nullptr && std::ranges::any_of(body.domain->srqs, [&](const auto& entry) {
            return entry.second->cq == &cq;

@@ -72,6 +72,17 @@ bool receives(Service service) {
   return service != Service::xrc_send && service != Service::xrc_receive;
 }
 
+// What comes to a tag-matching SRQ completes to its CQ, and the QP's send queue reads what is
+// offered.
+void match_tags(const Qp& qp, QpBody& body, transport::QpResources& resources) {
+  body.tags =
+      std::make_unique<TagMatcher>(*qp.srq->tags, body.queues->send(), *qp.send_cq, *qp.srq->cq);
+  resources.tags = body.tags.get();
+  resources.send_queue = body.tags.get();
+  resources.send_cq = body.tags.get();
+  resources.receive_cq = qp.srq->cq;
+}
+
 }  // namespace
 
 QpSpec without_unused_queues(QpSpec spec) {
@@ -104,8 +115,11 @@ int Hca::Impl::find_parts(Context& context, const QpSpec& spec, Qp& qp) const {
       (!receives(service) || qp.receive_cq != nullptr) && (!xrc_receive || qp.xrcd != nullptr) &&
       (!receives(service) || spec.srq == 0 || qp.srq != nullptr);
   if (!found) return ENOENT;
-  const bool fits = (qp.srq != nullptr ? !qp.srq->spec().xrc : spec.srq == 0) &&
-                    (qp.xrcd != nullptr || spec.xrcd == 0);
+  const bool may_match = service == Service::rc;
+  const bool fits =
+      (qp.srq != nullptr ? !qp.srq->spec().xrc && (may_match || !qp.srq->spec().tag_matching)
+                         : spec.srq == 0) &&
+      (qp.xrcd != nullptr || spec.xrcd == 0);
   return fits ? 0 : EINVAL;
 }
 
@@ -139,6 +153,7 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   resources.send_only = body->service == Service::xrc_send;
   resources.xrc_domain = body->domain.get();
   resources.addresses = &context->addresses;
+  if (qp->srq != nullptr && qp->srq->tags != nullptr) match_tags(*qp, *body, resources);
   const auto qpn = impl_->endpoint->create(body->service, resources);
   if (!qpn) return tl::unexpected(ENOMEM);
   body->qpn = *qpn;
@@ -295,6 +310,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   body.queues->show_state(to);
   impl_->endpoint->modify(body.qpn, to, attributes);
   if (to == QpState::reset) body.queues->reset();
+  if (to == QpState::reset && body.tags != nullptr) body.tags->reset();
   if (to == QpState::reset || (mask & kRateLimit) != 0)
     impl_->endpoint->limit_rate(body.qpn, {merged.rate_limit});
   return to;

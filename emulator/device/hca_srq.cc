@@ -6,9 +6,10 @@
 namespace rocemu::device {
 
 int check_srq(const DeviceLimits& limits, const SrqSpec& spec) {
-  return spec.max_wr > 0 && spec.max_wr <= limits.max_srq_wr && spec.max_sge <= limits.max_srq_sge
-             ? 0
-             : EINVAL;
+  const bool fits =
+      spec.max_wr > 0 && spec.max_wr <= limits.max_srq_wr && spec.max_sge <= limits.max_srq_sge &&
+      (!spec.tag_matching || (spec.max_tags > 0 && spec.max_tags <= limits.max_srq_tags));
+  return fits ? 0 : EINVAL;
 }
 
 Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
@@ -17,22 +18,24 @@ Result<CreatedSrq> Hca::create_srq(ContextId id, const SrqSpec& spec,
   if (context == nullptr) return tl::unexpected(ENOENT);
   if (const int error = check_srq(impl_->config.limits, spec)) return tl::unexpected(error);
   Pd* pd = context->pds.find(spec.pd);
-  Cq* cq = spec.xrc ? context->cqs.find(spec.cq) : nullptr;
+  const bool has_cq = spec.xrc || spec.tag_matching;
+  Cq* cq = has_cq ? context->cqs.find(spec.cq) : nullptr;
   OpenXrcd* xrcd = spec.xrc ? context->xrcds.find(spec.xrcd) : nullptr;
-  if (pd == nullptr || (spec.xrc && (cq == nullptr || xrcd == nullptr)))
+  if (pd == nullptr || (has_cq && cq == nullptr) || (spec.xrc && xrcd == nullptr))
     return tl::unexpected(ENOENT);
   if (impl_->totals.srqs >= impl_->config.limits.max_srq) return tl::unexpected(ENOMEM);
   auto srq =
       std::make_unique<Srq>(*context, *pd, spec, std::move(ring), impl_->deferred.srqs_at_limit);
   ++pd->users;
   ++impl_->totals.srqs;
+  srq->cq = cq;
+  if (cq != nullptr) ++cq->users;
+  if (spec.tag_matching) srq->tags = std::make_unique<TagList>(spec.max_tags);
   if (spec.xrc) {
-    srq->cq = cq;
     srq->xrcd = xrcd;
     srq->domain = xrcd->domain;
     srq->number = impl_->xrc_domains.next_srq_number(*srq->domain);
     srq->domain->srqs.emplace(srq->number.value, srq.get());
-    ++cq->users;
     ++xrcd->users;
   }
   const wire::Qpn number = srq->number;
@@ -43,9 +46,9 @@ void Hca::Impl::destroy_srq(Srq& srq) {
   std::erase(deferred.srqs_at_limit, &srq);
   --srq.pd().users;
   --totals.srqs;
+  if (srq.cq != nullptr) --srq.cq->users;
   if (!srq.domain) return;
   srq.domain->srqs.erase(srq.number.value);
-  --srq.cq->users;
   --srq.xrcd->users;
 }
 
@@ -78,6 +81,62 @@ int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {
   if (limit > srq->spec().max_wr) return EINVAL;
   srq->arm(limit);
   return 0;
+}
+
+namespace {
+
+// The completion's opcode, status and, of a buffer that is added, handle. Empty: there is no room.
+struct TagOutcome {
+  transport::WcOpcode opcode{};
+  bool done = true;
+  uint32_t handle = 0;
+};
+
+std::optional<TagOutcome> carry_out(TagList& tags, const TagOp& op) {
+  using enum verbs::TagListOperation;
+  const auto operation = static_cast<verbs::TagListOperation>(op.operation);
+  if (operation == sync || (op.flags & verbs::tag_list_flag::kSync) != 0)
+    tags.synchronize(op.unexpected);
+  switch (operation) {
+    case add: {
+      const auto handle = tags.add(op);
+      if (!handle) return std::nullopt;
+      return TagOutcome{transport::WcOpcode::tm_add, true, *handle};
+    }
+    case remove:
+      return TagOutcome{transport::WcOpcode::tm_delete, tags.remove(op.handle)};
+    case sync:
+      break;
+  }
+  return TagOutcome{transport::WcOpcode::tm_sync};
+}
+
+bool well_formed(const DeviceLimits& limits, const TagOp& op) {
+  constexpr uint32_t kFlags = verbs::tag_list_flag::kSignaled | verbs::tag_list_flag::kSync;
+  uint64_t bytes = 0;
+  for (const transport::Sge& sge : op.sges) bytes += sge.length_bytes;
+  return op.operation <= static_cast<uint32_t>(verbs::TagListOperation::sync) &&
+         (op.flags & ~kFlags) == 0 && bytes <= limits.max_msg_size;
+}
+
+}  // namespace
+
+Result<uint32_t> Hca::change_tags(ContextId id, Handle handle, const TagOp& op) {
+  Context* context = impl_->find_context(id);
+  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  if (srq == nullptr) return tl::unexpected(ENOENT);
+  if (srq->tags == nullptr || !well_formed(impl_->config.limits, op)) return tl::unexpected(EINVAL);
+  const auto outcome = carry_out(*srq->tags, op);
+  if (!outcome) return tl::unexpected(ENOMEM);
+  if (outcome->done && (op.flags & verbs::tag_list_flag::kSignaled) == 0) return outcome->handle;
+  transport::Completion completion;
+  completion.wr_id = op.wr_id;
+  completion.opcode = outcome->opcode;
+  completion.solicited = true;
+  if (!outcome->done) completion.status = transport::WcStatus::tm_error;
+  if (!srq->tags->in_step()) completion.tag_flags = verbs::wc_flag::kTmSyncRequest;
+  srq->cq->push(completion);
+  return outcome->handle;
 }
 
 Result<uint32_t> Hca::srq_limit(ContextId id, Handle handle) const {

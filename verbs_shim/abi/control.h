@@ -30,7 +30,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 6,
+  ROCEMU_ABI_VERSION = 7,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -83,6 +83,7 @@ enum rocemu_op {
   ROCEMU_OP_CREATE_COUNTERS = 31,
   ROCEMU_OP_DESTROY_COUNTERS = 53,
   ROCEMU_OP_READ_COUNTERS = 54,
+  ROCEMU_OP_CHANGE_TAGS = 55,
   ROCEMU_OP_STATUS = 64,    /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */

@@ -162,6 +162,7 @@ struct rocemu_cqe {
   uint8_t inline_bytes;  /* 0: the payload, if any, is in place */
   uint8_t has_flow_tag;  /* 1: of a raw packet, and src_qp is the tag of its flow */
   uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
+  /* Of a message that a tag has matched (IBV_WC_TM_MATCH) the tag; src_qp is its app_ctx then. */
   uint64_t inline_address;
   uint8_t inline_data[16];
 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/rings.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +26,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_ah, 64);
 
 /* ---- CREATE_SRQ ---- reply: rocemu_create_srq_reply with one descriptor, the SRQ's memfd
  * (rings.h). EINVAL a limit exceeded or max_wr 0; ENOMEM. */
-enum { ROCEMU_SRQ_BASIC = 0, ROCEMU_SRQ_XRC = 1 }; /* enum ibv_srq_type */
+enum { ROCEMU_SRQ_BASIC = 0, ROCEMU_SRQ_XRC = 1, ROCEMU_SRQ_TM = 2 }; /* enum ibv_srq_type */
 struct rocemu_create_srq {
   struct rocemu_header header;
   uint32_t pd;
@@ -33,10 +34,12 @@ struct rocemu_create_srq {
   uint32_t max_wr;
   uint32_t max_sge;
   uint32_t xrcd; /* XRC; else 0 */
-  uint32_t cq;   /* XRC; else 0 */
+  uint32_t cq;   /* XRC and TM; else 0 */
   uint64_t user_pointer;
+  uint32_t max_tags; /* TM; else 0 */
+  uint32_t reserved;
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_create_srq, 56);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_srq, 64);
 
 struct rocemu_create_srq_reply {
   struct rocemu_header header;
@@ -74,6 +77,26 @@ struct rocemu_resize_srq {
   uint32_t reserved;
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_resize_srq, 40);
+
+/* ---- CHANGE_TAGS ---- one of ibv_post_srq_ops. Reply: rocemu_handle_message with the handle of
+ * what was added, else 0. EINVAL no tag-matching SRQ, unknown operation or flags, a buffer over
+ * max_msg_size; ENOMEM the list is full. */
+enum { ROCEMU_TAGS_MAX = 256, ROCEMU_TAG_SGE_MAX = 16, ROCEMU_RENDEZVOUS_BYTES_MAX = 64 };
+struct rocemu_change_tags {
+  struct rocemu_header header;
+  uint32_t srq;
+  uint32_t operation; /* enum ibv_ops_wr_opcode */
+  uint32_t flags;     /* enum ibv_ops_flags */
+  uint32_t unexpected;
+  uint64_t wr_id;
+  uint64_t receive_wr_id;
+  uint64_t tag;
+  uint64_t mask;
+  uint32_t handle;
+  uint32_t num_sge;
+  struct rocemu_sge sges[ROCEMU_TAG_SGE_MAX];
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_change_tags, 336);
 
 /* ---- OPEN_XRCD ---- with the descriptor of the file that stands for the domain, or with none for
  * one of the context's own. Reply: rocemu_handle_message. Without a file EINVAL unless CREATE; with

@@ -78,12 +78,29 @@ device::SrqSpec to_srq_spec(const rocemu_create_srq& m) {
   device::SrqSpec spec;
   spec.pd = m.pd;
   spec.xrc = m.srq_type == ROCEMU_SRQ_XRC;
+  spec.tag_matching = m.srq_type == ROCEMU_SRQ_TM;
+  spec.max_tags = m.max_tags;
   spec.max_wr = m.max_wr;
   spec.max_sge = m.max_sge;
   spec.xrcd = m.xrcd;
   spec.cq = m.cq;
   spec.user_pointer = m.user_pointer;
   return spec;
+}
+
+device::TagOp to_tag_op(const rocemu_change_tags& m) {
+  device::TagOp op;
+  op.operation = m.operation;
+  op.flags = m.flags;
+  op.wr_id = m.wr_id;
+  op.unexpected = m.unexpected;
+  op.handle = m.handle;
+  op.receive_wr_id = m.receive_wr_id;
+  op.tag = m.tag;
+  op.mask = m.mask;
+  for (uint32_t i = 0; i < m.num_sge; ++i)
+    op.sges.push_back({m.sges[i].address, m.sges[i].length_bytes, wire::LKey{m.sges[i].lkey}});
+  return op;
 }
 
 device::AhAttr to_ah_attr(const rocemu_ah_attr& m) {

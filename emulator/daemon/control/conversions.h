@@ -20,6 +20,8 @@ device::CqSpec to_cq_spec(const rocemu_create_cq& message);
 device::QpSpec to_qp_spec(const rocemu_create_qp& message);
 device::AhAttr to_ah_attr(const rocemu_ah_attr& message);
 device::SrqSpec to_srq_spec(const rocemu_create_srq& message);
+// Precondition: num_sge is at most ROCEMU_TAG_SGE_MAX.
+device::TagOp to_tag_op(const rocemu_change_tags& message);
 device::QpAttr to_qp_attr(const rocemu_qp_attr& message);
 rocemu_qp_attr from_qp_attr(const device::QpAttr& attr);
 

@@ -82,6 +82,7 @@ void alloc_dm(SessionCore& session, const rocemu_alloc_dm& message);
 void create_ah(SessionCore& session, const rocemu_create_ah& message);
 void create_srq(SessionCore& session, const rocemu_create_srq& message);
 void modify_srq(SessionCore& session, const rocemu_srq_limit& message);
+void change_tags(SessionCore& session, const rocemu_change_tags& message);
 void resize_srq(SessionCore& session, const rocemu_resize_srq& message);
 void query_srq(SessionCore& session, const rocemu_srq_limit& message);
 void open_xrcd(SessionCore& session, const rocemu_open_xrcd& message, ReceivedMessage& received);

@@ -120,6 +120,14 @@ void modify_srq(SessionCore& session, const rocemu_srq_limit& message) {
       [&session, srq = message.srq] { session.answer_handle(srq); });
 }
 
+void change_tags(SessionCore& session, const rocemu_change_tags& message) {
+  session.on_context(
+      [srq = message.srq, op = to_tag_op(message)](EngineContext& context) {
+        return context.hca().change_tags(context.id(), srq, op);
+      },
+      [&session](uint32_t handle) { session.answer_handle(handle); });
+}
+
 void resize_srq(SessionCore& session, const rocemu_resize_srq& message) {
   const device::DeviceLimits& limits = session.config().limits;
   device::SrqSpec spec;

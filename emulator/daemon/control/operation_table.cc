@@ -94,7 +94,10 @@ constexpr auto in_create_cq = [](const rocemu_create_cq& m) {
 };
 constexpr auto in_create_qp = [](const rocemu_create_qp& m) { return m.sq_sig_all > 1; };
 constexpr auto in_create_srq = [](const rocemu_create_srq& m) {
-  return m.srq_type > ROCEMU_SRQ_XRC;
+  return m.srq_type > ROCEMU_SRQ_TM || m.reserved != 0;
+};
+constexpr auto in_change_tags = [](const rocemu_change_tags& m) {
+  return m.num_sge > ROCEMU_TAG_SGE_MAX;
 };
 constexpr auto in_check_prefetch = [](const rocemu_check_prefetch& m) {
   return m.reserved != 0 || m.for_writing > 1;
@@ -177,6 +180,7 @@ constexpr Operation kOperations[] = {
     about<destroy<&Hca::destroy_ah>>(ROCEMU_OP_DESTROY_AH),
     context<create_srq, in_create_srq>(ROCEMU_OP_CREATE_SRQ),
     context<modify_srq>(ROCEMU_OP_MODIFY_SRQ),
+    context<change_tags, in_change_tags>(ROCEMU_OP_CHANGE_TAGS),
     context<resize_srq, reserved>(ROCEMU_OP_RESIZE_SRQ),
     context<query_srq, field<&rocemu_srq_limit::limit>>(ROCEMU_OP_QUERY_SRQ),
     about<destroy_counting_events<&Hca::destroy_srq>>(ROCEMU_OP_DESTROY_SRQ),

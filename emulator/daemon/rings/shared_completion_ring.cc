@@ -64,6 +64,10 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
     cqe.inline_address = completion.inline_data.address;
     std::memcpy(cqe.inline_data, completion.inline_data.bytes.data(), sizeof(cqe.inline_data));
   }
+  if (completion.tag_flags != 0) [[unlikely]] {
+    cqe.wc_flags |= completion.tag_flags;
+    cqe.inline_address = completion.tag();
+  }
   std::memcpy(entry(producer_), &cqe, sizeof(cqe));
   ++producer_;
   answers_ = answers_ || is_answer(completion.opcode);

@@ -28,6 +28,7 @@ struct DeviceLimits {
   uint32_t max_srq = 32768;
   uint32_t max_srq_wr = 32768;
   uint32_t max_srq_sge = 32;
+  uint32_t max_srq_tags = 256;  // each message is held against all of an SRQ's
   uint32_t max_xrcd = 4096;
   uint32_t max_mcast_grp = 4096;
   uint32_t max_mcast_qp_attach = 256;          // QPs in one group

@@ -11,6 +11,7 @@
 
 #include "emulator/dma/mapped_file.h"
 #include "emulator/transport/interface/rss.h"
+#include "emulator/transport/interface/work.h"
 #include "emulator/wire/frame_fields.h"
 #include "emulator/wire/types.h"
 
@@ -76,11 +77,26 @@ struct CqSpec {
 struct SrqSpec {
   Handle pd = 0;
   bool xrc = false;
+  bool tag_matching = false;
   uint32_t max_wr = 0;
   uint32_t max_sge = 0;
-  Handle xrcd = 0;  // XRC alone, as is the CQ
-  Handle cq = 0;
+  Handle xrcd = 0;        // XRC alone
+  Handle cq = 0;          // XRC and tag matching
+  uint32_t max_tags = 0;  // tag matching
   uint64_t user_pointer = 0;
+};
+
+// A change of the list of a tag-matching SRQ (ibv_post_srq_ops(3)).
+struct TagOp {
+  uint32_t operation = 0;  // verbs::TagListOperation
+  uint32_t flags = 0;      // verbs::tag_list_flag
+  uint64_t wr_id = 0;
+  uint32_t unexpected = 0;  // messages that the program knows of
+  uint32_t handle = 0;      // of the buffer that is to go
+  uint64_t receive_wr_id = 0;
+  uint64_t tag = 0;
+  uint64_t mask = 0;
+  std::vector<transport::Sge> sges;
 };
 
 struct CreatedSrq {

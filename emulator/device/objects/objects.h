@@ -13,6 +13,7 @@
 #include "emulator/device/objects/flow.h"
 #include "emulator/device/objects/handle_table.h"
 #include "emulator/device/objects/srq.h"
+#include "emulator/device/objects/tag_matcher.h"
 
 namespace rocemu::device {
 
@@ -66,6 +67,7 @@ struct QpBody {
   wire::Qpn qpn{};
   transport::Service service = transport::Service::rc;
   std::unique_ptr<WorkQueues> queues;
+  std::unique_ptr<TagMatcher> tags;  // of a QP on a tag-matching SRQ
   QpAttr attr;
   QpPaths paths;
   std::shared_ptr<Xrcd> domain;  // XRC_RECV

@@ -9,6 +9,7 @@
 #include "emulator/device/interface/host_interface.h"
 #include "emulator/device/interface/specs.h"
 #include "emulator/device/objects/cq.h"
+#include "emulator/device/objects/tag_list.h"
 
 namespace rocemu::device {
 
@@ -54,10 +55,11 @@ class Srq final : public transport::ReceiveQueue {
 
   uint32_t users = 0;  // QPs that were made with it
   uint32_t async_events_written = 0;
+  Cq* cq = nullptr;               // XRC and tag matching
+  std::unique_ptr<TagList> tags;  // tag matching alone
   // XRC alone
   std::shared_ptr<Xrcd> domain;
   OpenXrcd* xrcd = nullptr;
-  Cq* cq = nullptr;
   wire::Qpn number{};
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/verbs/numbers.h"
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/interface/tag_matching.h"
 #include "emulator/wire/build.h"
 #include "emulator/wire/types.h"
 
@@ -30,6 +31,7 @@ struct QpResources {
   bool send_only = false;                         // XRC_SEND: no requests come in
   XrcDomain* xrc_domain = nullptr;                // XRC_RECV: where its requests find their SRQs
   const Addresses* addresses = nullptr;           // UD
+  TagMatching* tags = nullptr;                    // RC on a tag-matching SRQ
   std::optional<PdHandle> srq_pd = std::nullopt;  // what an SRQ's receives are checked against
 
   PdHandle receive_pd() const { return srq_pd.value_or(pd); }

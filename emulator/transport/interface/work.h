@@ -150,6 +150,7 @@ struct Completion {
   bool has_immediate = false;
   bool has_invalidated = false;  // the peer's SEND invalidated the key in `immediate`
   bool solicited = false;        // wakes a CQ that was armed for solicited completions only
+  uint8_t tag_flags = 0;         // of tag matching: verbs::wc_flag
   uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
   bool has_flow_tag = false;  // raw packets
@@ -158,6 +159,14 @@ struct Completion {
   wire::Qpn source_qp{};        // UD
   uint8_t service_level = 0;    // UD: which kind of IP header the GRH is (ud_qp.cc)
   InlineCqeData inline_data{};  // of a receive
+
+  // The header of the message that was matched. It takes the place of what a receive has inline,
+  // which a tagged one has not, and of a datagram's source.
+  void set_tag(uint64_t tag, uint32_t context) {
+    inline_data.address = tag;
+    source_qp = wire::Qpn{context};
+  }
+  uint64_t tag() const { return inline_data.address; }
 };
 
 }  // namespace rocemu::transport

@@ -93,6 +93,8 @@ Refusal RcResponder::execute(const wire::Packet& packet) {
   if (refusal != Refusal::none) return refusal;
   switch (packet.traits().kind) {
     case MessageKind::send:
+      if (context_.resources.tags != nullptr) [[unlikely]]
+        return execute_tagged_send(packet, target);
       return execute_send(packet, target);
     case MessageKind::write:
       return execute_write(packet, target);
@@ -306,11 +308,11 @@ void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
   responses_.add_acknowledge(syndrome, psn, nak_.outstanding());
 }
 
-void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
-                                   uint32_t byte_length) {
+Completion* RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
+                                          uint32_t byte_length) {
   receive_.taken = false;
   CompletionQueue* const cq = receive_cq();
-  if (cq == nullptr) return;
+  if (cq == nullptr) return nullptr;
   Completion& completion = context_.deferred.complete(context_.qp, Side::responder, *cq);
   completion.wr_id = receive_.work.wr_id;
   completion.qpn = context_.qpn;
@@ -329,6 +331,7 @@ void RcResponder::complete_receive(WcStatus status, const wire::Packet* packet,
   }
   if (status != WcStatus::success)
     context_.tally.note(TraceEvent::completion_with_error, static_cast<uint32_t>(status));
+  return &completion;
 }
 
 // Does with the packet with `psn` what the table of refusals says.

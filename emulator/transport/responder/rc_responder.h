@@ -57,6 +57,12 @@ class RcResponder {
     uint32_t received_bytes = 0;
     InlineCqeData inline_data;
   };
+  // The message under way to a QP on a tag-matching SRQ.
+  struct TaggedMessage {
+    bool matched = false;  // the receive is the buffer that its tag has matched
+    WcOpcode opcode = WcOpcode::tm_receive;
+    TagHeader header;
+  };
   // The WRITE under way.
   struct CurrentWrite {
     wire::Reth rest;  // where it goes on, and how much is left
@@ -85,8 +91,19 @@ class RcResponder {
   Refusal take_receive(const SharedReceiver& target);
   Refusal fill_receive(const wire::Packet& packet, const SharedReceiver& target);
   bool put_in_cqe(std::span<const std::byte> payload, const SharedReceiver& target);
-  void complete_receive(WcStatus status, const wire::Packet* packet, uint32_t byte_length);
+  // Null when, over XRC, the CQ is gone.
+  Completion* complete_receive(WcStatus status, const wire::Packet* packet, uint32_t byte_length);
   CompletionQueue* receive_cq() const;
+
+  // tagged_receive.cc
+  Refusal execute_tagged_send(const wire::Packet& packet, const SharedReceiver& target);
+  Refusal begin_tagged(const wire::Packet& packet, const SharedReceiver& target);
+  void take_buffer(const TagHeader& header);
+  Refusal take_offer(const wire::Packet& packet, const SharedReceiver& target,
+                     const RendezvousHeader& offer);
+  Refusal fill_tagged(const wire::Packet& packet, const SharedReceiver& target);
+  void announce_match();
+  void complete_tagged(WcStatus status, const wire::Packet& packet, uint8_t flags);
 
   void refuse(Refusal refusal, wire::Psn psn);
   void fail(const RefusalRule& rule, wire::Psn psn);
@@ -98,6 +115,7 @@ class RcResponder {
   bool established_ = false;
   wire::MessageKind message_ = wire::MessageKind::none;  // under way: a send, a write or none
   CurrentReceive receive_;
+  TaggedMessage tagged_;
   CurrentWrite write_;
   wire::Qpn srq_{};  // XRC: the SRQ that the message under way is for
   ResponseQueue responses_;

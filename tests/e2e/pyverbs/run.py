@@ -23,7 +23,7 @@ ADDRESSES = ["10.77.0.1/24", "fd52:4f43:4500::1/64"]
 GID_INDEX = "1"  # of the first address
 MODULES = """test_device test_pd test_mr test_cq test_cqex test_cq_events test_qp test_qpex test_addr test_atomic
              test_odp test_parent_domain test_relaxed_ordering test_shared_pd test_fork test_rss_traffic
-             test_flow test_rdmacm""".split()
+             test_flow test_tag_matching test_rdmacm""".split()
 IN_NAMESPACE = "--in-namespace"
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 SKIPPED = 77

@@ -129,6 +129,7 @@ std::span<const Row> xrc_rows();
 std::span<const Row> atomic_rows();
 std::span<const Row> reliable_rows();
 std::span<const Row> migration_rows();
+std::span<const Row> tag_matching_rows();
 std::span<const Row> completion_rows();
 std::span<const Row> query_rows();
 std::span<const Row> extended_cq_rows();

@@ -47,6 +47,18 @@ int with_bound_window(const Bench& b, Probe probe) {
   return rc != 0 ? rc : destroyed;
 }
 
+ibv_srq* create_tag_matching_srq(const Bench& b) {
+  ibv_srq_init_attr_ex init{};
+  init.attr = {16, 1, 0};
+  init.comp_mask =
+      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+  init.srq_type = IBV_SRQT_TM;
+  init.pd = b.pd();
+  init.cq = b.cq.get();
+  init.tm_cap = {16, 16};
+  return ibv_create_srq_ex(b.context(), &init);
+}
+
 }  // namespace
 
 int post_and_poll(const Bench& b, ibv_send_wr wr, bool takes_receive, uint32_t bytes) {
@@ -137,16 +149,16 @@ std::span<const Probe> request_probes() {
          return outcome(ibv_create_flow_action_esp(b.context(), &attr), ibv_destroy_flow_action);
        }},
       {"ibv_create_srq_ex of tag matching",
+       [](const Bench& b) { return outcome(create_tag_matching_srq(b), ibv_destroy_srq); }},
+      {"ibv_post_srq_ops",
        [](const Bench& b) {
-         ibv_srq_init_attr_ex init{};
-         init.attr = {16, 1, 0};
-         init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
-                          IBV_SRQ_INIT_ATTR_TM;
-         init.srq_type = IBV_SRQT_TM;
-         init.pd = b.pd();
-         init.cq = b.cq.get();
-         init.tm_cap = {16, 16};
-         return outcome(ibv_create_srq_ex(b.context(), &init), ibv_destroy_srq);
+         ibv_srq* const srq = create_tag_matching_srq(b);
+         if (srq == nullptr) return errno;
+         ibv_ops_wr sync{};
+         sync.opcode = IBV_WR_TAG_SYNC;
+         ibv_ops_wr* bad = nullptr;
+         const int rc = ibv_post_srq_ops(srq, &sync, &bad);
+         return rc != 0 ? rc : ibv_destroy_srq(srq);
        }},
   };
   return kProbes;

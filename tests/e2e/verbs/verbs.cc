@@ -7,9 +7,10 @@
 
 int main(int argc, char** argv) {
   using namespace rocemu::e2e;
-  return run_rows(argc, argv, "verbs", "what programs rely on, of every service",
-                  {query_rows(), transition_rows(), reliable_rows(), migration_rows(),
-                   unreliable_rows(), datagram_rows(), shared_receive_rows(), xrc_rows(),
-                   atomic_rows(), work_request_rows(), completion_rows(), extended_cq_rows(),
-                   memory_rows(), bound_window_rows(), domain_rows(), raw_packet_rows()});
+  return run_rows(
+      argc, argv, "verbs", "what programs rely on, of every service",
+      {query_rows(), transition_rows(), reliable_rows(), migration_rows(), unreliable_rows(),
+       datagram_rows(), shared_receive_rows(), tag_matching_rows(), xrc_rows(), atomic_rows(),
+       work_request_rows(), completion_rows(), extended_cq_rows(), memory_rows(),
+       bound_window_rows(), domain_rows(), raw_packet_rows()});
 }

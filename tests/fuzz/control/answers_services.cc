@@ -48,6 +48,12 @@ void create_srq(Model& model, const Exchange<rocemu_create_srq>& e) {
     ++model.cqs.at(srq.cq).users;
     ++model.xrcds.at(srq.xrcd).users;
   }
+  if (e.request.srq_type == ROCEMU_SRQ_TM) {
+    srq.cq = e.request.cq;
+    srq.has_tags = true;
+    expect(model.cqs.contains(srq.cq), "an SRQ that matches tags has a CQ");
+    ++model.cqs.at(srq.cq).users;
+  }
   expect(model.srqs.emplace(reply.srq, std::move(srq)).second, "a new SRQ has a new handle");
 }
 
@@ -59,6 +65,14 @@ void modify_srq(Model& model, const Exchange<rocemu_srq_limit>& e) {
 void query_srq(Model& model, const Exchange<rocemu_srq_limit>& e) {
   expect((e.status() == 0) == model.srqs.contains(e.request.srq),
          "an SRQ that exists can be queried");
+}
+
+void change_tags(Model& model, const Exchange<rocemu_change_tags>& e) {
+  if (e.status() != 0) return;
+  const auto found = model.srqs.find(e.request.srq);
+  expect(found != model.srqs.end() && found->second.has_tags, "an SRQ with tags has them changed");
+  expect((e.reply<rocemu_handle_message>().handle != 0) == (e.request.operation == 0),
+         "what is added has a handle");
 }
 
 void resize_srq(Model& model, const Exchange<rocemu_resize_srq>& e) {
@@ -110,6 +124,7 @@ constexpr Check kChecks[] = {
     {ROCEMU_OP_DESTROY_AH, &CheckOf<destroy_ah>::run},
     {ROCEMU_OP_CREATE_SRQ, &CheckOf<create_srq>::run},
     {ROCEMU_OP_MODIFY_SRQ, &CheckOf<modify_srq>::run},
+    {ROCEMU_OP_CHANGE_TAGS, &CheckOf<change_tags>::run},
     {ROCEMU_OP_QUERY_SRQ, &CheckOf<query_srq>::run},
     {ROCEMU_OP_RESIZE_SRQ, &CheckOf<resize_srq>::run},
     {ROCEMU_OP_DESTROY_SRQ, &CheckOf<destroy_srq>::run},

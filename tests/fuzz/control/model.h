@@ -46,8 +46,9 @@ struct Model {
   };
   struct Srq {
     uint32_t pd = 0;
-    uint32_t cq = 0;  // of XRC alone, as is the domain
-    uint32_t xrcd = 0;
+    uint32_t cq = 0;    // of XRC and of tag matching
+    uint32_t xrcd = 0;  // of XRC alone
+    bool has_tags = false;
     uint32_t users = 0;
     uint32_t number = 0;
     Mapping memory;  // of its ring

@@ -47,10 +47,27 @@ rocemu_create_ah draw_create_ah(ByteSource& input, const device::HcaConfig& conf
 rocemu_create_srq draw_create_srq(ByteSource& input) {
   rocemu_create_srq m{};
   m.pd = draw_handle(input);
-  m.srq_type = input.pick<uint32_t>({ROCEMU_SRQ_BASIC, ROCEMU_SRQ_XRC});
+  m.srq_type =
+      input.pick<uint32_t>({ROCEMU_SRQ_BASIC, ROCEMU_SRQ_XRC, ROCEMU_SRQ_TM, ROCEMU_SRQ_XRC});
   m.max_wr = input.pick<uint32_t>({4, 0, 64, 65, 0xffffffff});
   m.max_sge = input.pick<uint32_t>({1, 0, 4, 5});
-  if (m.srq_type == ROCEMU_SRQ_XRC) m.xrcd = draw_handle(input), m.cq = draw_handle(input);
+  if (m.srq_type == ROCEMU_SRQ_XRC) m.xrcd = draw_handle(input);
+  if (m.srq_type != ROCEMU_SRQ_BASIC) m.cq = draw_handle(input);
+  if (m.srq_type == ROCEMU_SRQ_TM) m.max_tags = input.pick<uint32_t>({4, 0, 256, 257});
+  return m;
+}
+
+rocemu_change_tags draw_change_tags(ByteSource& input) {
+  rocemu_change_tags m{};
+  m.srq = draw_handle(input);
+  m.operation = input.below(4);
+  m.flags = input.below(5);
+  m.unexpected = input.below(3);
+  m.handle = input.below(8);
+  m.tag = input.below(4);
+  m.mask = input.u8();
+  m.num_sge = input.pick<uint32_t>({1, 0, 16, 17});
+  for (rocemu_sge& sge : m.sges) sge.length_bytes = input.pick<uint32_t>({64, 0, 0xffffffff});
   return m;
 }
 
@@ -134,6 +151,8 @@ std::vector<std::byte> draw_object_request(ByteSource& input, uint32_t op,
       return as_bytes(draw_create_ah(input, config));
     case ROCEMU_OP_CREATE_SRQ:
       return as_bytes(draw_create_srq(input));
+    case ROCEMU_OP_CHANGE_TAGS:
+      return as_bytes(draw_change_tags(input));
     case ROCEMU_OP_ATTACH_MCAST:
     case ROCEMU_OP_DETACH_MCAST:
       return as_bytes(draw_mcast(input));

@@ -1,5 +1,6 @@
 // Compares the numbers of base/verbs/numbers.h with those of rdma-core's headers, which lack one in
 // Debian 12: IB_UVERBS_DEVICE_ATOMIC_WRITE.
+#include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -124,6 +125,25 @@ TEST_CASE("numbers of work and of completions are those of verbs") {
   SAME(WcOpcode::receive, IBV_WC_RECV);
   SAME(WcOpcode::receive_rdma_with_imm, IBV_WC_RECV_RDMA_WITH_IMM);
 
+  SAME(WcStatus::tm_error, IBV_WC_TM_ERR);
+  SAME(WcStatus::tm_rendezvous_incomplete, IBV_WC_TM_RNDV_INCOMPLETE);
+  SAME(WcOpcode::tm_add, IBV_WC_TM_ADD);
+  SAME(WcOpcode::tm_delete, IBV_WC_TM_DEL);
+  SAME(WcOpcode::tm_sync, IBV_WC_TM_SYNC);
+  SAME(WcOpcode::tm_receive, IBV_WC_TM_RECV);
+  SAME(WcOpcode::tm_no_tag, IBV_WC_TM_NO_TAG);
+  SAME(wc_flag::kTmSyncRequest, IBV_WC_TM_SYNC_REQ);
+  SAME(wc_flag::kTmMatch, IBV_WC_TM_MATCH);
+  SAME(wc_flag::kTmDataValid, IBV_WC_TM_DATA_VALID);
+  SAME(TagOperation::no_tag, IBV_TMH_NO_TAG);
+  SAME(TagOperation::rendezvous, IBV_TMH_RNDV);
+  SAME(TagOperation::finish, IBV_TMH_FIN);
+  SAME(TagOperation::eager, IBV_TMH_EAGER);
+  SAME(TagListOperation::add, IBV_WR_TAG_ADD);
+  SAME(TagListOperation::remove, IBV_WR_TAG_DEL);
+  SAME(TagListOperation::sync, IBV_WR_TAG_SYNC);
+  SAME(tag_list_flag::kSignaled, IBV_OPS_SIGNALED);
+  SAME(tag_list_flag::kSync, IBV_OPS_TM_SYNC);
   SAME(wc_flag::kGrh, IBV_WC_GRH);
   SAME(wc_flag::kWithImm, IBV_WC_WITH_IMM);
   SAME(wc_flag::kWithInv, IBV_WC_WITH_INV);

@@ -84,6 +84,7 @@ int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
 int destroy_srq(ibv_srq* srq);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad);
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* op, ibv_ops_wr** bad);
 
 // xrc_domain.cc
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
@@ -133,6 +134,7 @@ static_assert(kSameType<&req_notify_cq, decltype(ibv_context_ops::req_notify_cq)
 static_assert(kSameType<&post_send, decltype(ibv_context_ops::post_send)>);
 static_assert(kSameType<&post_recv, decltype(ibv_context_ops::post_recv)>);
 static_assert(kSameType<&post_srq_recv, decltype(ibv_context_ops::post_srq_recv)>);
+static_assert(kSameType<&post_srq_ops, decltype(verbs_context::post_srq_ops)>);
 static_assert(kSameType<&create_srq_ex, decltype(verbs_context::create_srq_ex)>);
 static_assert(kSameType<&get_srq_num, decltype(verbs_context::get_srq_num)>);
 static_assert(kSameType<&open_xrcd, decltype(verbs_context::open_xrcd)>);

@@ -102,6 +102,11 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     full.rss_caps.rx_hash_fields_mask = kHashFields;
     full.rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
   }
+  full.tm_caps.max_rndv_hdr_size = ROCEMU_RENDEZVOUS_BYTES_MAX;
+  full.tm_caps.max_num_tags = ROCEMU_TAGS_MAX;
+  full.tm_caps.max_ops = ROCEMU_TAGS_MAX;
+  full.tm_caps.max_sge = ROCEMU_TAG_SGE_MAX;
+  full.tm_caps.flags = IBV_TM_CAP_RC;
   full.hca_core_clock = reply.hca_core_clock_khz;
   full.device_cap_flags_ex = reply.device_cap_flags;
   if (attr_bytes > sizeof(attr->orig_attr)) {

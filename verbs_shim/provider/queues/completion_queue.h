@@ -33,7 +33,8 @@ inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<Compl
 // poll.cc: the functions that ibv_cq_ex holds, for completions with the fields of `wc_flags`.
 inline constexpr uint64_t kOfferedWcFlags =
     uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG;
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
+    IBV_WC_EX_WITH_TM_INFO;
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
 
 }  // namespace rocemu::provider

@@ -131,6 +131,14 @@ uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
 uint32_t read_flow_tag(ibv_cq_ex* cq) {
   return current(cq).has_flow_tag != 0 ? current(cq).src_qp : 0;
 }
+// Of what was matched; what has come of it later has no header of its own.
+void read_tm_info(ibv_cq_ex* cq, ibv_wc_tm_info* info) {
+  const rocemu_cqe& cqe = current(cq);
+  *info = {};
+  if ((cqe.wc_flags & IBV_WC_TM_MATCH) == 0) return;
+  info->tag = cqe.inline_address;
+  info->priv = cqe.src_qp;
+}
 uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
   return to_context(cq->context).state.wall_clock.of_monotonic(current(cq).timestamp_ns);
 }
@@ -179,6 +187,7 @@ void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {
   cq.read_dlid_path_bits = wanted(IBV_WC_EX_WITH_DLID_PATH_BITS, &read_dlid_path_bits);
   cq.read_completion_ts = wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, &read_completion_ts);
   cq.read_cvlan = wanted(IBV_WC_EX_WITH_CVLAN, &read_cvlan);
+  cq.read_tm_info = wanted(IBV_WC_EX_WITH_TM_INFO, &read_tm_info);
   cq.read_flow_tag = wanted(IBV_WC_EX_WITH_FLOW_TAG, &read_flow_tag);
   cq.read_completion_wallclock_ns =
       wanted(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, &read_wallclock_ns);

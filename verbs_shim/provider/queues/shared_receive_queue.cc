@@ -44,13 +44,12 @@ int create_in_nic(DeviceContext& context, SharedReceiveQueue& queue,
                   const ibv_srq_init_attr_ex& attr) {
   rocemu_create_srq request = {};
   request.pd = attr.pd->handle;
-  request.srq_type = queue.type == IBV_SRQT_XRC ? ROCEMU_SRQ_XRC : ROCEMU_SRQ_BASIC;
+  request.srq_type = static_cast<uint32_t>(queue.type);
   request.max_wr = attr.attr.max_wr;
   request.max_sge = attr.attr.max_sge;
-  if (queue.type == IBV_SRQT_XRC) {
-    request.xrcd = to_domain(attr.xrcd).handle;
-    request.cq = attr.cq->handle;
-  }
+  if (queue.type != IBV_SRQT_BASIC) request.cq = attr.cq->handle;
+  if (queue.type == IBV_SRQT_XRC) request.xrcd = to_domain(attr.xrcd).handle;
+  if (queue.type == IBV_SRQT_TM) request.max_tags = attr.tm_cap.max_num_tags;
   request.user_pointer = reinterpret_cast<uintptr_t>(&queue.srq);
   rocemu_create_srq_reply reply;
   ReceivedFds received;
@@ -70,17 +69,25 @@ int create_in_nic(DeviceContext& context, SharedReceiveQueue& queue,
   return 0;
 }
 
+static_assert(int{ROCEMU_SRQ_BASIC} == int{IBV_SRQT_BASIC});
+static_assert(int{ROCEMU_SRQ_XRC} == int{IBV_SRQT_XRC});
+static_assert(int{ROCEMU_SRQ_TM} == int{IBV_SRQT_TM});
+
 int check_attributes(const ibv_srq_init_attr_ex& attr, ibv_srq_type type) {
-  constexpr uint32_t kKnown =
-      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  constexpr uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                              IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
   if ((attr.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
-  if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC) return EOPNOTSUPP;
+  if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC && type != IBV_SRQT_TM) return EOPNOTSUPP;
   const auto given = [&](uint32_t bit, const void* object) {
     return (attr.comp_mask & bit) != 0 && object != nullptr;
   };
-  const bool complete = given(IBV_SRQ_INIT_ATTR_PD, attr.pd) &&
-                        (type == IBV_SRQT_BASIC || (given(IBV_SRQ_INIT_ATTR_XRCD, attr.xrcd) &&
-                                                    given(IBV_SRQ_INIT_ATTR_CQ, attr.cq)));
+  const bool has_tags = (attr.comp_mask & IBV_SRQ_INIT_ATTR_TM) != 0;
+  const bool complete =
+      given(IBV_SRQ_INIT_ATTR_PD, attr.pd) &&
+      (type == IBV_SRQT_BASIC || given(IBV_SRQ_INIT_ATTR_CQ, attr.cq)) &&
+      (type != IBV_SRQT_XRC || given(IBV_SRQ_INIT_ATTR_XRCD, attr.xrcd)) &&
+      (type == IBV_SRQT_TM) == has_tags &&
+      (!has_tags || (attr.tm_cap.max_num_tags > 0 && attr.tm_cap.max_num_tags <= ROCEMU_TAGS_MAX));
   return complete ? 0 : EINVAL;
 }
 
@@ -211,6 +218,47 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
   }
   if (error != 0 && bad != nullptr) *bad = request;
   if (queue.ring.has_claimed()) queue.ring.publish();
+  return error;
+}
+
+namespace {
+
+int change_tags(ibv_srq& srq, ibv_ops_wr& op) {
+  rocemu_change_tags request = {};
+  request.srq = srq.handle;
+  request.operation = op.opcode;
+  request.flags = static_cast<uint32_t>(op.flags);
+  request.unexpected = op.tm.unexpected_cnt;
+  request.wr_id = op.wr_id;
+  if (op.opcode == IBV_WR_TAG_DEL) request.handle = op.tm.handle;
+  if (op.opcode == IBV_WR_TAG_ADD) {
+    if (op.tm.add.num_sge < 0 || op.tm.add.num_sge > ROCEMU_TAG_SGE_MAX) return EINVAL;
+    request.receive_wr_id = op.tm.add.recv_wr_id;
+    request.tag = op.tm.add.tag;
+    request.mask = op.tm.add.mask;
+    request.num_sge = static_cast<uint32_t>(op.tm.add.num_sge);
+    for (uint32_t i = 0; i < request.num_sge; ++i) {
+      const ibv_sge& sge = op.tm.add.sg_list[i];
+      request.sges[i] = {sge.addr, sge.length, sge.lkey};
+    }
+  }
+  rocemu_handle_message reply;
+  const int error = to_context(srq.context).call(ROCEMU_OP_CHANGE_TAGS, request, reply);
+  if (error == 0 && op.opcode == IBV_WR_TAG_ADD) op.tm.handle = reply.handle;
+  return error;
+}
+
+}  // namespace
+
+// Each operation is a message to the NIC, which has carried it out when this returns; its
+// completion stands in the CQ then.
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* op, ibv_ops_wr** bad) {
+  int error = to_shared_queue(srq).type == IBV_SRQT_TM ? 0 : EINVAL;
+  while (error == 0 && op != nullptr) {
+    error = change_tags(*srq, *op);
+    if (error == 0) op = op->next;
+  }
+  if (error != 0 && bad != nullptr) *bad = op;
   return error;
 }
 
