@@ -35,6 +35,11 @@ struct SharedFrames {
   static size_t length_bytes(const Frame& frame) { return frame.size_; }
   static void share(const Frame&, unsigned) {}
   static void release(const Frame&) {}
+  static std::byte* writable(Frame& frame) {
+    if (frame.bytes_.use_count() > 1) frame = Frame(frame.bytes());
+    return frame.bytes_.get();
+  }
+  static void shorten(Frame& frame, size_t length_bytes) { frame.size_ = length_bytes; }
   static bool corrupt(Frame& frame, const impairment::Arrival& arrival) {
     frame = Frame(frame.bytes());
     impairment::corrupt(arrival, {frame.bytes_.get(), frame.size_});

@@ -18,5 +18,5 @@ done
 version=$("$tool" --version)
 [[ $version =~ version\ $wanted\. ]] || skip "version $wanted is wanted, this is: $version"
 
-find base emulator dpdk_io impairment verbs_shim tests -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) \
+find base emulator dpdk_io impairment network verbs_shim tests -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) \
   -print0 | xargs -0 "$tool" --dry-run --Werror

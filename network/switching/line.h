@@ -1,0 +1,34 @@
+// How long a cable is occupied by frames at its rate. What a frame's time has beyond whole
+// nanoseconds is kept for the next one that follows at once, so that a long run takes exactly as
+// long as its bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace rocemu::network {
+
+class Line {
+ public:
+  Line() = default;
+  // Precondition: the rate is not 0.
+  explicit Line(uint64_t rate_bits_per_s) : rate_bits_per_s_(rate_bits_per_s) {}
+
+  // Returns when `bytes` (below 2^20) have left whose first leaves now.
+  TimeNs occupy(TimeNs now, uint64_t bytes) noexcept {
+    constexpr uint64_t kBitNsPerByteS = 8'000'000'000;
+    const uint64_t work = bytes * kBitNsPerByteS + (now == free_at_ ? rest_ : 0);
+    free_at_ = now + work / rate_bits_per_s_;
+    rest_ = work % rate_bits_per_s_;
+    return free_at_;
+  }
+  uint64_t rate_bits_per_s() const noexcept { return rate_bits_per_s_; }
+
+ private:
+  uint64_t rate_bits_per_s_ = 1;
+  TimeNs free_at_ = 0;
+  uint64_t rest_ = 0;  // of a nanosecond, in parts of the rate
+};
+
+}  // namespace rocemu::network

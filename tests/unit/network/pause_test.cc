@@ -1,0 +1,151 @@
+#include "tests/unit/network/network_stage.h"
+
+namespace rocemu::network {
+namespace {
+
+// Two hosts send to a third at a tenth of their rate.
+Topology funnel() {
+  LinkSettings fast = kByteNs;
+  fast.rate_bits_per_s *= 10;
+  Topology topology = star(3, fast);
+  topology.links[2].settings = kByteNs;
+  return topology;
+}
+
+NetworkSettings lossless(uint64_t xoff_bytes, uint64_t xon_bytes) {
+  NetworkSettings settings;
+  settings.switches.pfc = {.lossless = 1, .xoff_bytes = xoff_bytes, .xon_bytes = xon_bytes};
+  return settings;
+}
+
+constexpr uint32_t kHost0 = 0;    // its port, and …
+constexpr uint32_t kIngress = 1;  // … the switch's at the other end
+
+}  // namespace
+
+TEST_CASE("PFC: pauses at exactly the threshold, resumes at exactly the other") {
+  Stage stage(funnel(), lossless(3000, 1000));
+  // The first leaves as it comes; frames come every 100 ns from 200 on.
+  for (int i = 0; i < 20; ++i) stage.send(0, {0, 2});
+  stage.run(499);
+  CHECK(stage.network.counters(kIngress).pauses_sent == 0);
+  stage.run(500);  // the fourth: three are in the switch
+  CHECK(stage.network.counters(kIngress).pauses_sent == 1);
+  // A pause is 64 bytes at 10 bytes/ns, and the delay: it comes at 606, and the frame that began at
+  // 600 is the seventh and goes on.
+  stage.run(605);
+  CHECK(stage.network.paused_ns(kHost0, 605) == 0);
+  CHECK(stage.network.counters(kHost0).pauses_received == 0);
+  stage.run(606);
+  CHECK(stage.network.counters(kHost0).pauses_received == 1);
+  CHECK(stage.network.counters(kHost0).frames == 7);
+  CHECK(stage.network.paused_ns(kHost0, 1106) == 500);
+  // The second frame leaves the switch at 1200, the third at 2200, and at 5200 one is left.
+  stage.run(5199);
+  CHECK(stage.network.counters(kIngress).resumes_sent == 0);
+  stage.run(5200);
+  CHECK(stage.network.counters(kIngress).resumes_sent == 1);
+  stage.run(5305);
+  CHECK(stage.network.counters(kHost0).frames == 7);
+  stage.run(5306);
+  CHECK(stage.network.counters(kHost0).frames == 8);
+  CHECK(stage.network.paused_ns(kHost0, 5306) == 4700);
+  stage.run();
+  CHECK(stage.came.size() == 20);
+  CHECK(stage.lost.empty());
+}
+
+TEST_CASE("PFC: other priorities go on, and are lossy") {
+  NetworkSettings settings = lossless(2000, 1000);
+  settings.switches.queue_limit_bytes = 3000;
+  Stage stage(funnel(), settings);
+  for (int i = 0; i < 10; ++i) stage.send(0, {0, 2});
+  stage.run(2000);
+  for (int i = 0; i < 10; ++i) stage.send(2000, {0, 2, 1000, 8});
+  stage.run(3500);
+  CHECK(stage.network.paused_ns(kHost0, 3500) > 0);
+  CHECK(stage.network.queue_bytes(kHost0, 0) > 0);
+  CHECK(stage.network.queue_bytes(kHost0, 1) == 0);
+  CHECK(stage.lost_by(NetworkLoss::no_room) > 0);
+  stage.run();
+  CHECK(stage.lost_by(NetworkLoss::no_headroom) == 0);
+}
+
+TEST_CASE("PFC: the headroom that a cable needs by itself is enough, less is not") {
+  NetworkSettings settings = lossless(2000, 1000);
+  const auto run = [&settings] {
+    LinkSettings fast = kByteNs;
+    fast.rate_bits_per_s *= 10;
+    fast.delay_ns = 10'000;
+    Topology topology = star(3, fast);
+    topology.links[2].settings = kByteNs;
+    Stage stage(topology, settings);
+    for (uint32_t i = 0; i < 1000; ++i) stage.send(0, {i % 2, 2, 4000});
+    stage.run();
+    CHECK(stage.came.size() + stage.lost.size() == 1000);
+    return stage.lost_by(NetworkLoss::no_headroom);
+  };
+  CHECK(run() == 0);
+  settings.switches.pfc.headroom_bytes = 100'000;
+  CHECK(run() > 0);
+}
+
+TEST_CASE("PFC: a pause ends by itself, and is repeated while it is needed") {
+  NetworkSettings settings = lossless(2000, 0);
+  settings.switches.pfc.quanta = 100;  // 640 ns at 80 Gbit/s
+  Stage stage(funnel(), settings);
+  for (int i = 0; i < 6; ++i) stage.send(0, {0, 2});
+  stage.run();
+  CHECK(stage.network.counters(kIngress).pauses_sent > 5);
+  CHECK(stage.network.counters(kIngress).resumes_sent >= 1);
+  CHECK(stage.came.size() == 6);
+}
+
+TEST_CASE("PFC: the threshold of alpha goes down as the buffer fills") {
+  NetworkSettings settings;
+  settings.switches.pfc = {
+      .lossless = 1, .alpha_ppm = 500'000, .resume_offset_bytes = 2000, .headroom_bytes = 20'000};
+  settings.switches.buffer_bytes = 3 * 20'000 + 9000;
+  Stage stage(funnel(), settings);
+  for (int i = 0; i < 30; ++i) stage.send(0, {0, 2});
+  // With 3000 bytes 6000 are free, and a half of that is 3000.
+  stage.run(499);
+  CHECK(stage.network.counters(kIngress).pauses_sent == 0);
+  stage.run(500);
+  CHECK(stage.network.counters(kIngress).pauses_sent == 1);
+  stage.run();
+  CHECK(stage.came.size() == 30);
+}
+
+TEST_CASE("PFC: congestion spreads, from switch to switch to the host") {
+  NetworkSettings settings = lossless(20'000, 10'000);
+  LinkSettings slow = kByteNs;
+  slow.rate_bits_per_s /= 10;
+  Topology topology = dumbbell(2, 2, {kByteNs, kByteNs});
+  topology.links[2].settings = slow;  // host 2
+  Stage stage(topology, settings);
+  for (uint32_t i = 0; i < 200; ++i) stage.send(i * 1000, {0, 2});
+  for (uint32_t i = 200; i < 300; ++i) stage.send(i * 1000, {1, 3});
+  const uint32_t left_to_right = port_of_link(4, false);
+  CHECK(stage.network.paused_ns(left_to_right, 300'000) > 0);
+  CHECK(stage.network.paused_ns(kHost0, 300'000) > 0);
+  stage.run();
+  CHECK(stage.came.size() == 300);
+  CHECK(stage.lost.empty());
+}
+
+TEST_CASE("PFC: a link that comes back knows of no pause") {
+  NetworkSettings settings = lossless(3000, 1000);
+  settings.failures = {{.link = 0, .down_ns = 1000, .up_ns = 1500}};
+  Stage stage(funnel(), settings);
+  for (int i = 0; i < 20; ++i) stage.send(0, {0, 2});
+  stage.run(1400);
+  CHECK(stage.network.queue_bytes(kHost0, 0) == 0);
+  CHECK(stage.lost_by(NetworkLoss::link_down) == 13);
+  stage.send(1600, {0, 2, 1000, 0, 0, 0, 'z'});
+  stage.run();
+  CHECK(stage.came.back().tag() == 'z');
+  CHECK(stage.network.packets() == 0);
+}
+
+}  // namespace rocemu::network
