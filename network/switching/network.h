@@ -39,10 +39,6 @@ namespace rocemu::network {
 inline constexpr uint32_t kPauseFrameBytes = 64;
 inline constexpr size_t kMaxLearned = 4096;  // MACs
 
-// The headroom of each port of a switch, in the order of its ports.
-std::vector<uint64_t> headroom_at(const Topology& topology, const SwitchSettings& settings,
-                                  std::span<const uint32_t> ports);
-
 // `Frames` says what a frame is (network/README.md). The owner has, called for frames that have
 // come to a host or never will:
 //   void deliver(uint32_t host, TimeNs at, Frame)

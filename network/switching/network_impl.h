@@ -5,18 +5,6 @@
 
 namespace rocemu::network {
 
-inline std::vector<uint64_t> headroom_at(const Topology& topology, const SwitchSettings& settings,
-                                         std::span<const uint32_t> ports) {
-  std::vector<uint64_t> headroom;
-  for (const uint32_t port : ports) {
-    const LinkSettings& link = topology.links[link_of(port)].settings;
-    headroom.push_back(settings.pfc.headroom_bytes != 0
-                           ? settings.pfc.headroom_bytes
-                           : headroom_of(link.rate_bits_per_s, link.delay_ns));
-  }
-  return headroom;
-}
-
 template <class Frames, class Owner>
 Network<Frames, Owner>::Network(const Topology& topology, const NetworkSettings& settings,
                                 Owner& owner, size_t max_packets)

@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "network/switching/settings.h"
+#include "network/topology/topology.h"
 
 namespace rocemu::network {
 
@@ -25,6 +28,19 @@ constexpr uint64_t headroom_of(uint64_t rate_bits_per_s, TimeNs delay_ns) noexce
   return static_cast<uint64_t>(static_cast<unsigned __int128>(rate_bits_per_s) * delay_ns * 2 /
                                8'000'000'000) +
          2 * kFrameBytes + kPauseBytes;
+}
+
+// The headroom of each port of a switch, in the order of its ports.
+inline std::vector<uint64_t> headroom_at(const Topology& topology, const SwitchSettings& settings,
+                                         std::span<const uint32_t> ports) {
+  std::vector<uint64_t> headroom;
+  for (const uint32_t port : ports) {
+    const LinkSettings& link = topology.links[link_of(port)].settings;
+    headroom.push_back(settings.pfc.headroom_bytes != 0
+                           ? settings.pfc.headroom_bytes
+                           : headroom_of(link.rate_bits_per_s, link.delay_ns));
+  }
+  return headroom;
 }
 
 class SharedBuffer {
