@@ -24,17 +24,25 @@ struct MbufFrames {
   }
   static void release(rte_mbuf* frame) noexcept { FramePool::free(frame); }
 
-  // Changes the frame in place when nobody else holds it, else in a copy, for which one reference
-  // is given up. False, and nothing given up, when there is no buffer for the copy.
-  static bool corrupt(rte_mbuf*& frame, const impairment::Arrival& arrival) noexcept {
+  // Of the frame itself when nobody else holds it, else of a copy, for which one reference is given
+  // up. nullptr, and nothing given up, when there is no buffer for the copy.
+  static std::byte* writable(rte_mbuf*& frame) noexcept {
     if (rte_mbuf_refcnt_read(frame) > 1) {
       rte_mbuf* const own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
-      if (own == nullptr) return false;
+      if (own == nullptr) return nullptr;
       FramePool::free(frame);
       frame = own;
     }
-    impairment::corrupt(arrival, {rte_pktmbuf_mtod(frame, std::byte*), frame->data_len});
-    return true;
+    return rte_pktmbuf_mtod(frame, std::byte*);
+  }
+  static void shorten(rte_mbuf* frame, size_t length_bytes) noexcept {
+    frame->data_len = static_cast<uint16_t>(length_bytes);
+    frame->pkt_len = static_cast<uint32_t>(length_bytes);
+  }
+  static bool corrupt(rte_mbuf*& frame, const impairment::Arrival& arrival) noexcept {
+    std::byte* const bytes = writable(frame);
+    if (bytes != nullptr) impairment::corrupt(arrival, {bytes, frame->data_len});
+    return bytes != nullptr;
   }
 };
 

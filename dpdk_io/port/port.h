@@ -23,8 +23,9 @@ enum class DropReason : uint8_t {
   impairment_queue,     // of the link's rate, or too many frames under way
   impairment_outage,
   refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall; the link is down
+  network,            // transmitted: on the way through the switches of a network
 };
-inline constexpr size_t kDropReasonCount = 7;
+inline constexpr size_t kDropReasonCount = 8;
 
 struct PortStats {
   uint64_t rx_frames = 0;  // handed out by receive()

@@ -12,7 +12,8 @@ namespace rocemu::dpdk_io {
 using impairment::Direction;
 
 Switch::Switch(FramePool& pool, unsigned queue_frames)
-    : queue_frames_(std::clamp(queue_frames, 1u, pool.capacity())),
+    : pool_(pool),
+      queue_frames_(std::clamp(queue_frames, 1u, pool.capacity())),
       links_(*this, pool.capacity()) {}
 
 Switch::~Switch() = default;
@@ -30,6 +31,11 @@ LinkedPort& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
     throw std::runtime_error("port " + name + ": the switch has " + std::to_string(kMaxPorts) +
                              " ports already");
   }
+  if (network_ != nullptr && ports_.size() == network_->host_count()) {
+    throw std::runtime_error("port " + name + ": the network has " +
+                             std::to_string(network_->host_count()) + " hosts");
+  }
+  if (network_ != nullptr) network_->add_mac(mac, static_cast<uint32_t>(ports_.size()));
   ports_.push_back(std::make_unique<SwitchPort>(*this, static_cast<unsigned>(ports_.size()),
                                                 std::move(name), queue_frames_));
   forwarding_.add_port(*ports_.back());
@@ -37,12 +43,47 @@ LinkedPort& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
   return *ports_.back();
 }
 
+void Switch::set_network(const network::Topology& topology,
+                         const network::NetworkSettings& settings, uint64_t now_ns) {
+  network_ = std::make_unique<Network>(topology, settings, *this, pool_.capacity(), now_ns);
+  takes_time_ = true;
+}
+
+void Switch::set_link(SwitchPort& port, Direction direction, const impairment::Spec& spec) {
+  links_.set(port, direction, spec);
+  takes_time_ = links_.impaired() || network_ != nullptr;
+}
+
 void Switch::set_capture(PcapWriter* writer, Capture::Clock clock) {
   capture_.set(writer, std::move(clock));
 }
 
+// Both by turns, so that whatever is due happens in its order.
+void Switch::advance(uint64_t now_ns) noexcept {
+  if (network_ == nullptr) {
+    links_.advance(now_ns);
+  } else {
+    while (true) {
+      const uint64_t of_links = links_.next_arrival();
+      const uint64_t of_network = network_->next_event();
+      if (std::min(of_links, of_network) > now_ns) break;
+      if (of_links <= of_network) {
+        links_.advance(of_links);
+      } else {
+        network_->advance(of_network);
+      }
+    }
+  }
+  note_next_arrival();
+}
+
+void Switch::note_next_arrival() noexcept {
+  next_arrival_ns_ = links_.next_arrival();
+  if (network_ != nullptr) next_arrival_ns_ = std::min(next_arrival_ns_, network_->next_event());
+}
+
 void Switch::hold(uint64_t now_ns) noexcept {
-  links_.advance(now_ns);
+  advance(now_ns);
   holds_ = true;
 }
 
@@ -53,8 +94,8 @@ void Switch::carry_held(uint64_t now_ns) noexcept {
 }
 
 void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
-  if (links_.impaired()) [[unlikely]]
-    return carry_impaired(from, now_ns, burst);
+  if (takes_time_) [[unlikely]]
+    return carry_slowly(from, now_ns, burst);
   if (capture_.on()) [[unlikely]]
     capture_.record(burst);
   for (rte_mbuf* frame : burst) {
@@ -68,9 +109,8 @@ void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst
   }
 }
 
-void Switch::carry_impaired(SwitchPort& from, uint64_t now_ns,
-                            std::span<rte_mbuf*> burst) noexcept {
-  links_.advance(now_ns);
+void Switch::carry_slowly(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
+  advance(now_ns);
   for (rte_mbuf* frame : burst) {
     if (well_formed(frame)) {
       links_.cross(from, Direction::transmit, now_ns, frame);
@@ -78,12 +118,14 @@ void Switch::carry_impaired(SwitchPort& from, uint64_t now_ns,
       from.drop(frame, DropReason::malformed);
     }
   }
+  note_next_arrival();
 }
 
-// A frame has come over the transmit link of `from`, while some link has impairments.
+// A frame has come over the transmit link of `from`, where frames may take time.
 void Switch::enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept {
   if (capture_.on()) [[unlikely]]
     capture_.record(std::span(&frame, 1));
+  if (network_ != nullptr) return network_->send(from.number(), now_ns, frame);
   if (!forwarding_.forward(from, frame, [this, now_ns](SwitchPort& to, rte_mbuf* sent) {
         links_.cross(to, Direction::receive, now_ns, sent);
       }))
@@ -101,6 +143,24 @@ void Switch::arrive(SwitchPort& port, Direction direction, uint64_t now_ns,
 
 void Switch::lose(SwitchPort& port, Direction, impairment::Loss loss, rte_mbuf* frame) noexcept {
   port.drop(frame, reason_of(loss));
+}
+
+// A flooded frame comes to hosts without a port, too.
+void Switch::deliver(uint32_t host, uint64_t now_ns, rte_mbuf* frame) noexcept {
+  if (host < ports_.size()) {
+    links_.cross(*ports_[host], Direction::receive, now_ns, frame);
+  } else {
+    FramePool::free(frame);
+  }
+}
+
+void Switch::lose(uint32_t, network::NetworkLoss loss, rte_mbuf* frame) noexcept {
+  SwitchPort* const sender = forwarding_.find(network::source_mac(MbufFrames::bytes(frame)));
+  const DropReason reason = loss == network::NetworkLoss::unknown_destination
+                                ? DropReason::unknown_destination
+                                : DropReason::network;
+  if (sender != nullptr) return sender->drop(frame, reason);
+  FramePool::free(frame);
 }
 
 }  // namespace rocemu::dpdk_io

@@ -12,6 +12,10 @@
 // time, that is as long as the pool; every receive() and transmit() of any port moves on what is
 // due by then.
 //
+// With a network (set_network) the frames go through that instead: a port is one of its hosts, in
+// the order in which they were added, and what happens between them is network/switching's to say.
+// What is lost there is counted at the sender.
+//
 // One thread drives the switch and all its ports, so nothing is locked; but between hold() and
 // carry_held() each port may be used by a thread of its own. Its frames arrive during transmit(),
 // or at next_arrival_ns(), hence ports have no poll_fd().
@@ -29,6 +33,7 @@
 #include "dpdk_io/port/mbuf_frames.h"
 #include "network/forwarding.h"
 #include "network/links.h"
+#include "network/switching/network.h"
 
 namespace rocemu::dpdk_io {
 
@@ -46,8 +51,15 @@ class Switch {
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
 
+  // Puts a network between the ports, of which there are none yet. Precondition:
+  // network::problem(topology) is empty. Times of failures count from `now_ns`.
+  void set_network(const network::Topology& topology, const network::NetworkSettings& settings,
+                   uint64_t now_ns);
+  // nullptr without one.
+  const auto* network() const noexcept { return network_.get(); }
+
   // The port lives as long as the switch. Throws std::runtime_error when the MAC is no unicast
-  // address or is taken, or when there are kMaxPorts already.
+  // address or is taken, or when there are kMaxPorts already, or as many as the network has hosts.
   LinkedPort& add_port(std::array<uint8_t, 6> mac, std::string name);
 
   // From now on nothing gets from port to port: each hands out what had arrived by `now_ns`, and
@@ -66,21 +78,33 @@ class Switch {
  private:
   friend class SwitchPort;
   using Links = network::Links<MbufFrames, SwitchPort, Switch>;
+  using Network = network::Network<MbufFrames, Switch>;
   friend Links;
+  friend Network;
 
   void carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
-  void carry_impaired(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
+  void carry_slowly(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
+  void set_link(SwitchPort& port, impairment::Direction direction, const impairment::Spec& spec);
+  void advance(uint64_t now_ns) noexcept;
+  void note_next_arrival() noexcept;
   void enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept;
   // Called by links_.
   void arrive(SwitchPort& port, impairment::Direction direction, uint64_t now_ns,
               rte_mbuf* frame) noexcept;
   void lose(SwitchPort& port, impairment::Direction direction, impairment::Loss loss,
             rte_mbuf* frame) noexcept;
+  // Called by network_.
+  void deliver(uint32_t host, uint64_t now_ns, rte_mbuf* frame) noexcept;
+  void lose(uint32_t port, network::NetworkLoss loss, rte_mbuf* frame) noexcept;
 
+  FramePool& pool_;
   unsigned queue_frames_;
   std::vector<std::unique_ptr<SwitchPort>> ports_;
   network::Forwarding<MbufFrames, SwitchPort, network::Macs::configured> forwarding_;
   Links links_;
+  std::unique_ptr<Network> network_;
+  uint64_t next_arrival_ns_ = kNever;
+  bool takes_time_ = false;  // links have impairments, or there is a network
   Capture capture_;
   bool holds_ = false;
 };

@@ -22,15 +22,20 @@ inline bool well_formed(const rte_mbuf* frame) {
 class SwitchPort final : public LinkedPort {
  public:
   SwitchPort(Switch& owner, unsigned number, std::string name, unsigned queue_frames)
-      : links(number), switch_(owner), name_(std::move(name)), queue_(queue_frames) {}
+      : links(number),
+        number_(number),
+        switch_(owner),
+        name_(std::move(name)),
+        queue_(queue_frames) {}
 
   network::PortLinks links;
 
   const std::string& name() const { return name_; }
+  unsigned number() const { return number_; }
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override {
     if (next_arrival_ns() <= now_ns) [[unlikely]]
-      switch_.links_.advance(now_ns);
+      switch_.advance(now_ns);
     const unsigned count = queue_.pop(burst);
     uint64_t bytes = 0;
     for (const rte_mbuf* frame : burst.first(count)) bytes += frame->pkt_len;
@@ -65,11 +70,11 @@ class SwitchPort final : public LinkedPort {
 
   int poll_fd() const noexcept override { return -1; }
   bool has_work() const noexcept override { return !queue_.empty(); }
-  uint64_t next_arrival_ns() const noexcept override { return switch_.links_.next_arrival(); }
+  uint64_t next_arrival_ns() const noexcept override { return switch_.next_arrival_ns_; }
   const PortStats& stats() const noexcept override { return stats_; }
 
   void set_link(impairment::Direction direction, const impairment::Spec& spec) override {
-    switch_.links_.set(*this, direction, spec);
+    switch_.set_link(*this, direction, spec);
   }
   network::LinkReport link(impairment::Direction direction) const override {
     return links.report(direction);
@@ -83,6 +88,7 @@ class SwitchPort final : public LinkedPort {
     return burst.first(count);
   }
 
+  unsigned number_;
   Switch& switch_;
   std::string name_;
   FrameQueue queue_;

@@ -75,6 +75,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   if (options.devices) add("--devices", std::to_string(*options.devices));
   for (const std::string& port : options.ports) add("--port", port);
   if (!options.pcap.empty()) add("--pcap", options.pcap.native());
+  if (!options.network.empty()) add("--network", options.network.native());
   for (const std::string& text : options.impair) add("--impair", text);
   if (!options.config.empty()) add("--config", options.config.native());
   if (!options.log_level.empty()) add("--log-level", options.log_level);

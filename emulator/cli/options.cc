@@ -199,6 +199,11 @@ class Parser {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
         ->option_text("FILE");
+    sub->add_option("--network", options_.nic.network,
+                    "TOML file with the switches and links between the devices "
+                    "(docs/networks.md)")
+        ->option_text("FILE")
+        ->check(CLI::ExistingFile);
     sub->add_option("--impair", options_.nic.impair,
                     "Impairments of what every device sends, or of one link: "
                     "[DEVICE[.tx|.rx|.both]:]SPEC, SPEC like loss=1%,delay=20us "

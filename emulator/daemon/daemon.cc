@@ -107,6 +107,8 @@ void Daemon::set_up_capture(const std::filesystem::path& path) {
 }
 
 void Daemon::set_up_devices(const Options& options) {
+  if (options.network)
+    switch_.set_network(options.network->topology, options.network->settings, monotonic_now_ns());
   for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
   for (const device::HcaConfig& config : nic_.devices)
     if (attachments_.of(config.index) == nullptr) gids_.add(config.port);

@@ -117,10 +117,27 @@ std::string read_impairments(const std::vector<std::string>& texts, Options& opt
   return {};
 }
 
+// Returns what is wrong, or nothing.
+std::string read_network(const std::string& file, Options& options) {
+  network::ParsedDescription parsed = network::read_description(file);
+  if (!parsed.description) return parsed.error;
+  const size_t hosts = parsed.description->topology.hosts().size();
+  const size_t devices = options.devices - static_cast<size_t>(std::ranges::count_if(
+                                               options.ports, [](const auto& port) {
+                                                 return port.spec.kind != dpdk_io::PortKind::fabric;
+                                               }));
+  if (devices > hosts)
+    return file + ": [topology] it has " + std::to_string(hosts) + " hosts, and there are " +
+           std::to_string(devices) + " devices; each wants one";
+  options.network = std::move(*parsed.description);
+  return {};
+}
+
 // Texts are options as they are typed, before they are read into Options.
 struct Texts {
   std::string dma = "auto";
   std::string pcap;
+  std::string network;
   std::vector<std::string> impair;
   std::vector<std::string> ports;
   int ready_fd = -1;
@@ -141,6 +158,8 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file");
+  app.add_option("--network", texts.network,
+                 "A TOML file with the network between the devices on the switch");
   app.add_option("--impair", texts.impair,
                  "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
                  "several times for several links")
@@ -228,6 +247,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return refuse("port", error);
   if (const std::string error = read_impairments(texts.impair, options); !error.empty())
     return refuse("impair", error);
+  if (!texts.network.empty())
+    if (const std::string error = read_network(texts.network, options); !error.empty())
+      return refuse("network", error);
   if (!texts.pcap.empty()) options.pcap = texts.pcap;
   if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;
   if (texts.dma == "process_vm") options.dma = dma::Method::process_vm;

@@ -13,6 +13,7 @@
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/interface/attributes.h"
 #include "impairment/assignment.h"
+#include "network/description/description.h"
 
 namespace rocemu::daemon {
 
@@ -22,8 +23,9 @@ struct Options {
   std::filesystem::path dir;
   uint32_t devices = 2;
   std::optional<std::filesystem::path> pcap;
-  std::vector<dpdk_io::PortAssignment> ports;  // each device once at most; the others: switch
-  std::vector<impairment::Assignment> impair;  // in their order: a later one replaces an earlier
+  std::vector<dpdk_io::PortAssignment> ports;   // each device once at most; the others: switch
+  std::vector<impairment::Assignment> impair;   // in their order: a later one replaces an earlier
+  std::optional<network::Description> network;  // between the devices on the switch
   std::optional<int> ready_fd;
   std::string log_level = "info";
   bool die_with_parent = false;

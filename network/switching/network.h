@@ -49,9 +49,9 @@ class Network {
   using Frame = typename Frames::Frame;
 
   // Precondition: problem(topology) is empty. At most `max_packets` of the hosts are inside; memory
-  // for them is taken now when that is bounded.
+  // for them is taken now when that is bounded. Times of failures count from `start`.
   Network(const Topology& topology, const NetworkSettings& settings, Owner& owner,
-          size_t max_packets = std::numeric_limits<size_t>::max());
+          size_t max_packets = std::numeric_limits<size_t>::max(), TimeNs start = 0);
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;

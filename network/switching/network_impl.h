@@ -7,7 +7,7 @@ namespace rocemu::network {
 
 template <class Frames, class Owner>
 Network<Frames, Owner>::Network(const Topology& topology, const NetworkSettings& settings,
-                                Owner& owner, size_t max_packets)
+                                Owner& owner, size_t max_packets, TimeNs start)
     : settings_(settings),
       owner_(owner),
       max_packets_(max_packets),
@@ -18,7 +18,7 @@ Network<Frames, Owner>::Network(const Topology& topology, const NetworkSettings&
   add_ports(topology);
   add_switches(topology);
   for (uint32_t i = 0; i < settings_.failures.size(); ++i)
-    schedule(settings_.failures[i].down_ns, EventKind::down, i);
+    schedule(start + settings_.failures[i].down_ns, EventKind::down, i);
 }
 
 template <class Frames, class Owner>

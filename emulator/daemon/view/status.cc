@@ -38,7 +38,8 @@ ordered_json describe(const dpdk_io::PortStats& port) {
           {"dropped_impairment_loss", port.dropped(DropReason::impairment_loss)},
           {"dropped_impairment_queue", port.dropped(DropReason::impairment_queue)},
           {"dropped_impairment_outage", port.dropped(DropReason::impairment_outage)},
-          {"dropped_refused_by_kernel", port.dropped(DropReason::refused_by_kernel)}};
+          {"dropped_refused_by_kernel", port.dropped(DropReason::refused_by_kernel)},
+          {"dropped_network", port.dropped(DropReason::network)}};
 }
 
 // A link without impairments is null.

@@ -54,6 +54,20 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->parallel == ParallelMode::never);
 }
 
+TEST_CASE("a network is read from its file, and has a host for each device on the switch") {
+  const ConfigFile file("[topology]\nkind = \"pair\"\n");
+  const ParsedOptions parsed = parse({"--dir", "/tmp/x", "--network", file.path.c_str()});
+  REQUIRE(parsed.options);
+  REQUIRE(parsed.options->network);
+  CHECK(parsed.options->network->topology.hosts().size() == 2);
+  CHECK(parse({"--dir", "/tmp/x", "--devices", "3", "--network", file.path.c_str()}).exit_code ==
+        kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--devices", "3", "--port", "rocemu1=eth0", "--network",
+               file.path.c_str()})
+            .options);
+  CHECK(parse({"--dir", "/tmp/x", "--network", "/nowhere.toml"}).exit_code == kExitUsage);
+}
+
 TEST_CASE(
     "ports come from the command line and from the file, and say how many devices there are") {
   const ParsedOptions parsed =

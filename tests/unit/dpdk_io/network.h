@@ -29,8 +29,9 @@ inline constexpr unsigned kQueueFrames = 32;
 inline constexpr size_t kAddressesBytes = 14;
 
 // Every test ends with all frames back in the pool.
-struct Network {
-  ~Network() {
+struct NetworkOf {
+  explicit NetworkOf(void (*set_up)(Switch&)) : fabric_set_up(fabric, set_up) {}
+  ~NetworkOf() {
     now_ns = kNever - 1;
     for (LinkedPort* port : {&alice, &bob, &carol}) receive(*port);
     CHECK(pool.available() == kFrames);
@@ -70,9 +71,17 @@ struct Network {
   } started;
   FramePool pool{"network", kFrames, 256};
   Switch fabric{pool, kQueueFrames};
+  // What is to be done to the switch before it has ports.
+  struct SetUp {
+    SetUp(Switch& of, void (*set_up)(Switch&)) { set_up(of); }
+  } fabric_set_up;
   LinkedPort& alice = fabric.add_port(kAlice, "alice");
   LinkedPort& bob = fabric.add_port(kBob, "bob");
   LinkedPort& carol = fabric.add_port(kCarol, "carol");
+};
+
+struct Network : NetworkOf {
+  Network() : NetworkOf([](Switch&) {}) {}
 };
 
 using Texts = std::vector<std::string>;
