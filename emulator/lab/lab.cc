@@ -4,6 +4,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <span>
@@ -25,7 +26,8 @@ using Words = std::span<const std::string>;
 constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
-Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--name NAME]
+Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
+                    [--name NAME]
        rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
@@ -34,6 +36,7 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --link LINK     what a NIC's port is: interface (the host's eth0, default) or udp (its addresses)
   --mtu BYTES     of every interface (9000)
   --impair SPEC   what the wire does to all that hosts send, RoCE and TCP alike; or h2:SPEC, h2.rx:SPEC …
+  --network FILE  the switches and links between the hosts, h1 being the file's first (docs/networks.md)
   --name NAME     several labs at a time (default)
   --share-memory  as of rocemu exec
 
@@ -65,8 +68,11 @@ std::string in_one_line(const std::vector<std::string>& names) {
 
 UpOptions up_options(Words words) {
   UpOptions options;
-  std::map<std::string, std::string> values = {
-      {"--hosts", "2"}, {"--link", "interface"}, {"--mtu", "9000"}, {"--name", "default"}};
+  std::map<std::string, std::string> values = {{"--hosts", "2"},
+                                               {"--link", "interface"},
+                                               {"--mtu", "9000"},
+                                               {"--name", "default"},
+                                               {"--network", ""}};
   for (; !words.empty(); words = words.subspan(2)) {
     const std::string& option = words[0];
     if (words.size() == 1)
@@ -86,6 +92,9 @@ UpOptions up_options(Words words) {
     throw Failure("--link is interface or udp", cli::kUsage);
   options.udp = link == "udp";
   options.name = values["--name"];
+  // The wire is started from another folder.
+  if (const std::string& file = values["--network"]; !file.empty())
+    options.network = std::filesystem::absolute(file);
   require_lab_name(options.name);
   return options;
 }

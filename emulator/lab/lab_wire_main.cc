@@ -1,7 +1,7 @@
-// rocemu-lab-wire: what `rocemu lab up --impair` puts between its hosts (lab_wire.h). Each host's
-// eth0 is a tap of this process.
+// rocemu-lab-wire: what `rocemu lab up --impair` or `--network` puts between its hosts
+// (lab_wire.h). Each host's eth0 is a tap of this process.
 //
-//   rocemu-lab-wire [--impair SPEC]... PID...
+//   rocemu-lab-wire [--impair SPEC]... [--network FILE] PID...
 //
 // The processes named are in the hosts' network namespaces, h1's first. Prints "ready" when every
 // host has its eth0, and runs until it is killed; the interfaces end with it. Needs /dev/net/tun,
@@ -19,10 +19,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -91,26 +93,46 @@ void run(LabWire& wire, const std::vector<UniqueFd>& taps) {
   }
 }
 
-int start(const std::vector<std::string_view>& words) {
-  std::vector<rocemu::impairment::Assignment> assignments;
+struct Asked {
+  std::vector<rocemu::impairment::Assignment> impair;
+  std::optional<rocemu::network::Description> network;
   std::vector<std::string> pids;
+};
+
+Asked read_words(const std::vector<std::string_view>& words) {
+  Asked asked;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--impair") {
-      pids.emplace_back(words[i]);
+    const std::string_view option = words[i];
+    if (option != "--impair" && option != "--network") {
+      asked.pids.emplace_back(option);
       continue;
     }
-    if (++i == words.size()) throw std::runtime_error("--impair needs a value");
-    const auto parsed = rocemu::impairment::parse_assignment(words[i]);
-    if (!parsed.assignment) throw std::runtime_error(parsed.error);
-    assignments.push_back(*parsed.assignment);
+    if (++i == words.size()) throw std::runtime_error(std::string(option) + " needs a value");
+    if (option == "--impair") {
+      const auto parsed = rocemu::impairment::parse_assignment(words[i]);
+      if (!parsed.assignment) throw std::runtime_error(parsed.error);
+      asked.impair.push_back(*parsed.assignment);
+    } else {
+      auto parsed = rocemu::network::read_description(words[i]);
+      if (!parsed.description) throw std::runtime_error(parsed.error);
+      asked.network = std::move(*parsed.description);
+    }
   }
+  return asked;
+}
+
+int start(const std::vector<std::string_view>& words) {
+  const Asked asked = read_words(words);
+  const std::vector<std::string>& pids = asked.pids;
   std::vector<UniqueFd> taps;
   LabWire wire(
       static_cast<unsigned>(pids.size()), [&](unsigned host, std::span<const std::byte> frame) {
         // What the host does not take, being down, is lost.
         [[maybe_unused]] const auto written = ::write(taps[host].get(), frame.data(), frame.size());
       });
-  for (const auto& assignment : assignments)
+  if (asked.network && !wire.set_network(*asked.network, now_ns()))
+    throw std::runtime_error("the network has fewer hosts than the lab");
+  for (const auto& assignment : asked.impair)
     if (!wire.impair(assignment))
       throw std::runtime_error("there is no host '" + assignment.port + "' to impair");
   for (const std::string& pid : pids) taps.push_back(make_tap(pid));

@@ -59,7 +59,7 @@ class Builder {
         enter(dir_, "wire");
         make_namespaces(/*as_root=*/false);
       });
-    if (options_.impair.empty()) {
+    if (options_.impair.empty() && options_.network.empty()) {
       connect_by_bridge();
     } else {
       connect_by_wire();
@@ -145,6 +145,7 @@ class Builder {
     const std::filesystem::path program = cli::own_executable().parent_path() / "rocemu-lab-wire";
     std::vector<std::string> words = {dir_.mark()};
     for (const std::string& spec : options_.impair) words.insert(words.end(), {"--impair", spec});
+    if (!options_.network.empty()) words.insert(words.end(), {"--network", options_.network});
     for (unsigned i = 1; i <= options_.hosts; ++i)
       words.push_back(std::to_string(dir_.pid_of(host_name(i))));
     const std::filesystem::path output = dir_.path() / "cable";

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""A lab whose wire is bad: what its hosts send by TCP is impaired just as what they send by RoCE.
+"""A lab whose wire is bad, or a network: what its hosts send by TCP meets it just as what they send by RoCE.
 
     lab_impaired.py [--user]     --user: as an ordinary user without any capability (started by root)
 
@@ -83,7 +83,13 @@ def loss(lab):
         raise Failed("nothing had to be sent again")
 
 
-CASES = {delay: ("--impair", f"delay={DELAY_MS}ms"),
+def network(lab):
+    """A network of switches is what both cross: its delays, four links each way, are in the round trips."""
+    delay(lab)
+
+
+CASES = {network: ("--network", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../networks/slow_leaves.toml")),
+         delay: ("--impair", f"delay={DELAY_MS}ms"),
          loss: ("--impair", "loss=3%,dup=1%,corrupt=1%", "--impair", "h2.rx:reorder=2%")}
 
 

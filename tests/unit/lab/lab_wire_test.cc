@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "network/topology/kinds.h"
 
 namespace rocemu::lab {
 namespace {
@@ -79,6 +80,31 @@ TEST_CASE_METHOD(Wire, "what is under way is bounded, and runts are dropped") {
   take();
   wire.on_frame(now_ns, 0, std::vector<std::byte>(13));
   CHECK(take() == Arrived{"", "", ""});
+}
+
+TEST_CASE_METHOD(Wire,
+                 "hosts of a network: frames cross its links, and then those with impairments") {
+  network::Description description{
+      network::star(3, {.rate_bits_per_s = 8'000'000'000, .delay_ns = 1000}), {}};
+  REQUIRE(wire.set_network(description, now_ns));
+  impair("h2.rx:delay=5us");
+  send(0, 1, 'a');
+  CHECK(wire.next_arrival_ns() == 1000 + 60);
+  wire.advance(1000 + 2119);
+  CHECK(take() == Arrived{"", "", ""});
+  wire.advance(1000 + 2120);
+  CHECK(take() == Arrived{"", "", "a"});  // flooded: nobody has sent from that MAC yet
+  wire.advance(1000 + 7120);
+  CHECK(take() == Arrived{"", "a", ""});
+  now_ns = 20'000;
+  send(1, 0, 'b');
+  wire.advance(50'000);
+  CHECK(take() == Arrived{"b", "", ""});
+  CHECK(wire.next_arrival_ns() == kNever);
+}
+
+TEST_CASE_METHOD(Wire, "a network with fewer hosts is refused") {
+  CHECK_FALSE(wire.set_network({network::pair({}), {}}, 0));
 }
 
 TEST_CASE_METHOD(Wire, "a host that is not there cannot be impaired") {
