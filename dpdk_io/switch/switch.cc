@@ -46,7 +46,13 @@ LinkedPort& Switch::add_port(std::array<uint8_t, 6> address, std::string name) {
 void Switch::set_network(const network::Topology& topology,
                          const network::NetworkSettings& settings, uint64_t now_ns) {
   network_ = std::make_unique<Network>(topology, settings, *this, pool_.capacity(), now_ns);
+  topology_ = topology;
   takes_time_ = true;
+}
+
+std::vector<network::PortReport> Switch::report_network(uint64_t now_ns) const {
+  if (network_ == nullptr) return {};
+  return network::report(*network_, topology_, now_ns);
 }
 
 void Switch::set_link(SwitchPort& port, Direction direction, const impairment::Spec& spec) {

@@ -34,6 +34,7 @@
 #include "network/forwarding.h"
 #include "network/links.h"
 #include "network/switching/network.h"
+#include "network/switching/report.h"
 
 namespace rocemu::dpdk_io {
 
@@ -55,8 +56,8 @@ class Switch {
   // network::problem(topology) is empty. Times of failures count from `now_ns`.
   void set_network(const network::Topology& topology, const network::NetworkSettings& settings,
                    uint64_t now_ns);
-  // nullptr without one.
-  const auto* network() const noexcept { return network_.get(); }
+  // What its ports have seen; empty without one.
+  std::vector<network::PortReport> report_network(uint64_t now_ns) const;
 
   // The port lives as long as the switch. Throws std::runtime_error when the MAC is no unicast
   // address or is taken, or when there are kMaxPorts already, or as many as the network has hosts.
@@ -103,6 +104,7 @@ class Switch {
   network::Forwarding<MbufFrames, SwitchPort, network::Macs::configured> forwarding_;
   Links links_;
   std::unique_ptr<Network> network_;
+  network::Topology topology_;  // of the network
   uint64_t next_arrival_ns_ = kNever;
   bool takes_time_ = false;  // links have impairments, or there is a network
   Capture capture_;

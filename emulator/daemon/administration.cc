@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "base/monotonic_clock.h"
 #include "emulator/daemon/attachment/links.h"
@@ -14,9 +15,12 @@
 namespace rocemu::daemon {
 
 NicAdministration::Report Administration::take_status() {
-  return [&nic = nic_, snapshot = nic_.engine.snapshot(), links = report_links(nic_.ports)] {
+  std::vector<network::PortReport> network;
+  if (nic_.fabric != nullptr) network = nic_.fabric->report_network(monotonic_now_ns());
+  return [&nic = nic_, snapshot = nic_.engine.snapshot(), links = report_links(nic_.ports),
+          network = std::move(network)] {
     return to_json(Status{monotonic_now_ns() - nic.started_ns, nic.dma, nic.devices, snapshot,
-                          links, nic.cm == nullptr ? nullptr : &nic.cm->cm()});
+                          links, network, nic.cm == nullptr ? nullptr : &nic.cm->cm()});
   };
 }
 

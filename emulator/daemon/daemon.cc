@@ -107,6 +107,7 @@ void Daemon::set_up_capture(const std::filesystem::path& path) {
 }
 
 void Daemon::set_up_devices(const Options& options) {
+  nic_.fabric = &switch_;
   if (options.network)
     switch_.set_network(options.network->topology, options.network->settings, monotonic_now_ns());
   for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "dpdk_io/port/linked_port.h"
 #include "dpdk_io/port/multicast_groups.h"
+#include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/attachment/path_finder.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/device/attributes/device_config.h"
@@ -27,6 +28,8 @@ struct Nic {
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
   // The engine thread's; port N is device N's. Empty: their links cannot be set.
   std::vector<dpdk_io::LinkedPort*> ports{};
+  // The engine thread's; nullptr: no device is on it.
+  const dpdk_io::Switch* fabric = nullptr;
   // By device; nullptr: on the in-process switch. Empty: all are.
   std::vector<PathFinder*> path_finders{};
 

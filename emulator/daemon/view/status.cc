@@ -53,6 +53,42 @@ ordered_json describe(const LinkPair& links) {
   return described;
 }
 
+// Of priorities and losses those alone that there were.
+ordered_json describe(const network::PortReport& port) {
+  const network::PortCounters& counters = port.counters;
+  ordered_json lost = ordered_json::object();
+  for (size_t i = 0; i < network::kNetworkLosses; ++i)
+    if (counters.lost[i] != 0) lost[std::string(network::kNetworkLossNames[i])] = counters.lost[i];
+  ordered_json queue_max = ordered_json::object();
+  for (unsigned i = 0; i < network::kPriorities; ++i)
+    if (counters.queue_max_bytes[i] != 0)
+      queue_max[std::to_string(i)] = counters.queue_max_bytes[i];
+  return {{"port", port.node + " to " + port.far_node},
+          {"up", port.up},
+          {"frames", counters.frames},
+          {"bytes", counters.bytes},
+          {"queue_bytes", port.queue_bytes},
+          {"queue_max_bytes", queue_max},
+          {"marked", counters.marked},
+          {"trimmed", counters.trimmed},
+          {"pauses_sent", counters.pauses_sent},
+          {"resumes_sent", counters.resumes_sent},
+          {"pauses_received", counters.pauses_received},
+          {"paused_ns", port.paused_ns},
+          {"lost", lost}};
+}
+
+// Ports that nothing has happened at are left out.
+ordered_json describe(const std::vector<network::PortReport>& network) {
+  ordered_json ports = ordered_json::array();
+  for (const network::PortReport& port : network) {
+    bool any = port.counters.frames != 0 || port.counters.pauses_sent != 0 || !port.up;
+    for (const uint64_t lost : port.counters.lost) any |= lost != 0;
+    if (any) ports.push_back(describe(port));
+  }
+  return ports;
+}
+
 ordered_json describe(const EngineStats& engine) {
   return {{"turns", engine.turns},
           {"busy_turns", engine.busy_turns},
@@ -96,6 +132,7 @@ std::string to_json(const Status& status) {
                        {"dma", status.dma ? std::string(dma::to_string(*status.dma)) : "auto"},
                        {"devices", devices},
                        {"engine", describe(status.snapshot.engine)}};
+  if (!status.network.empty()) json["network"] = describe(status.network);
   if (status.cm != nullptr) json["connection_management"] = describe(*status.cm);
   return json.dump(2) + "\n";
 }

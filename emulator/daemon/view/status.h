@@ -12,6 +12,7 @@
 #include "emulator/daemon/engine/engine_snapshot.h"
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
+#include "network/switching/report.h"
 
 namespace rocemu::daemon {
 
@@ -21,8 +22,9 @@ struct Status {
   std::optional<dma::Method> dma;  // empty: whichever works
   std::span<const device::HcaConfig> devices;
   EngineSnapshot snapshot;
-  std::vector<LinkPair> links;     // by device
-  const cm::RdmaCm* cm = nullptr;  // nullptr: connections are not managed
+  std::vector<LinkPair> links;                 // by device
+  std::vector<network::PortReport> network{};  // empty: the switch is perfect
+  const cm::RdmaCm* cm = nullptr;              // nullptr: connections are not managed
 };
 
 std::string to_json(const Status& status);

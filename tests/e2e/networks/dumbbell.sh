@@ -31,6 +31,11 @@ status = json.load(sys.stdin)
 lost = sum(device["port"]["dropped_network"] for device in status["devices"])
 gbits = float(re.search(r"^ *65536 +200 +\S+ +(\S+)", output, re.M).group(1))
 print(f"{gbits} Gbit/s of 0.4, {lost} lost")
+middle = next(port for port in status["network"] if port["port"] == "s0 to s1")
+print(middle)
+if middle["lost"] or not middle["bytes"] > 200 * 65536:
+    sys.exit("FAIL: the link in the middle has not seen that")
+if not 50_000 < middle["queue_max_bytes"]["0"]: sys.exit("FAIL: nothing has waited for the link in the middle")
 if lost: sys.exit("FAIL: a lossless network has lost frames")
 if not 0.2 < gbits < 0.4: sys.exit("FAIL: that is not what the link carries")
 ' "$output"
