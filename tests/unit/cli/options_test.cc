@@ -54,6 +54,13 @@ TEST_CASE("impairments are given as often as there are links", "[cli]") {
   CHECK(exit_code_of({"run", "--impair", "--", "true"}) == kOwnFailure);
 }
 
+TEST_CASE("a network is a file that is there, and the NIC gets its name", "[cli]") {
+  const Options options = parse_options({"run", "--network", "/dev/null", "--", "true"});
+  CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOwn) ==
+        Words{"/d", "--dir", "/s", "--ready-fd", "7", "--network", "/dev/null"});
+  CHECK(exit_code_of({"run", "--network", "/nowhere", "--", "true"}) == kOwnFailure);
+}
+
 TEST_CASE("bad impairments are refused before a NIC starts", "[cli]") {
   NicOptions options;
   options.impair = {"loss=1%", "loss=1"};

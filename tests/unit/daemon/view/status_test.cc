@@ -51,6 +51,26 @@ TEST_CASE("the status has the keys that scripts rely on, in their order") {
   CHECK(second.at("impairments").at("tx").is_null());
 }
 
+TEST_CASE("the status has the ports of a network that something has happened at") {
+  Status status;
+  CHECK_FALSE(nlohmann::ordered_json::parse(to_json(status)).contains("network"));
+  status.network.resize(3);
+  status.network[1] = {.node = "s0", .far_node = "s1", .queue_bytes = 5, .paused_ns = 7};
+  status.network[1].counters.frames = 9;
+  status.network[1].counters.queue_max_bytes[3] = 11;
+  ++status.network[1].counters.of(network::NetworkLoss::no_room);
+  status.network[2].up = false;
+  const auto json = nlohmann::ordered_json::parse(to_json(status)).at("network");
+  REQUIRE(json.size() == 2);
+  CHECK(json[0].at("port") == "s0 to s1");
+  CHECK(json[0].at("frames") == 9);
+  CHECK(json[0].at("queue_bytes") == 5);
+  CHECK(json[0].at("queue_max_bytes").dump() == R"({"3":11})");
+  CHECK(json[0].at("paused_ns") == 7);
+  CHECK(json[0].at("lost").dump() == R"({"no_room":1})");
+  CHECK(json[1].at("up") == false);
+}
+
 TEST_CASE("the status tells of connections when they are managed") {
   const cm::RdmaCm cm(cm::Interfaces({}), [] { return uint64_t{1}; });
   Status status;
