@@ -125,9 +125,11 @@ class Network {
   void check_pause(Switch& at, uint32_t ingress, unsigned priority, TimeNs now);
   uint32_t make_pause(uint32_t port, TimeNs now);
   void obey_pause(uint32_t port, const PacketState& pause, TimeNs now);
+  // Long enough to be repeated before it is over.
   TimeNs pause_ns(const Port& port) const noexcept {
-    return uint64_t{settings_.switches.pfc.quanta} * 512 * 1'000'000'000 /
-           port.cable.line.rate_bits_per_s();
+    constexpr TimeNs kShortestNs = 100;
+    return std::max(kShortestNs, uint64_t{settings_.switches.pfc.quanta} * 512 * 1'000'000'000 /
+                                     port.cable.line.rate_bits_per_s());
   }
 
   // Links that fail.

@@ -92,7 +92,7 @@ TEST_CASE("PFC: the headroom that a cable needs by itself is enough, less is not
 
 TEST_CASE("PFC: a pause ends by itself, and is repeated while it is needed") {
   NetworkSettings settings = lossless(2000, 0);
-  settings.switches.pfc.quanta = 100;  // 640 ns at 80 Gbit/s
+  settings.switches.pfc.quanta = GENERATE(uint16_t{1}, uint16_t{100});  // 640 ns at 80 Gbit/s
   Stage stage(funnel(), settings);
   for (int i = 0; i < 6; ++i) stage.send(0, {0, 2});
   stage.run();
