@@ -84,8 +84,9 @@ class FlowRequest {
     return add(IBV_FLOW_SPEC_ETH, eth);
   }
   ibv_flow* make(ibv_qp* qp) {
-    attr_.size = static_cast<uint16_t>(sizeof attr_ + specs_.size());
-    std::vector<uint64_t> all(attr_.size / 8 + 1);
+    const size_t bytes = sizeof attr_ + specs_.size();
+    attr_.size = static_cast<uint16_t>(bytes - cut_bytes);
+    std::vector<uint64_t> all(bytes / 8 + 1);
     std::memcpy(all.data(), &attr_, sizeof attr_);
     if (!specs_.empty())
       std::memcpy(reinterpret_cast<uint8_t*>(all.data()) + sizeof attr_, specs_.data(),
@@ -94,6 +95,8 @@ class FlowRequest {
   }
   FlowPtr must_make(const End& end) { return FlowPtr(must(make(end.qp.get()), "ibv_create_flow")); }
   ibv_flow_attr& attr() { return attr_; }
+
+  size_t cut_bytes = 0;  // that the flow's size lacks
 
  private:
   ibv_flow_attr attr_{};
@@ -316,6 +319,12 @@ void lost_and_refused(Lab& lab) {
   refuse(request, {EINVAL}, "a spec that is cut short");
   refuse(FlowRequest().add(IBV_FLOW_SPEC_GRE, ibv_flow_spec_gre{}), {EOPNOTSUPP, EINVAL},
          "a spec of tunnels");
+  for (const size_t cut :
+       {size_t{1}, sizeof(ibv_flow_spec_eth) - 2, sizeof(ibv_flow_spec_eth) + 1}) {
+    request = FlowRequest().to_group();
+    request.cut_bytes = cut;
+    refuse(request, {EINVAL}, "a flow that is longer than its size");
+  }
   const End rc = make_end(lab.b(), {});
   expect_refused(FlowPtr(FlowRequest().make(rc.qp.get())), {EINVAL}, "a flow to an RC QP");
 }

@@ -137,21 +137,26 @@ int add_spec(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
   }
 }
 
-// The specs stand behind `attr`, each with its size. That of all is not looked at: libibverbs does
-// not either, and pyverbs gives 0.
+// The specs stand behind `attr`, each with its size. The size of all bounds them, but where it is
+// 0, as pyverbs gives it, or that of `attr` alone: libibverbs does not look at it, and programs
+// that leave it so work with other devices.
 int translate(const ibv_flow_attr& attr, rocemu_create_flow& flow) {
   if (attr.comp_mask != 0 || attr.flags != 0) return EOPNOTSUPP;
   if (attr.port != 1) return EINVAL;
+  if (attr.size != 0 && attr.size < sizeof(attr)) return EINVAL;
+  size_t left = attr.size > sizeof(attr) ? attr.size - sizeof(attr) : SIZE_MAX;
   flow.kind = attr.type;
   flow.priority = attr.priority;
   const auto* at = reinterpret_cast<const uint8_t*>(&attr + 1);
   for (unsigned i = 0; i < attr.num_of_specs; ++i) {
     ibv_flow_spec spec = {};
+    if (left < sizeof(spec.hdr)) return EINVAL;
     memcpy(&spec.hdr, at, sizeof(spec.hdr));
-    if (spec.hdr.size < sizeof(spec.hdr)) return EINVAL;
+    if (spec.hdr.size < sizeof(spec.hdr) || spec.hdr.size > left) return EINVAL;
     memcpy(static_cast<void*>(&spec), at, std::min<size_t>(spec.hdr.size, sizeof(spec)));
     if (const int error = add_spec(spec, flow); error != 0) return error;
     at += spec.hdr.size;
+    left -= spec.hdr.size;
   }
   return 0;
 }
