@@ -89,7 +89,7 @@ Pair::Pair(const PairOptions& options)
     : a(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth),
       b(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth) {
   create(a, options.a_service, options.a_shares_receives);
-  create(b, options.b_service, false);
+  create(b, options.b_service, false, options.equip_b);
   connect(a, options, options.a_psn, options.b_psn);
   connect(b, options, options.b_psn, options.a_psn);
   fabric.observer = [this](const sim::FrameRecord& record) {
@@ -99,7 +99,8 @@ Pair::Pair(const PairOptions& options)
   };
 }
 
-void Pair::create(Host& host, Service service, bool shares_receives) {
+void Pair::create(Host& host, Service service, bool shares_receives,
+                  const std::function<void(Host&, QpResources&)>& equip) {
   host.addresses.peer = host.node().path_to(peer_of(host).node());
   QpResources resources{1, &host.send_queue, &host.receive_queue, &host.send_cq, &host.receive_cq};
   resources.addresses = &host.addresses;
@@ -126,6 +127,7 @@ void Pair::create(Host& host, Service service, bool shares_receives) {
       resources.xrc_domain = &host.domain;
       break;
   }
+  if (equip) equip(host, resources);
   const auto qpn = host.endpoint().create(service, resources);
   REQUIRE(qpn);
   host.qpn = *qpn;

@@ -27,6 +27,8 @@ inline constexpr uint64_t kUs = 1000;
 inline constexpr uint64_t kMs = 1'000'000;
 inline constexpr uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
+class Host;
+
 struct PairOptions {
   sim::NodeOptions node;
   Service a_service = Service::rc;
@@ -41,6 +43,8 @@ struct PairOptions {
   uint8_t min_rnr_timer = 5;  // 60 us
   uint8_t max_rd_atomic = 4;
   uint32_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+  // Changes what the QP of `b` is made of.
+  std::function<void(Host& b, QpResources&)> equip_b;
 };
 
 struct Buffer {
@@ -159,7 +163,8 @@ class Pair {
   wire::Transport transport = wire::Transport::rc;
 
  private:
-  void create(Host& host, Service service, bool shares_receives);
+  void create(Host& host, Service service, bool shares_receives,
+              const std::function<void(Host&, QpResources&)>& equip = {});
   void connect(Host& host, const PairOptions& options, uint32_t psn, uint32_t peer_psn);
 };
 
