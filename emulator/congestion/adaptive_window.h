@@ -1,59 +1,136 @@
-// A window that losses halve: all that the configuration allows, until packets are lost.
+// A window that losses narrow: all that the configuration allows, until packets are lost.
 //
-// 1. With go-back-N everything sent behind a lost packet is sent in vain, so that on a lossy path a
-//    window larger than the path needs is a cost. Each loss halves it, down to kMinPackets, which
-//    is what most paths need at least.
-// 2. A NAK tells of a loss, and so does the ACK timeout, after which the whole window is sent again
-//    at once. If the path does not carry that much within the timeout, nothing else makes the
-//    window smaller: the same packets go out in vain until retry_count is used up, though none is
-//    lost any more (congestion_test.cc). On a path that is cut now and then it halves what is sent
-//    again: at 10 Gbit/s, cut for 2 of 4 ms, with 256 packets of 4096 bytes, 19 % instead of 48 %,
-//    at 14 % more goodput. With random loss it changes nothing (tests/data/goodput.txt): NAKs have
-//    brought the window down before a timeout comes.
-// 3. A probe (early retransmission) is no loss: it may be needless.
-// 4. The window doubles again after kWindowsToWiden windows were acknowledged without a loss. So it
-//    comes to rest where a loss costs as much as a window that is too small.
-// 5. It goes by counts alone: neither by round-trip times nor by what has been sent.
+// 1. Before the first loss, and when the window is whole again, nothing is paced, and answers are
+//    only counted and their round trips noted. All that follows is for the time between.
+// 2. The window is what may leave in the shortest round trip. It may be less than a packet: many
+//    QPs before a queue of two packets need that. Packets leave evenly, an interval apart that
+//    varies a little by chance, since QPs in step find a full queue always. Twice the window may be
+//    in flight, so that it is the pace that bounds, and a queue is no longer than the path.
+// 3. Each packet that is acknowledged widens it by a 25th, or by less when it is small. With
+//    go-back-N a loss costs what is in flight, so losses have to be rare by the window: one takes
+//    away up to three quarters, and the less the more windows usually come between two. This comes
+//    to rest at some four windows between losses, for whatever path and number of QPs, and below
+//    a packet at a loss in four packets.
+// 4. Longer without a loss than usual means that the path has become free: it widens faster.
+// 5. A loss that no queue goes with is one by chance, to which a narrower window is no answer: it
+//    counts a 20th, unless there are many in a window. There is a queue when the last two round
+//    trips were longer than the shortest by a 25th: one alone may have waited for a lost ACK.
+// 6. With a queue that stays (no round trip is short), of more than a few packets of this QP, the
+//    window widens ten times slower: it would only make the queue longer.
+// 7. An answer that is overdue is a loss when the window is narrow already, or when no round trip
+//    was ever measured. Before the first measurement the window becomes a few packets at once, that
+//    are not paced yet.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "emulator/congestion/congestion_control.h"
+#include "emulator/congestion/round_trips.h"
 
 namespace rocemu::congestion {
 
 class AdaptiveWindow {
  public:
-  static constexpr uint32_t kMinPackets = 32;
-  static constexpr uint32_t kWindowsToWiden = 4;
+  // `limit_packets`: the most that the configuration allows; the window never exceeds it. `seed`
+  // decides the intervals.
+  AdaptiveWindow(uint32_t limit_packets, uint32_t seed)
+      : limit_(limit_packets), random_(seed * 2'654'435'761u) {}
 
-  // `limit_packets`: the most that the configuration allows; the window never exceeds it.
-  explicit AdaptiveWindow(uint32_t limit_packets)
-      : limit_(limit_packets), packets_(limit_packets) {}
-
-  uint32_t packets() const { return packets_; }
+  uint32_t packets() const { return narrowed() ? packets_ : limit_; }
+  TimeNs interval_ns() {
+    if (interval_ns_ == 0) [[likely]]
+      return 0;
+    random_ = random_ * 1'664'525 + 1'013'904'223;
+    return interval_ns_ - interval_ns_ / 8 + ((interval_ns_ / 4 * (random_ >> 16)) >> 16);
+  }
 
   void on_sent(TimeNs, uint32_t) {}
-  void on_acknowledged(TimeNs, uint32_t packets, std::optional<TimeNs>) {
-    if (packets_ >= limit_) return;
-    acknowledged_ += packets;
-    if (acknowledged_ < kWindowsToWiden * packets_) return;
-    packets_ = std::min(2 * packets_, limit_);
-    acknowledged_ = 0;
+  void on_acknowledged(TimeNs, uint32_t packets, std::optional<TimeNs> rtt) {
+    if (rtt) round_trips_.sample(*rtt);
+    delivered_ += packets;
+    if (narrowed()) [[unlikely]]
+      widen(packets);
   }
-  void on_nak(TimeNs) { halve(); }
-  void on_timeout(TimeNs) { halve(); }
+  void on_nak(TimeNs now) { narrow(now, round_trips_.queue_seen()); }
+  void on_overdue(TimeNs now) {
+    if (narrowed() || !round_trips_.known()) narrow(now, round_trips_.queue_seen());
+  }
+  void on_timeout(TimeNs now) { narrow(now, true); }
 
  private:
-  void halve() {
-    packets_ = std::max(packets_ / 2, std::min(kMinPackets, limit_));
-    acknowledged_ = 0;
+  static constexpr double kWidening = 0.04;  // rule 3
+  static constexpr double kMostTaken = 0.75;
+  static constexpr double kByChance = 0.05;         // rule 5: what such a loss counts …
+  static constexpr double kLeastDelivered = 0.125;  // … and how many windows are between them
+  static constexpr double kFewPackets = 4;          // rule 6
+  static constexpr double kSlowly = 0.1;
+  static constexpr double kLeastWindow = 1.0 / 128;
+  static constexpr double kUnknownPackets = 16;  // rule 7
+  static constexpr double kUnknownNs = 2e6;      // for a round trip that was not measured yet
+  static constexpr double kMostNs = 32e6;        // an interval
+
+  bool narrowed() const { return packets_ != 0; }
+  // What a loss costs by, and what is usual between two of them: in packets.
+  double measure() const { return window_ + std::sqrt(window_); }
+
+  void widen(uint32_t packets) {
+    double factor = kSlowly;
+    if (window_ * round_trips_.standing_queue() <= kFewPackets) {
+      const double usual = 2 * (between_losses_ + measure());
+      factor = std::clamp(static_cast<double>(delivered_) / usual, 1.0, 1 / kWidening);
+    }
+    window_ += factor * kWidening * packets * window_ / (1 + window_);
+    apply();
+  }
+
+  void narrow(TimeNs now, bool queue) {
+    const double delivered = static_cast<double>(delivered_);
+    if (!narrowed()) {
+      window_ = limit_;
+      between_losses_ = delivered;
+      if (!round_trips_.known()) {
+        window_ = std::min(window_, kUnknownPackets);
+        packets_ = std::max(1u, static_cast<uint32_t>(window_));
+        delivered_ = 0;
+        narrowed_at_ = now;
+        return;
+      }
+    } else if (delivered_ == 0 && round_trips_.known() &&
+               now < narrowed_at_ + round_trips_.shortest_ns()) {
+      return;  // what was sent since cannot have been answered
+    }
+    between_losses_ = (between_losses_ + delivered) / 2;
+    const bool by_chance = !queue && between_losses_ >= kLeastDelivered * window_;
+    const double taken = kMostTaken * measure() / (measure() + between_losses_);
+    window_ = std::max(window_ * (1 - (by_chance ? kByChance : 1) * taken), kLeastWindow);
+    delivered_ = 0;
+    narrowed_at_ = now;
+    apply();
+  }
+
+  void apply() {
+    if (window_ >= limit_) {
+      packets_ = 0;
+      interval_ns_ = 0;
+      return;
+    }
+    packets_ = std::clamp(static_cast<uint32_t>(2 * window_ + 0.5), 1u, limit_);
+    const double rtt_ns =
+        round_trips_.known() ? static_cast<double>(round_trips_.shortest_ns()) : kUnknownNs;
+    interval_ns_ = std::max<TimeNs>(1, static_cast<TimeNs>(std::min(kMostNs, rtt_ns / window_)));
   }
 
   uint32_t limit_;
-  uint32_t packets_;
-  uint32_t acknowledged_ = 0;  // since the last loss or widening
+  uint32_t random_;
+  uint32_t packets_ = 0;       // the most in flight; 0: it is not narrowed
+  TimeNs interval_ns_ = 0;     // between packets; 0: none
+  double window_ = 0;          // in packets, while it is narrowed
+  uint64_t delivered_ = 0;     // packets since the last loss
+  double between_losses_ = 0;  // packets, smoothed
+  TimeNs narrowed_at_ = 0;
+  RoundTrips round_trips_;
 };
 
 static_assert(CongestionControl<AdaptiveWindow>);

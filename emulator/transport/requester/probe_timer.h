@@ -18,9 +18,12 @@
 //    not the window.
 // 6. The answer to a READ or an atomic does not tell which copy of the request it answers: sending
 //    goes on where it was.
-// 7. There is no probe before the first round trip was measured, during an RNR wait, when no answer
-//    was asked for, or with ACK timeout 0. Probes cost no retry: when a request fails is up to the
-//    ACK timer and retry_count alone (go_back_n.h).
+// 7. Before the first round trip was measured the timer runs only with kManyPackets in flight, for
+//    RttEstimator::kUnknownNs: a connection that begins on a path full of others' packets may lose
+//    all it sends, and with it the measurements.
+// 8. There is no probe during an RNR wait, when no answer was asked for, or with ACK timeout 0.
+//    Probes cost no retry: when a request fails is up to the ACK timer and retry_count alone
+//    (go_back_n.h).
 #pragma once
 
 #include <algorithm>
@@ -43,6 +46,7 @@ class ProbeTimer {
   };
 
   TimeNs deadline() const { return deadline_; }
+  bool knows_round_trip() const { return estimator_.known(); }
 
   // How many packets may be in flight, of the `packets` that congestion control allows.
   uint32_t window(uint32_t packets) const {
@@ -50,11 +54,10 @@ class ProbeTimer {
   }
 
   // A packet that ends before `end` was sent. `answered`: the responder will say something about
-  // it.
-  void on_sent(TimeNs now, wire::Psn end, bool answered) {
+  // it. `in_flight`: packets, this one among them.
+  void on_sent(TimeNs now, wire::Psn end, bool answered, uint32_t in_flight) {
     if (window_ != 0 && end.after(probed_end_)) probed_end_ = end;
-    if (answered && deadline_ == kNever && estimator_.known())
-      deadline_ = now + estimator_.timeout_ns();
+    if (answered && deadline_ == kNever) restart(now, true, in_flight);
   }
 
   // Everything before `una` has been answered, and `sent_end` is the PSN after the newest ever
@@ -63,8 +66,9 @@ class ProbeTimer {
   Next on_progress(wire::Psn una, wire::Psn sent_end, std::optional<TimeNs> rtt, uint32_t packets);
 
   // The timer begins anew, or ends when the responder owes no answer.
-  void restart(TimeNs now, bool answer_owed) {
-    deadline_ = answer_owed && estimator_.known() ? now + estimator_.timeout_ns() : kNever;
+  void restart(TimeNs now, bool answer_owed, uint32_t in_flight) {
+    const bool runs = answer_owed && (estimator_.known() || in_flight >= kManyPackets);
+    deadline_ = runs ? now + estimator_.timeout_ns() : kNever;
   }
 
   // The deadline has passed. True: a probe is to be sent now, by begin(). `allowed`: there is an
@@ -81,6 +85,8 @@ class ProbeTimer {
   }
 
  private:
+  static constexpr uint32_t kManyPackets = 16;
+
   RttEstimator estimator_;
   TimeNs deadline_ = kNever;
   uint32_t window_ = 0;   // while what a probe began goes on; 0: none

@@ -51,6 +51,7 @@ void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
   }
   if (recovery_.waits_for_receiver()) return;
   congestion_.on_nak(now);
+  round_trip_.on_sending_again(true);
   send_again();
 }
 
@@ -189,7 +190,7 @@ void RcRequester::progress(TimeNs now, wire::Psn before) {
       recovery_.seek_end();
       break;
   }
-  probe_.restart(now, recovery_.answer_is_owed());
+  probe_.restart(now, recovery_.answer_is_owed(), recovery_.in_flight());
   // The answer may be to packets that the cursor was about to send again.
   window_.skip_to(una);
 }
@@ -202,12 +203,18 @@ void RcRequester::on_implied_nak(TimeNs now) {
 }
 
 void RcRequester::on_timeout(TimeNs now) {
+  pace_.on_timeout(now);
   if (recovery_.on_timeout(now)) {
     context_.tally.note(TraceEvent::ack_timeout, recovery_.una().value());
     congestion_.on_timeout(now);
+    round_trip_.on_sending_again(!probe_.knows_round_trip());
+    pace_.hold(now, packet_interval_ns());
     send_again();
   } else if (probe_.deadline() <= now && probe_.expire(now, context_.attributes.timeout != 0)) {
     context_.tally.note(TraceEvent::early_retransmission, recovery_.una().value());
+    congestion_.on_overdue(now);
+    round_trip_.on_sending_again(!probe_.knows_round_trip());
+    pace_.hold(now, packet_interval_ns());
     send_probe();
   }
 }

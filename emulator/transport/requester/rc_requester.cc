@@ -72,9 +72,10 @@ RequestPacket request_packet(const SendWindow::Request& request, uint32_t index,
 void RcRequester::reset() {
   window_.reset();
   recovery_.reset();
-  congestion_ = congestion::AdaptiveWindow(context_.limits.window_packets);
+  congestion_ = congestion::AdaptiveWindow(context_.limits.window_packets, context_.qpn.value);
   round_trip_ = {};
   probe_ = {};
+  pace_ = {};
 }
 
 void RcRequester::start() {
@@ -137,7 +138,7 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   if (is_local(request.work.opcode)) return take_local_turn(request.work);
   const wire::Psn psn = request.first_psn + window_.current_packet();
   if (recovery_.in_flight_before(psn) >= packets_allowed()) return Turn::idle;
-  if (!may_start(request)) return Turn::idle;
+  if (!may_start(request) || !pace_.allows(now)) return Turn::idle;
   return send_packet(now, burst, request);
 }
 
@@ -194,8 +195,9 @@ inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, 
   const bool again = recovery_.on_sent(now, psn, end, answered);
   if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());
   round_trip_.on_sent(now, psn, end, again, answered);
-  probe_.on_sent(now, end, answered);
+  probe_.on_sent(now, end, answered, recovery_.in_flight());
   congestion_.on_sent(now, packets);
+  pace_.on_sent(now, packet_interval_ns());
   window_.advance(packets);
 }
 
@@ -208,6 +210,7 @@ void RcRequester::flush() {
   window_.flush();
   recovery_.stop_timers();
   probe_.stop();
+  pace_.stop();
 }
 
 }  // namespace rocemu::transport

@@ -8,7 +8,8 @@
 //   GoBackN           what is in flight, and when and from where it is sent again
 //   ProbeTimer        an answer that is long overdue by the round trips measured so far
 //   RoundTripMeter    measures them
-//   AdaptiveWindow    the congestion control: how much may be in flight
+//   AdaptiveWindow    the congestion control: how much may be in flight, and how fast it leaves
+//   SendPace          holds packets back for that
 //
 // This class joins them: rc_requester.cc sends, rc_completer.cc handles answers and timeouts.
 #pragma once
@@ -19,6 +20,7 @@
 #include "emulator/transport/requester/go_back_n.h"
 #include "emulator/transport/requester/probe_timer.h"
 #include "emulator/transport/requester/round_trip_meter.h"
+#include "emulator/transport/requester/send_pace.h"
 #include "emulator/transport/requester/send_window.h"
 #include "emulator/wire/packet.h"
 
@@ -30,7 +32,7 @@ class RcRequester {
       : context_(context),
         window_(context),
         recovery_(context, window_),
-        congestion_(context.limits.window_packets) {}
+        congestion_(context.limits.window_packets, context.qpn.value) {}
 
   // The states of the QP.
   void reset();
@@ -49,7 +51,9 @@ class RcRequester {
   Turn transmit(TimeNs now, Burst& burst);
   void on_response(TimeNs now, const wire::Packet& packet);
   void on_timeout(TimeNs now);
-  TimeNs deadline() const { return std::min(recovery_.deadline(), probe_.deadline()); }
+  TimeNs deadline() const {
+    return std::min({recovery_.deadline(), probe_.deadline(), pace_.deadline()});
+  }
 
   void flush();                                    // what has been taken off the queue
   void flush_posted() { window_.flush_posted(); }  // what still stands in it
@@ -88,12 +92,21 @@ class RcRequester {
   // How many packets may be in flight now.
   uint32_t packets_allowed() const { return probe_.window(congestion_.packets()); }
 
+  // How long to wait after a packet: not so long that the ACK timeout ends meanwhile.
+  TimeNs packet_interval_ns() {
+    const TimeNs interval_ns = congestion_.interval_ns();
+    if (interval_ns == 0 || context_.attributes.timeout == 0) [[likely]]
+      return interval_ns;
+    return std::min(interval_ns, ack_timeout_ns(context_.attributes.timeout) / 4);
+  }
+
   QpContext& context_;
   SendWindow window_;
   GoBackN recovery_;
   congestion::AdaptiveWindow congestion_;
   RoundTripMeter round_trip_;
   ProbeTimer probe_;
+  SendPace pace_;
 };
 
 }  // namespace rocemu::transport

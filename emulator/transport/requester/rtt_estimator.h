@@ -18,6 +18,9 @@ class RttEstimator {
   // A NIC that shares its cores with programs answers late by a time slice of the scheduler's now
   // and then, however short the round trip is.
   static constexpr TimeNs kFloorNs = 200'000;
+  // Before the first measurement: long for a network of this kind, and shorter than most programs'
+  // ACK timeout.
+  static constexpr TimeNs kUnknownNs = 4'000'000;
   static constexpr TimeNs kCapNs = 1'000'000'000;
 
   bool known() const { return smoothed_ns_ != 0; }
@@ -42,10 +45,10 @@ class RttEstimator {
     if (backoffs_ > 0) --backoffs_;
   }
 
-  // Precondition: known().
   TimeNs timeout_ns() const {
     const TimeNs once_ns =
-        std::max(kFloorNs, smoothed_ns_ + std::max(smoothed_ns_, 4 * variation_ns_));
+        known() ? std::max(kFloorNs, smoothed_ns_ + std::max(smoothed_ns_, 4 * variation_ns_))
+                : kUnknownNs;
     return std::min(kCapNs, once_ns << backoffs_);
   }
 

@@ -1,4 +1,4 @@
-// How many packets may be under way after losses, and after a time without one.
+// How many packets may be under way after losses and without them, and how fast they leave.
 #include "emulator/congestion/adaptive_window.h"
 
 #include <catch2/catch.hpp>
@@ -7,56 +7,138 @@ namespace rocemu::congestion {
 
 namespace {
 
-void acknowledge(AdaptiveWindow& window, uint32_t packets) {
-  window.on_acknowledged(0, packets, std::nullopt);
-}
+constexpr TimeNs kRttNs = 100'000;
+
+// A window whose round trips are measured, at moments that lie a round trip apart.
+struct Measured {
+  explicit Measured(uint32_t limit, uint32_t delivered = 1) : window(limit, 1) {
+    acknowledge(delivered);
+  }
+  void acknowledge(uint32_t packets, TimeNs rtt_ns = kRttNs) {
+    now += rtt_ns;
+    window.on_acknowledged(now, packets, rtt_ns);
+  }
+  void lose() {
+    now += 2 * kRttNs;
+    window.on_nak(now);
+  }
+
+  AdaptiveWindow window;
+  TimeNs now = 0;
+};
 
 }  // namespace
 
-TEST_CASE("Losses halve the window, windows without one double it") {
+TEST_CASE("Without a loss the window is the configured one, and nothing is paced") {
+  Measured path(256);
+  for (int i = 0; i < 100; ++i) path.acknowledge(64, (i + 1) * kRttNs);
+  path.window.on_overdue(path.now);
+  CHECK(path.window.packets() == 256);
+  CHECK(path.window.interval_ns() == 0);
+}
+
+TEST_CASE("Losses narrow the window to less than a packet in a round trip") {
   const auto on_loss = GENERATE(&AdaptiveWindow::on_nak, &AdaptiveWindow::on_timeout);
-  AdaptiveWindow window(256);
-  CHECK(window.packets() == 256);
-  (window.*on_loss)(0);
-  CHECK(window.packets() == 128);
-  for (int i = 0; i < 10; ++i) (window.*on_loss)(0);
-  CHECK(window.packets() == AdaptiveWindow::kMinPackets);
-  const uint32_t enough = AdaptiveWindow::kWindowsToWiden * AdaptiveWindow::kMinPackets;
-  acknowledge(window, enough - 1);
-  CHECK(window.packets() == AdaptiveWindow::kMinPackets);
-  acknowledge(window, 1);
-  CHECK(window.packets() == 2 * AdaptiveWindow::kMinPackets);
-  for (int i = 0; i < 100; ++i) acknowledge(window, 1000);
-  CHECK(window.packets() == 256);
+  Measured path(256);
+  uint32_t before = 256;
+  for (int i = 0; i < 40; ++i) {
+    path.now += 2 * kRttNs;
+    (path.window.*on_loss)(path.now);
+    CHECK(path.window.packets() <= before);
+    before = path.window.packets();
+  }
+  CHECK(before == 1);
+  CHECK(path.window.interval_ns() > 10 * kRttNs);
 }
 
-TEST_CASE("A loss ends the count of what was acknowledged without one") {
-  AdaptiveWindow window(64);
-  window.on_nak(0);
-  const uint32_t enough = AdaptiveWindow::kWindowsToWiden * window.packets();
-  acknowledge(window, enough - 1);
-  window.on_nak(0);
-  acknowledge(window, 1);
-  CHECK(window.packets() == AdaptiveWindow::kMinPackets);
+TEST_CASE("Retries are not used up before the window is down to few packets") {
+  Measured path(256, 8);
+  for (int i = 0; i < 5; ++i) path.lose();
+  CHECK(path.window.packets() <= 3);
 }
 
-TEST_CASE("A window that is small by configuration stays as it is") {
-  const uint32_t limit = GENERATE(1u, 2u, 16u, AdaptiveWindow::kMinPackets);
-  AdaptiveWindow window(limit);
-  for (int i = 0; i < 5; ++i) window.on_nak(0);
-  CHECK(window.packets() == limit);
-  acknowledge(window, 1'000'000);
-  CHECK(window.packets() == limit);
+TEST_CASE("A NAK that cannot answer what was sent since the last one is about the same loss") {
+  Measured path(256);
+  path.lose();
+  const uint32_t before = path.window.packets();
+  for (int i = 0; i < 10; ++i) path.window.on_nak(path.now + kRttNs / 2);
+  CHECK(path.window.packets() == before);
+  path.lose();
+  CHECK(path.window.packets() < before);
 }
 
-TEST_CASE("A window that is no power of two returns to what is configured, and no further") {
-  AdaptiveWindow window(100);
-  window.on_nak(0);
-  CHECK(window.packets() == 50);
-  window.on_nak(0);
-  CHECK(window.packets() == AdaptiveWindow::kMinPackets);
-  for (int i = 0; i < 100; ++i) acknowledge(window, 1000);
-  CHECK(window.packets() == 100);
+TEST_CASE("Losses cost less when many windows are between them") {
+  const uint32_t windows = GENERATE(0u, 1u, 4u);
+  Measured rare(256, 256 * (windows + 1)), frequent(256, 256 * windows);
+  for (Measured* path : {&rare, &frequent}) {
+    path->acknowledge(1, 2 * kRttNs);
+    path->acknowledge(1, 2 * kRttNs);
+    path->lose();
+  }
+  CHECK(rare.window.interval_ns() < frequent.window.interval_ns());
+}
+
+TEST_CASE("A narrowed window leaves evenly, by and large in a round trip") {
+  Measured path(256);
+  path.lose();
+  const uint32_t half = path.window.packets() / 2;
+  TimeNs sum_ns = 0;
+  for (uint32_t i = 0; i < half; ++i) sum_ns += path.window.interval_ns();
+  CHECK(sum_ns > kRttNs * 3 / 4);
+  CHECK(sum_ns < kRttNs * 5 / 4);
+}
+
+TEST_CASE("A loss without a queue costs little, unless there are many in a window") {
+  Measured lossy(256, 256), queued(256, 256);
+  for (Measured* path : {&lossy, &queued}) {
+    const TimeNs rtt_ns = path == &queued ? kRttNs + kRttNs / 20 : kRttNs;
+    path->acknowledge(1, rtt_ns);
+    SECTION("one long round trip tells nothing") { lossy.acknowledge(1, 2 * kRttNs); }
+    path->acknowledge(1, rtt_ns);
+    path->lose();
+  }
+  CHECK(lossy.window.packets() == 256);
+  CHECK(lossy.window.interval_ns() > 0);
+  CHECK(queued.window.interval_ns() > lossy.window.interval_ns());
+  for (int i = 0; i < 10; ++i) lossy.lose();
+  CHECK(lossy.window.packets() < 16);
+}
+
+TEST_CASE("With a queue that stays the window widens slower") {
+  Measured open(256), queued(256);
+  for (Measured* path : {&open, &queued})
+    for (int i = 0; i < 4; ++i) path->lose();
+  const uint32_t before = open.window.packets();
+  CHECK(queued.window.packets() == before);
+  for (int i = 0; i < 16; ++i) {
+    open.acknowledge(16);
+    queued.acknowledge(16, 4 * kRttNs);
+  }
+  CHECK(open.window.packets() > queued.window.packets());
+  CHECK(queued.window.packets() > before);
+}
+
+TEST_CASE("An overdue answer counts when the window is narrow, or nothing was ever measured") {
+  AdaptiveWindow unknown(256, 1);
+  unknown.on_overdue(0);
+  CHECK(unknown.packets() == 16);
+  CHECK(unknown.interval_ns() == 0);
+  unknown.on_overdue(0);
+  CHECK(unknown.interval_ns() > 0);
+  Measured path(256);
+  path.lose();
+  const TimeNs before_ns = path.window.interval_ns();
+  path.window.on_overdue(path.now + 2 * kRttNs);
+  CHECK(path.window.interval_ns() > before_ns);
+}
+
+TEST_CASE("What is acknowledged makes the window whole again, and then nothing is paced") {
+  const uint32_t limit = GENERATE(1u, 2u, 100u, 256u);
+  Measured path(limit);
+  for (int i = 0; i < 20; ++i) path.lose();
+  for (int i = 0; i < 10'000; ++i) path.acknowledge(path.window.packets());
+  CHECK(path.window.packets() == limit);
+  CHECK(path.window.interval_ns() == 0);
 }
 
 }  // namespace rocemu::congestion

@@ -231,8 +231,10 @@ TEST_CASE("A receiver that says again and again that it is not ready is there") 
   };
   pair.a.post(send(near, 1));
   pair.a.post(write(near, pair.b.buffer(8), 2));
-  pair.run_for(5 * kMs);
-  CHECK(pair.a.counters()[TraceEvent::sequence_nak_received] > 10);
+  pair.run_for(500 * kMs);
+  CHECK(pair.a.counters()[TraceEvent::sequence_nak_received] > 0);
+  // After some losses one packet is in flight, and no NAK tells of the next one.
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] > 10);
   CHECK(pair.a.state() == QpState::ready_to_send);
   pair.b.receive(5, {inbox.sge()});
   pair.drive();

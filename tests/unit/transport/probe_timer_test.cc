@@ -20,11 +20,11 @@ constexpr uint32_t kPackets = 8;  // that congestion control allows
 struct Probing : ProbeTimer {
   explicit Probing(bool for_data = false) {
     on_progress(Psn(10), Psn(30), kRttNs, kPackets);
-    on_sent(0, Psn(30), true);
+    on_sent(0, Psn(30), true, 1);
     expire(kWaitNs, true);
     expire(2 * kWaitNs, true);
     begin(Psn(10), for_data);
-    on_sent(2 * kWaitNs, Psn(11), true);
+    on_sent(2 * kWaitNs, Psn(11), true, 1);
   }
   Next answer(uint32_t una) { return on_progress(Psn(una), Psn(30), std::nullopt, kPackets); }
 };
@@ -33,6 +33,8 @@ struct Probing : ProbeTimer {
 
 TEST_CASE("A round trip is that of a packet that was sent once and is answered") {
   RoundTripMeter meter;
+  meter.on_sent(10, Psn(0), Psn(1), false, false);  // the first one, answered or not
+  CHECK(meter.on_progress(50, Psn(1)) == 40u);
   meter.on_sent(100, Psn(1), Psn(2), false, false);
   CHECK_FALSE(meter.on_progress(200, Psn(2)));
   meter.on_sent(300, Psn(2), Psn(3), false, true);
@@ -53,40 +55,55 @@ TEST_CASE("A packet that was sent twice is no measure") {
   CHECK(meter.on_progress(500, Psn(3)) == 100u);
 }
 
+TEST_CASE("After a NAK copies are a measure, since the responder has thrown away the first ones") {
+  RoundTripMeter meter;
+  meter.on_sent(100, Psn(1), Psn(2), false, true);
+  meter.on_sent(150, Psn(2), Psn(3), false, true);
+  const bool thrown_away = GENERATE(true, false);
+  meter.on_sending_again(thrown_away);
+  meter.on_sent(400, Psn(1), Psn(2), true, true);
+  const std::optional<TimeNs> rtt = meter.on_progress(500, Psn(2));
+  CHECK(rtt.has_value() == thrown_away);
+  if (rtt) CHECK(*rtt == 100u);
+}
+
 TEST_CASE("The timer runs when a round trip is known and an answer is owed") {
   ProbeTimer timer;
-  timer.on_sent(0, Psn(2), true);
+  timer.on_sent(0, Psn(2), true, 15);
   CHECK(timer.deadline() == kNever);
+  timer.restart(0, true, 16);  // a whole burst without an answer
+  CHECK(timer.deadline() == RttEstimator::kUnknownNs);
+  timer.restart(0, false, 16);
   CHECK(timer.on_progress(Psn(2), Psn(2), kRttNs, kPackets) == Next::go_on);
-  timer.on_sent(1000, Psn(3), false);
+  timer.on_sent(1000, Psn(3), false, 1);
   CHECK(timer.deadline() == kNever);
-  timer.on_sent(2000, Psn(4), true);
+  timer.on_sent(2000, Psn(4), true, 1);
   CHECK(timer.deadline() == 2000 + kWaitNs);
-  timer.on_sent(3000, Psn(5), true);
+  timer.on_sent(3000, Psn(5), true, 1);
   CHECK(timer.deadline() == 2000 + kWaitNs);
-  timer.restart(5000, true);
+  timer.restart(5000, true, 1);
   CHECK(timer.deadline() == 5000 + kWaitNs);
-  timer.restart(5000, false);
+  timer.restart(5000, false, 1);
   CHECK(timer.deadline() == kNever);
 }
 
 TEST_CASE("The first expiry is put off by a quarter, the second one probes and backs off") {
   ProbeTimer timer;
   timer.on_progress(Psn(2), Psn(2), kRttNs, kPackets);
-  timer.on_sent(0, Psn(3), true);
+  timer.on_sent(0, Psn(3), true, 1);
   CHECK_FALSE(timer.expire(kWaitNs, true));
   CHECK(timer.deadline() == kWaitNs + kWaitNs / 4);
   CHECK(timer.expire(kWaitNs + kWaitNs / 4, true));
   CHECK(timer.deadline() == kNever);
   timer.begin(Psn(2), false);
-  timer.on_sent(0, Psn(3), true);
+  timer.on_sent(0, Psn(3), true, 1);
   CHECK(timer.deadline() == 2 * kWaitNs);
 }
 
 TEST_CASE("Without an ACK timeout there is no probe") {
   ProbeTimer timer;
   timer.on_progress(Psn(2), Psn(2), kRttNs, kPackets);
-  timer.on_sent(0, Psn(3), true);
+  timer.on_sent(0, Psn(3), true, 1);
   CHECK_FALSE(timer.expire(kWaitNs, false));
   CHECK(timer.deadline() == kNever);
 }
@@ -96,14 +113,14 @@ TEST_CASE("A probe narrows the window to a packet, and answers to it open it two
   CHECK(timer.window(kPackets) == 1);
   CHECK(timer.answer(11) == Next::go_on);
   CHECK(timer.window(kPackets) == 2);
-  timer.on_sent(0, Psn(13), true);
+  timer.on_sent(0, Psn(13), true, 1);
   CHECK(timer.answer(13) == Next::go_on);
   CHECK(timer.window(kPackets) == 4);
-  timer.on_sent(0, Psn(17), true);
+  timer.on_sent(0, Psn(17), true, 1);
   CHECK(timer.answer(15) == Next::go_on);
   CHECK(timer.window(kPackets) == kPackets);
   CHECK(timer.window(4 * kPackets) == kPackets);
-  timer.on_sent(0, Psn(23), true);
+  timer.on_sent(0, Psn(23), true, 1);
   CHECK(timer.answer(17) == Next::go_on);
   CHECK(timer.window(4 * kPackets) == 4 * kPackets);
 }
@@ -119,7 +136,7 @@ TEST_CASE("An answer to more than was sent again asks for the next probe") {
 
 TEST_CASE("The answer to a READ that was sent again goes on where sending was") {
   Probing timer(true);
-  timer.on_sent(0, Psn(14), true);
+  timer.on_sent(0, Psn(14), true, 1);
   CHECK(timer.answer(12) == Next::go_on);
   CHECK(timer.window(kPackets) == 1);
   CHECK(timer.answer(14) == Next::resume);
