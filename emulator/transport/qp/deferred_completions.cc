@@ -49,6 +49,7 @@ void DeferredCompletions::flush_later(Qp& qp) {
 }
 
 Qp* DeferredCompletions::take_to_flush() {
+  flushed_now_ = 0;
   if (to_flush_.empty()) return nullptr;
   Qp* const qp = to_flush_.front();
   to_flush_.pop_front();

@@ -43,9 +43,12 @@ class DeferredCompletions {
     pending.announce = announce;
     return pending.completion;
   }
+  // Whether a QP in error whose program rings has not to wait for a later turn: programs have as
+  // many of them as they like, and ring for all at once.
+  bool may_flush_now() { return flushed_now_ < kFlushedNow && ++flushed_now_ != 0; }
   // What stands in the QP's queues is to be flushed further, when others have had their turn.
   void flush_later(Qp& qp);
-  // Null when there is none.
+  // Begins a turn. Null when there is none.
   Qp* take_to_flush();
   bool flushes_wait() const { return !to_flush_.empty(); }
 
@@ -76,6 +79,8 @@ class DeferredCompletions {
   std::vector<Scatter> scatters_;
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;
+  static constexpr unsigned kFlushedNow = 4;
+  unsigned flushed_now_ = 0;  // QPs since the last turn began
   std::deque<Qp*> to_flush_;
 };
 

@@ -52,7 +52,7 @@ class Qp {
   // At most kFlushAtOnce of each queue, since a program makes queues as long as it likes; the rest
   // follows in later calls, by way of DeferredCompletions::flush_later().
   virtual void flush_posted() = 0;
-  static constexpr uint32_t kFlushAtOnce = 512;
+  static constexpr uint32_t kFlushAtOnce = 128;
 
   // Tells that the path and the ACK timeout are now those of the alternate path.
   virtual void on_path_migrated() {}

@@ -65,6 +65,21 @@ TEST_CASE("A long queue is flushed in pieces, so that others have their turns be
   CHECK(statuses(pair.a.receive_cq) == std::vector<WcStatus>(kReceives, WcStatus::flush_error));
 }
 
+TEST_CASE("Programs that ring for QPs in error more than a turn has time for wait for later ones") {
+  Pair pair;
+  pair.a.modify(QpState::error);
+  constexpr size_t kReceives = 50;
+  for (uint64_t id = 0; id < kReceives; ++id) {
+    pair.a.receive(id, {});
+    pair.a.endpoint().on_doorbell(pair.a.qpn);
+  }
+  const size_t at_once = pair.a.receive_cq.completions.size();
+  CHECK(at_once > 0);
+  CHECK(at_once < kReceives);
+  pair.drive();
+  CHECK(statuses(pair.a.receive_cq) == std::vector<WcStatus>(kReceives, WcStatus::flush_error));
+}
+
 TEST_CASE("A QP that is reset or destroyed is flushed no further") {
   Pair pair;
   for (uint64_t id = 0; id < 2000; ++id) pair.a.receive(id, {});
