@@ -55,7 +55,10 @@ TEST_CASE("the status has the ports of a network that something has happened at"
   Status status;
   CHECK_FALSE(nlohmann::ordered_json::parse(to_json(status)).contains("network"));
   status.network.resize(3);
-  status.network[1] = {.node = "s0", .far_node = "s1", .queue_bytes = 5, .paused_ns = 7};
+  status.network[1].node = "s0";
+  status.network[1].far_node = "s1";
+  status.network[1].queue_bytes = 5;
+  status.network[1].paused_ns = 7;
   status.network[1].counters.frames = 9;
   status.network[1].counters.queue_max_bytes[3] = 11;
   ++status.network[1].counters.of(network::NetworkLoss::no_room);
