@@ -13,6 +13,7 @@ namespace rocemu::fuzz {
 namespace {
 
 // enum ibv_qp_type and enum ibv_qp_state
+constexpr uint32_t kRawPacket = 8;
 constexpr uint32_t kXrcSend = 9;
 constexpr uint32_t kXrcReceive = 10;
 constexpr uint32_t kReadyToSend = 3;
@@ -125,6 +126,7 @@ void create_qp(Model& model, const Exchange<rocemu_create_qp>& e) {
   if (sends) qp.pd = used.pd, qp.send_cq = used.send_cq;
   if (receives) qp.receive_cq = used.receive_cq, qp.srq = used.srq;
   if (!sends) qp.xrcd = used.xrcd;
+  qp.takes_flows = used.type == kRawPacket;
   qp.qpn = reply.qp_num;
   qp.doorbell = reply.doorbell;
   expect(e.answer.fds.size() == 1, "a QP comes with its memory");

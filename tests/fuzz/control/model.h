@@ -66,6 +66,7 @@ struct Model {
     uint32_t state = 0;  // after the last change that was granted
     std::set<std::array<uint8_t, 16>> groups{};
     uint32_t flows = 0;  // that lead to it
+    bool takes_flows = false;
   };
   struct Flow {
     std::vector<uint32_t> qps;

@@ -116,7 +116,7 @@ rocemu_limit_qp_rate draw_rate(ByteSource& input) {
 }
 
 // Fields that frames of the fuzzed device have, or any; to one QP, several, or too many.
-rocemu_create_flow draw_flow(ByteSource& input) {
+rocemu_create_flow draw_flow(ByteSource& input, const Model& model) {
   rocemu_create_flow m{};
   m.kind = input.pick<uint32_t>({0, 0, 1, 2, 3, 4});
   m.flags = input.below(4);
@@ -125,7 +125,9 @@ rocemu_create_flow draw_flow(ByteSource& input) {
   m.hash_fields = input.pick<uint32_t>({0, 3, 0xf, 0xff, 0xffffffff});
   m.priority = input.u8();
   m.qp_count = input.pick<uint16_t>({1, 1, 1, 2, 4, 0, 3, 128, 129, 0xffff});
-  const uint32_t qp = draw_handle(input);
+  uint32_t qp = draw_handle(input);
+  for (const auto& [handle, made] : model.qps)
+    if (made.takes_flows) qp = handle;
   std::fill(std::begin(m.qps), std::end(m.qps), qp);
   m.qps[1] = draw_handle(input);
   m.mask.ip_version = m.value.ip_version = static_cast<uint8_t>(input.pick<uint32_t>({0, 4, 6}));
@@ -159,7 +161,7 @@ std::vector<std::byte> draw_object_request(ByteSource& input, uint32_t op,
     case ROCEMU_OP_LIMIT_QP_RATE:
       return as_bytes(draw_rate(input));
     case ROCEMU_OP_CREATE_FLOW:
-      return as_bytes(draw_flow(input));
+      return as_bytes(draw_flow(input, model));
     case ROCEMU_OP_OPEN_QP:
       return as_bytes(draw_open_qp(input, model));
     case ROCEMU_OP_CHECK_PREFETCH:
