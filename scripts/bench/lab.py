@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e/tools"))
-from pairs import End, Pair, PairFailed, choose_port, listens  # noqa: E402
+from pairs import End, Pair, PairFailed, choose_port, listens, port_in_use  # noqa: E402
 
 LIMIT_SECONDS = 120
 

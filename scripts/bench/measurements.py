@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
+import busy
 import lab
 import veth
 
@@ -201,6 +202,23 @@ def other_measurements():
         yield Measurement("libfabric-tcp/pingpong/8", lambda: libfabric(8, 20_000))
 
 
+def busy_measurements(nic):
+    """Round trips of a small message beside bulk by the same means, and beside compilers, over the NIC and over TCP."""
+
+    def round_trips(arguments, load):
+        return busy.round_trips(nic.build, arguments, nic.environment, load)
+
+    for count in (1, 4, 16):
+        yield Measurement(f"rocemu/round-trip-beside-bulk-pairs/{count}",
+                          lambda c=count: round_trips([], busy.verbs_bulk(nic.build, nic.environment, c)))
+        if shutil.which("qperf"):
+            yield Measurement(f"tcp/round-trip-beside-bulk-pairs/{count}",
+                              lambda c=count: round_trips(["--tcp"], lambda: busy.tcp_bulk(c)))
+    if (load := busy.compilers(8)) is not None:
+        yield Measurement("rocemu/round-trip-beside-compilers/8", lambda: round_trips([], load))
+        yield Measurement("tcp/round-trip-beside-compilers/8", lambda: round_trips(["--tcp"], load))
+
+
 def veth_measurements(build):
     """Between two hosts: the NIC by interface and by UDP sockets, the frames alone, and TCP over the same veth."""
     seconds = 2
@@ -254,6 +272,7 @@ def all_measurements(nic):
     yield from nic_measurements(nic)
     yield from floor_measurements(nic.build)
     yield from other_measurements()
+    yield from busy_measurements(nic)
     yield from veth_measurements(nic.build)
     for device in kernel_devices():
         yield from verbs_measurements(nic.build, f"kernel-{device}", (device, device), None)

@@ -55,10 +55,20 @@ def data_path_targets(results, system, suffix):
                    scaled(median(f"{system}/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
 
 
+def busy_targets(results):
+    for beside, name in (("bulk-pairs/1", "1 bulk pair"), ("bulk-pairs/4", "4 bulk pairs"),
+                         ("bulk-pairs/16", "16 bulk pairs"), ("compilers/8", "8 compilers")):
+        for figure in ("p50", "p99", "worst"):
+            ours, tcp = (results.median(f"{system}/round-trip-beside-{beside}", f"{figure}_us")
+                         for system in ("rocemu", "tcp"))
+            yield at_most(f"round trip beside {name}, {figure}: 2 x TCP", ours, scaled(tcp, 2), "us")
+
+
 def all_targets(results):
     median = results.median
     for system, suffix in (("rocemu", ""), ("rocemu-share-memory", ", --share-memory")):
         yield from data_path_targets(results, system, suffix)
+    yield from busy_targets(results)
     frames = median("floor/veth-frames", "gb_per_s")
     by_interface = median("veth-interface/ib_write_bw/1048576", "gb_per_s")
     yield at_least("ib_write_bw over veth: 0.7 of what af_packet moves", by_interface, scaled(frames, 0.7), "GB/s")
