@@ -102,7 +102,8 @@ bool Engine::turn() {
     // A program may have posted before it sent this command, and its posts come first.
     ring_doorbells();
     run_devices();
-    commands_.run();
+    TurnBudget budget(clock_.now_ns());
+    commands_.run(budget);
     ++stats_.commands;
     devices_.touch_all();
     busy = true;
