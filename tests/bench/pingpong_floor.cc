@@ -76,7 +76,9 @@ class Program {
       if (slot.poller_core.load(std::memory_order_relaxed) != core)
         slot.poller_core.store(core, std::memory_order_relaxed);
       const bool nic_here = shared_.nic_core.load(std::memory_order_relaxed) == core;
-      if (pacer_.on_empty(nic_here) != PollPacer::Advice::kGoOn) ::sched_yield();
+      if (pacer_.on_empty(nic_here, false, now_ns) == PollPacer::Advice::kGoOn) continue;
+      ::sched_yield();
+      pacer_.on_yield(false, false, now_ns());
     }
     ++delivered_;
     pacer_.on_completion();

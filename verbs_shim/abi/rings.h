@@ -139,6 +139,12 @@ struct rocemu_cq_header {
   /* Program: the number of the core, and 1, where this CQ was last found empty. An engine on the
    * same one yields when it has answered. */
   uint32_t poller_core;
+  /* Program: 1 before it sleeps until `producer` changes (futex(2), without FUTEX_PRIVATE_FLAG).
+   * The NIC takes the word (exchanges it with 0), publishes `producer`, and looks at the word once
+   * more; if it was set before or after, it wakes as many sleepers as it has shown completions, up
+   * to 16, and sets the word again where that may not have been all. So none sleeps over what was
+   * shown after it has looked. */
+  uint32_t sleepers;
   uint32_t overrun __attribute__((aligned(64))); /* NIC: 1 when a completion found the ring full */
   uint8_t pad[60];
 };

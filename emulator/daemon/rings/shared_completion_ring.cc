@@ -1,5 +1,10 @@
 #include "emulator/daemon/rings/shared_completion_ring.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -78,16 +83,37 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
 bool SharedCompletionRing::show() noexcept {
   if (producer_ == published_) return false;
   const uint64_t completed_ns = host_.read_clock_ns();
+  const uint32_t shown = producer_ - published_;
   for (; published_ != producer_; ++published_)
     std::memcpy(entry(published_) + offsetof(rocemu_cqe, timestamp_ns), &completed_ns,
                 sizeof(completed_ns));
   const bool wakes_solicited = std::exchange(wakes_solicited_, false);
 
-  // The program arms, and then looks at `producer` once more.
+  // The program arms, or says that it sleeps, and then looks at `producer` once more.
+  const bool slept = take_sleepers();
   store_seq_cst(header_.producer, producer_);
   const uint32_t arm = load_seq_cst(header_.arm);
+  if (slept || load_seq_cst(header_.sleepers) != 0) [[unlikely]]
+    wake_sleepers(shown);
   if (std::exchange(answers_, false)) host_.on_answer_for(load_acquire(header_.poller_core));
   return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
+}
+
+// Before the producer index is shown: who says after it that it sleeps over the new one is not
+// woken by this one, and stays.
+bool SharedCompletionRing::take_sleepers() noexcept {
+  return load_acquire(header_.sleepers) != 0 &&
+         __atomic_exchange_n(&header_.sleepers, uint32_t{0}, __ATOMIC_SEQ_CST) != 0;
+}
+
+// How many threads sleep there is the program's affair, and the time that waking them takes is the
+// NIC's, so there is a bound.
+void SharedCompletionRing::wake_sleepers(uint32_t completions) noexcept {
+  constexpr uint32_t kMaxWoken = 16;
+  const auto wanted = static_cast<long>(std::min(completions, kMaxWoken));
+  const long woken =
+      ::syscall(SYS_futex, &header_.producer, FUTEX_WAKE, wanted, nullptr, nullptr, 0);
+  if (woken == wanted) store_seq_cst(header_.sleepers, 1);
 }
 
 bool SharedCompletionRing::take_arm() noexcept {

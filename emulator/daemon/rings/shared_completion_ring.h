@@ -26,6 +26,8 @@ class SharedCompletionRing final : public device::CompletionRing {
 
  private:
   bool full() noexcept;
+  bool take_sleepers() noexcept;
+  void wake_sleepers(uint32_t completions) noexcept;
   void take(const SharedCompletionRing& old, uint32_t count) noexcept;
   std::byte* entry(uint32_t index) const {
     return ring_ + size_t{index & (entries_ - 1)} * sizeof(rocemu_cqe);

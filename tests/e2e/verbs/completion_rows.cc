@@ -1,5 +1,12 @@
 // Completion events: which completions bring one, channels of several CQs, and moderation
 // (ibv_req_notify_cq(3), ibv_get_cq_event(3), ibv_modify_cq(3)).
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "tests/e2e/verbs/ends.h"
 
 namespace rocemu::e2e {
@@ -126,7 +133,81 @@ void moderation_refused(Lab& lab) {
   expect_errno(ibv_modify_cq(ends.b.recv_cq.get(), &attr), {EINVAL}, "no attribute");
 }
 
+uint64_t cpu_ns() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Polling without end leaves the core to others. Each poll comes back all the same, so that a
+// program which has other things to look after gets on.
+void polling_in_vain(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  constexpr auto kTime = std::chrono::milliseconds(200);
+  const auto start = Clock::now();
+  const uint64_t cpu_before = cpu_ns();
+  int polls = 0;
+  for (; Clock::now() - start < kTime; ++polls) {
+    ibv_wc completion;
+    if (ibv_poll_cq(ends.b.recv_cq.get(), 1, &completion) != 0) fail("a completion of nothing");
+  }
+  const auto used = std::chrono::nanoseconds(cpu_ns() - cpu_before);
+  if (used > kTime / 2)
+    fail("polling in vain took %lld us", static_cast<long long>(used.count() / 1000));
+  if (polls < 20) fail("%d polls in 200 ms", polls);
+}
+
+// Each completion comes to one of many threads, soon after the last was posted.
+void many_threads_on_one_cq(Lab& lab) {
+  constexpr uint64_t kPosters = 4, kPollers = 16, kEach = 500;
+  CqPtr cq(must(ibv_create_cq(lab.a().context.get(), kPosters * kEach, nullptr, nullptr, 0),
+                "ibv_create_cq"));
+  EndOptions options;
+  options.send_cq = cq.get();
+  std::vector<Ends> pairs;
+  for (uint64_t i = 0; i < kPosters; ++i) {
+    End a = make_end(lab.a(), options);
+    pairs.push_back({std::move(a), make_end(lab.b(), {})});
+    connect(pairs.back().a, pairs.back().b);
+  }
+  std::array<std::atomic<int>, kPosters * kEach> taken{};
+  std::atomic<uint64_t> left{taken.size()};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> pollers, posters;
+  for (uint64_t i = 0; i < kPollers; ++i)
+    pollers.emplace_back([&] {
+      ibv_wc completion;
+      while (left > 0 && !over) {
+        if (ibv_poll_cq(cq.get(), 1, &completion) <= 0) continue;
+        if (completion.status == IBV_WC_SUCCESS) ++taken[completion.wr_id];
+        --left;
+      }
+    });
+  for (uint64_t i = 0; i < kPosters; ++i)
+    posters.emplace_back([&, i] {
+      const Ends& ends = pairs[i];
+      SendRequest request(IBV_WR_RDMA_WRITE, i * kEach, ends.a.sge(0, 1000));
+      request.remote(ends.b.memory.address(), ends.b.mr->rkey);
+      for (uint64_t sent = 0; sent < kEach && !over;) {
+        if (post_send(ends.a.qp.get(), request.wr) != 0) continue;  // the queue is full
+        ++request.wr.wr_id;
+        ++sent;
+      }
+    });
+  const auto deadline = Clock::now() + kPatience;
+  while (left > 0 && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const uint64_t missing = left;
+  over = true;
+  for (auto* threads : {&pollers, &posters})
+    for (std::thread& thread : *threads) thread.join();
+  if (missing > 0) fail("%llu are missing", static_cast<unsigned long long>(missing));
+  for (const auto& times : taken) expect_equal(static_cast<uint64_t>(times), 1, "times taken");
+}
+
 constexpr Row kRows[] = {
+    {"polling in vain costs less than half a core", polling_in_vain},
+    {"polling: sixteen threads take from one CQ, four post", many_threads_on_one_cq},
     {"events: one for each request", one_event_for_each_request},
     {"events: solicited ones", solicited},
     {"events: two CQs on one channel", one_channel_for_two},

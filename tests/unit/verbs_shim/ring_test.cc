@@ -2,12 +2,14 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "verbs_shim/provider/rings/completion_ring.h"
 #include "verbs_shim/provider/rings/doorbell.h"
-#include "verbs_shim/provider/rings/poll_pacer.h"
+#include "verbs_shim/provider/rings/sleep_place.h"
 #include "verbs_shim/provider/rings/work_ring.h"
 
 using namespace rocemu::provider;
@@ -141,63 +143,37 @@ TEST_CASE("a doorbell sets its bit and the bit above it, and wakes the NIC only 
   close(wake_fd);
 }
 
-TEST_CASE("every eighth empty poll in a row yields, and a completion starts the count anew") {
-  PollPacer pacer;
-  const auto empty_polls = [&](int count) {
-    int yields = 0;
-    for (int i = 0; i < count; ++i) yields += pacer.on_empty(false) != PollPacer::Advice::kGoOn;
-    return yields;
-  };
-  CHECK(empty_polls(7) == 0);
-  CHECK(empty_polls(1) == 1);
-  CHECK(empty_polls(7) == 0);
-  pacer.on_completion();
-  CHECK(empty_polls(7) == 0);
-  CHECK(empty_polls(1) == 1);
-
-  // Where yields keep finding nobody else, there are fewer of them.
-  for (int i = 0; i < 7; ++i) CHECK_FALSE(pacer.on_yield(false, 200));
-  pacer.on_completion();
-  CHECK(empty_polls(64) == 8);
-  CHECK_FALSE(pacer.on_yield(false, 200));
-  pacer.on_completion();
-  CHECK(empty_polls(63) == 0);
-  CHECK(empty_polls(1) == 1);
-  CHECK_FALSE(pacer.on_yield(false, 2000));
-  CHECK(empty_polls(64) == 8);
+TEST_CASE("a ring that looks empty has nothing to take, and one with more does not") {
+  CompletionMemory memory;
+  CHECK(memory.ring.looks_empty());
+  memory.complete(1, 7);
+  memory.complete(2, 7);
+  CHECK_FALSE(memory.ring.looks_empty());
+  memory.ring.take();
+  CHECK_FALSE(memory.ring.looks_empty());
+  memory.ring.take();
+  CHECK(memory.ring.looks_empty());
 }
 
-TEST_CASE("yields that do not let the NIC run end in a sleep") {
-  PollPacer pacer;
-  const auto in_vain = [&](int count, bool engine_waits = true, uint64_t yield_ns = 200) {
-    int sleeps = 0;
-    for (int i = 0; i < count; ++i) sleeps += pacer.on_yield(engine_waits, yield_ns);
-    return sleeps;
-  };
-  CHECK(in_vain(31) == 0);
-  CHECK(in_vain(1) == 1);
-  CHECK(in_vain(64) == 2);
-  CHECK(in_vain(31) == 0);
-  CHECK(in_vain(1, true, 2000) == 0);  // it did run
-  CHECK(in_vain(31) == 0);
-  CHECK(in_vain(1, false) == 0);  // it has no use for the core
-  CHECK(in_vain(31) == 0);
+TEST_CASE("who sleeps over an empty ring asks to be woken when more is shown") {
+  CompletionMemory memory;
+  memory.complete(7, 1);
+  REQUIRE(memory.ring.take() != nullptr);
+  REQUIRE(memory.ring.looks_empty());
+  const SleepPlace place = memory.ring.announce_sleeper();
+  CHECK(memory.header().sleepers == 1);
+  CHECK(place.word == &memory.header().producer);
+  CHECK(place.seen == 1);
 }
 
-TEST_CASE("the first yields to the NIC after a completion are not timed") {
-  PollPacer pacer;
-  CHECK(pacer.times_yields(false));
-  for (int i = 0; i < 32; ++i) {
-    pacer.on_empty(true);
-    CHECK_FALSE(pacer.times_yields(true));
-  }
-  pacer.on_empty(true);
-  CHECK(pacer.times_yields(true));
-  pacer.on_completion();
-  CHECK_FALSE(pacer.times_yields(true));
-}
-
-TEST_CASE("every empty poll yields where the NIC waits for the same core") {
-  PollPacer pacer;
-  for (int i = 0; i < 20; ++i) CHECK(pacer.on_empty(true) == PollPacer::Advice::kYield);
+TEST_CASE(
+    "a sleep ends with its time, at once where the word has changed, and leaves errno alone") {
+  uint32_t word = 5;
+  errno = EDOM;
+  const auto start = std::chrono::steady_clock::now();
+  sleep_in({&word, 5}, 1'000'000);
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(1));
+  sleep_in({&word, 4}, 999'000'000);
+  sleep_in({nullptr, 0}, 999'000'000);  // the memory has gone
+  CHECK(errno == EDOM);
 }

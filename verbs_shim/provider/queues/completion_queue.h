@@ -7,7 +7,6 @@
 #include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/context/protection_domain.h"
 #include "verbs_shim/provider/rings/completion_ring.h"
-#include "verbs_shim/provider/rings/poll_pacer.h"
 
 namespace rocemu::provider {
 
@@ -19,7 +18,6 @@ struct CompletionQueue {
   Mutex lock;  // of the ring and of `current`; held from start_poll to end_poll
   CompletionRing ring;
   const rocemu_cqe* current = nullptr;  // what the read_ functions of ibv_cq_ex read
-  PollPacer pacer;
   Channel* channel = nullptr;
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;

@@ -1,12 +1,10 @@
 // Taking completions off a CQ: ibv_poll_cq, and the functions of ibv_cq_ex.
 #include <errno.h>
-#include <sched.h>
 #include <stdint.h>
-#include <time.h>
 
-#include "verbs_shim/provider/common/clocks.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/queues/completion_queue.h"
+#include "verbs_shim/provider/queues/empty_poll.h"
 #include "verbs_shim/provider/queues/inline_cqe_data.h"
 
 namespace rocemu::provider {
@@ -28,54 +26,6 @@ void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.dlid_path_bits = 0;
 }
 
-// After a poll that found nothing, under the CQ's lock: tells the NIC which core it could have to
-// itself. Returns the core's number and 1; 0 where the program wants to keep it.
-uint32_t offer_core(CompletionQueue& queue) {
-  if (!to_context(queue.verbs.cq.context).state.yield_when_idle) return 0;
-  const auto core = static_cast<uint32_t>(sched_getcpu()) + 1;
-  queue.ring.show_poller_core(core);
-  return core;
-}
-
-void yield(PollPacer& pacer, const rocemu_engine_page& engine, bool engine_here) {
-  if (!pacer.times_yields(engine_here)) {
-    sched_yield();
-    return;
-  }
-  const bool engine_waits = engine_here && load_relaxed(&engine.sleeping) == 0;
-  const uint64_t before = now_ns(CLOCK_MONOTONIC);
-  sched_yield();
-  if (!pacer.on_yield(engine_waits, now_ns(CLOCK_MONOTONIC) - before)) return;
-  const timespec shortest = {0, 1};
-  nanosleep(&shortest, nullptr);
-}
-
-// While cores are short for what the NIC has to move, completions that are taken late cost less
-// than a core that is kept for polling. The system adds its timer slack, mostly 50 us.
-void sleep_for_a_moment() {
-  const timespec moment = {0, 50'000};
-  nanosleep(&moment, nullptr);
-}
-
-// The rest of it, the lock given up. EIO when the NIC is gone and nothing more will come, else 0.
-int idle(CompletionQueue& queue, uint32_t core) {
-  DeviceContext& context = to_context(queue.verbs.cq.context);
-  const DeviceState& state = context.state;
-  const rocemu_engine_page& engine = *state.doorbells.engine;
-  const bool engine_here = core != 0 && load_relaxed(&engine.core) == core;
-  const PollPacer::Advice advice = queue.pacer.on_empty(engine_here);
-  const bool waits = advice != PollPacer::Advice::kGoOn && state.yield_when_idle;
-  const bool crowded = waits && load_relaxed(&engine.crowded) != 0;
-  if (crowded) {
-    sleep_for_a_moment();
-  } else if (waits) {
-    yield(queue.pacer, engine, engine_here);
-  }
-  // A NIC that is gone may have been crowded to the end.
-  if (crowded || advice == PollPacer::Advice::kYieldAndLook) context.look_for_nic();
-  return state.connection.lost() ? EIO : 0;
-}
-
 void show(CompletionQueue& queue, const rocemu_cqe* entry) {
   queue.current = entry;
   if (entry == nullptr) return;
@@ -84,20 +34,26 @@ void show(CompletionQueue& queue, const rocemu_cqe* entry) {
   queue.verbs.cq_ex.status = static_cast<ibv_wc_status>(entry->status);
 }
 
+// False where there is nothing; then the lock is not held.
+bool show_first(CompletionQueue& queue) {
+  if (queue.ring.looks_empty()) return false;
+  queue.lock.lock();
+  show(queue, queue.ring.take());
+  if (queue.current != nullptr) return true;
+  queue.ring.give_back();
+  queue.lock.unlock();
+  return false;
+}
+
 // ibv_start_poll: the lock stays held after success, until end_poll.
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
   if (attr->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = to_queue(cq);
-  queue.lock.lock();
-  show(queue, queue.ring.take());
-  if (queue.current != nullptr) {
-    queue.pacer.on_completion();
+  if (show_first(queue)) {
+    poll_pacer.on_completion();
     return 0;
   }
-  queue.ring.give_back();
-  const uint32_t core = offer_core(queue);
-  queue.lock.unlock();
-  const int error = idle(queue, core);
+  const int error = wait_after_empty_poll(queue);
   return error != 0 ? error : ENOENT;
 }
 
@@ -144,28 +100,28 @@ uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
 }
 uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
 
+int take(CompletionQueue& queue, int entries, ibv_wc* completions) {
+  int taken = 0;
+  Lock lock(queue.lock);
+  while (taken < entries) {
+    const rocemu_cqe* entry = queue.ring.take();
+    if (entry == nullptr) break;
+    deliver(*entry);
+    translate(*entry, completions[taken++]);
+  }
+  queue.ring.give_back();
+  return taken;
+}
+
 }  // namespace
 
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
+  if (entries <= 0) return 0;
   CompletionQueue& queue = to_queue(cq);
-  int taken = 0;
-  uint32_t core = 0;
-  {
-    Lock lock(queue.lock);
-    while (taken < entries) {
-      const rocemu_cqe* entry = queue.ring.take();
-      if (entry == nullptr) break;
-      deliver(*entry);
-      translate(*entry, completions[taken++]);
-    }
-    queue.ring.give_back();
-    if (taken == 0) core = offer_core(queue);
-  }
-  if (taken > 0) {
-    queue.pacer.on_completion();
-    return taken;
-  }
-  return entries > 0 ? -idle(queue, core) : 0;
+  const int taken = queue.ring.looks_empty() ? 0 : take(queue, entries, completions);
+  if (taken == 0) return -wait_after_empty_poll(queue);
+  poll_pacer.on_completion();
+  return taken;
 }
 
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags) {

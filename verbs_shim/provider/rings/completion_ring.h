@@ -1,5 +1,7 @@
-// A completion queue's ring, from the side that empties it. Not thread-safe: the CQ's lock is held,
-// but for arm(). See verbs_shim/abi/rings.h.
+// A completion queue's ring, from the side that empties it. See verbs_shim/abi/rings.h. Not
+// thread-safe: the CQ's lock is held, but for looks_empty(), announce_sleeper(), show_poller_core()
+// and arm(), which threads that poll in vain call all the time: one that loses its core while it
+// holds the lock keeps all others from the completions.
 #pragma once
 
 #include <atomic>
@@ -7,6 +9,7 @@
 
 #include "verbs_shim/abi/rings.h"
 #include "verbs_shim/provider/rings/shared_index.h"
+#include "verbs_shim/provider/rings/sleep_place.h"
 
 namespace rocemu::provider {
 
@@ -15,38 +18,46 @@ class CompletionRing {
   // `memory` is the CQ's, header first; `entries` a power of two.
   void attach(void* memory, uint32_t entries) {
     auto* header = static_cast<rocemu_cq_header*>(memory);
-    slots_ = reinterpret_cast<rocemu_cqe*>(static_cast<uint8_t*>(memory) + ROCEMU_CQ_RING_OFFSET);
-    mask_ = entries - 1;
-    next_ = given_back_ = producer_seen_ = load_relaxed(&header->consumer);
+    mask_.store(entries - 1, std::memory_order_relaxed);
+    given_back_ = producer_seen_ = load_relaxed(&header->consumer);
+    move_on_to(given_back_);
     header_.store(header, std::memory_order_release);
+  }
+
+  // Whether there was nothing to take. While the CQ is resized the answer may be wrong either way.
+  bool looks_empty() const {
+    const uint32_t next = next_.load(std::memory_order_acquire);
+    rocemu_cq_header* const header = header_.load(std::memory_order_acquire);
+    __builtin_prefetch(slot(header, next));  // the NIC writes it and the index: both at once
+    return load_acquire(&header->producer) == next;
   }
 
   // The oldest completion that has not been taken, or null. It stays where it is until give_back().
   const rocemu_cqe* take() {
     while (true) {
-      if (next_ == producer_seen_) {
-        __builtin_prefetch(
-            &slots_[next_ & mask_]);  // the NIC writes it and the index: both at once
+      const uint32_t index = next();
+      if (index == producer_seen_) {
         producer_seen_ = load_acquire(&header()->producer);
-        if (next_ == producer_seen_) return nullptr;
+        if (index == producer_seen_) return nullptr;
       }
-      const rocemu_cqe* entry = &slots_[next_++ & mask_];
+      const rocemu_cqe* entry = slot(header(), index);
+      move_on_to(index + 1);
       if (entry->dead == 0) return entry;
     }
   }
 
   // Lets the NIC write over everything taken so far, and over the dead ones passed on the way.
   void give_back() {
-    if (given_back_ == next_) return;
-    given_back_ = next_;
-    store_release(&header()->consumer, next_);
+    if (given_back_ == next()) return;
+    given_back_ = next();
+    store_release(&header()->consumer, given_back_);
   }
 
   // Shows those that have not been taken to `visit`, which may change them.
   template <typename Visit>
   void visit_untaken(Visit visit) {
     producer_seen_ = load_acquire(&header()->producer);
-    for (uint32_t i = next_; i != producer_seen_; ++i) visit(slots_[i & mask_]);
+    for (uint32_t i = next(); i != producer_seen_; ++i) visit(*slot(header(), i));
   }
 
   // Makes the completions of a QP that are not taken yet disappear. The NIC writes no more of them.
@@ -54,7 +65,7 @@ class CompletionRing {
     visit_untaken([qp_num](rocemu_cqe& entry) {
       if (entry.qp_num == qp_num) entry.dead = 1;
     });
-    while (next_ != producer_seen_ && slots_[next_ & mask_].dead != 0) ++next_;
+    while (next() != producer_seen_ && slot(header(), next())->dead != 0) move_on_to(next() + 1);
     give_back();
   }
 
@@ -84,6 +95,14 @@ class CompletionRing {
     }
   }
 
+  // Asks the NIC to wake who sleeps there when it shows more. To be called after a poll has found
+  // nothing.
+  SleepPlace announce_sleeper() {
+    rocemu_cq_header* const header = header_.load(std::memory_order_acquire);
+    __atomic_store_n(&header->sleepers, 1u, __ATOMIC_SEQ_CST);
+    return {&header->producer, next()};
+  }
+
   // Tells the NIC where it was found empty: the core's number and 1.
   void show_poller_core(uint32_t core) {
     uint32_t* const word = &header()->poller_core;
@@ -92,12 +111,19 @@ class CompletionRing {
 
  private:
   rocemu_cq_header* header() const { return header_.load(std::memory_order_relaxed); }
+  uint32_t next() const { return next_.load(std::memory_order_relaxed); }
+  void move_on_to(uint32_t index) { next_.store(index, std::memory_order_relaxed); }
+  rocemu_cqe* slot(rocemu_cq_header* header, uint32_t index) const {
+    auto* const slots =
+        reinterpret_cast<rocemu_cqe*>(reinterpret_cast<uint8_t*>(header) + ROCEMU_CQ_RING_OFFSET);
+    return &slots[index & mask_.load(std::memory_order_relaxed)];
+  }
 
-  std::atomic<rocemu_cq_header*> header_{nullptr};  // arm() reads it without the lock
-  rocemu_cqe* slots_ = nullptr;
-  uint32_t mask_ = 0;
-  uint32_t next_ = 0;        // to be taken
-  uint32_t given_back_ = 0;  // the consumer index as the NIC sees it
+  // These three are read without the lock as well.
+  std::atomic<rocemu_cq_header*> header_{nullptr};
+  std::atomic<uint32_t> mask_{0};
+  std::atomic<uint32_t> next_{0};  // to be taken
+  uint32_t given_back_ = 0;        // the consumer index as the NIC sees it
   uint32_t producer_seen_ = 0;
 };
 

@@ -1,10 +1,24 @@
-// Decides what to do about polls that find nothing. On a machine with fewer cores than pollers the
-// NIC gets its turn only when a program that polls gives its own up, so after a few empty polls one
-// yields: at once when it is the NIC's core that is kept, rarely when nobody else seems to want the
-// core.
+// Decides what a thread does about polls that find nothing. On a machine with fewer cores than
+// pollers the NIC gets its turn only when a program that polls gives its own up. So a thread
+//   - polls, and yields after a few empty polls: at once when it is the NIC's core that it keeps,
+//     rarely when nobody else seems to want the core. Between threads that all yield this is the
+//     fastest way to wait;
+//   - sleeps instead once it has polled in vain for a while, so that it costs nothing;
+//   - sleeps instead where yields are long: beside threads of its session that compute, a yield
+//     gives up what is left of the thread's share (EEVDF moves a task that yields behind its
+//     deadline) and takes milliseconds each time, and whoever sleeps is let in when it is woken.
+//     Beside other sessions' threads (sched(7), "The autogroup feature") it is the session that
+//     loses the core now and then, for as long, and yields in between are short; a thread that
+//     sleeps there loses more than it gains. So it takes two long yields with next to none between
+//     them. After a while yields are tried again; if they still are long, the next while is twice
+//     as long.
+// The NIC ends the sleep (rocemu_cq_header of verbs_shim/abi/rings.h).
+//
+// One for each thread, whatever CQs it polls: a thread that finds completions in one of them does
+// not sleep over another.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cstdint>
 
 namespace rocemu::provider {
@@ -14,57 +28,100 @@ class PollPacer {
   enum class Advice {
     kGoOn,
     kYield,
-    kYieldAndLook,  // also look whether the NIC still is there
+    kSleep,
+    kNap,  // a sleep that the NIC does not end
   };
 
-  void on_completion() {
-    if (empty_polls_.load(std::memory_order_relaxed) != 0) {
-      empty_polls_.store(0, std::memory_order_relaxed);
+  void on_completion() { empty_polls_ = 0; }
+
+  // `engine_here`: the NIC cannot run until this thread gives its core up. `crowded`: the NIC has
+  // work for all cores, and completions that are taken late cost less than a core that is kept for
+  // polling, or than waking this thread for each. `clock` gives the monotonic time in ns and is
+  // called where it matters only.
+  template <class Clock>
+  Advice on_empty(bool engine_here, bool crowded, Clock&& clock) {
+    ++polls_since_look_;
+    if (++empty_polls_ == 1) waited_ = false;
+    if (empty_polls_ % polls_per_wait(engine_here) != 0) return Advice::kGoOn;
+    waits_since_ns_ = clock();
+    if (!waited_) in_vain_since_ns_ = waits_since_ns_;
+    waited_ = true;
+    if (!crowded && !sleeps_now()) return Advice::kYield;
+    yields_in_vain_ = 0;
+    polls_since_look_ += kPollsPerSleep;
+    return crowded ? Advice::kNap : Advice::kSleep;
+  }
+
+  // For a thread that is to keep its core whatever happens.
+  void on_empty_without_wait() { ++polls_since_look_; }
+
+  // After a yield that was over at `now_ns`. `engine_waits`: the NIC has waited for this core. A
+  // thread that has had less than its share of the core so far is chosen again, and many yields do
+  // not change that: only sleeping does. `engine_works`: the NIC has this core and is at work, so
+  // that it is the NIC that the yield was for.
+  void on_yield(bool engine_waits, bool engine_works, uint64_t now_ns) {
+    const uint64_t yield_ns = now_ns - waits_since_ns_;
+    const bool changed = yield_ns >= kShortestChangeNs;
+    unchanged_ = changed ? 0 : unchanged_ + 1;
+    yields_in_vain_ = engine_waits && !changed ? yields_in_vain_ + 1 : 0;
+    if (yield_ns >= kLongYieldNs) {
+      on_long_yield(engine_works, now_ns);
+    } else if (++short_yields_ >= kShortYieldsInARow) {
+      busy_ns_ = 0;
     }
   }
 
-  // `engine_here`: the NIC cannot run until this thread yields.
-  Advice on_empty(bool engine_here) {
-    const uint32_t count = empty_polls_.load(std::memory_order_relaxed) + 1;
-    empty_polls_.store(count, std::memory_order_relaxed);
-    if (count % kPollsPerLook == 0) return Advice::kYieldAndLook;
-    const bool alone = unchanged_.load(std::memory_order_relaxed) >= kUnchangedAlone;
-    const uint32_t polls_per_yield = engine_here ? 1 : (alone ? kPollsAlone : kPollsPerYield);
-    return count % polls_per_yield == 0 ? Advice::kYield : Advice::kGoOn;
-  }
-
-  // True when on_yield() wants to hear of the next yield. The first ones that let the NIC run it
-  // leaves alone: in a ping-pong each of them is in the way of the message.
-  bool times_yields(bool engine_here) const {
-    return !engine_here || empty_polls_.load(std::memory_order_relaxed) > kYieldsInVain;
-  }
-
-  // After a yield that took `yield_ns`. True when the NIC has waited for this core through so many
-  // of them that only sleeping, however shortly, lets it run: a thread that has had less than its
-  // share of the core so far is chosen again, and yielding does not change that.
-  bool on_yield(bool engine_waits, uint64_t yield_ns) {
-    const bool changed = yield_ns >= kShortestChangeNs;
-    unchanged_.store(changed ? 0 : unchanged_.load(std::memory_order_relaxed) + 1,
-                     std::memory_order_relaxed);
-    const bool in_vain = engine_waits && !changed;
-    const uint32_t count = in_vain ? yields_in_vain_.load(std::memory_order_relaxed) + 1 : 0;
-    const bool enough = count == kYieldsInVain;
-    yields_in_vain_.store(enough ? 0 : count, std::memory_order_relaxed);
-    return enough;
+  // True every now and then: look whether the NIC still is there, which is a system call.
+  bool look_is_due() {
+    if (polls_since_look_ < kPollsPerLook) return false;
+    polls_since_look_ = 0;
+    return true;
   }
 
  private:
-  static constexpr uint32_t kPollsPerYield = 8;
-  static constexpr uint32_t kPollsAlone = 64;      // where nobody else seems to be
-  static constexpr uint32_t kUnchangedAlone = 8;   // yields in a row after which that is so
-  static constexpr uint32_t kPollsPerLook = 8192;  // a system call each time
+  static constexpr uint32_t kPollsPerWait = 8;
+  static constexpr uint32_t kPollsAlone = 64;     // where nobody else seems to be
+  static constexpr uint32_t kUnchangedAlone = 8;  // yields in a row after which that is so
+  static constexpr uint32_t kPollsPerLook = 8192;
+  static constexpr uint32_t kPollsPerSleep = 128;  // a sleep counts as so many polls
   static constexpr uint32_t kYieldsInVain = 32;
   static constexpr uint64_t kShortestChangeNs = 700;  // to another thread and back
+  static constexpr uint64_t kSleepAfterNs = 1'000'000;
+  static constexpr uint64_t kLongYieldNs = 300'000;
+  static constexpr uint32_t kShortYieldsInARow = 3;  // so many tell that yields are short
+  static constexpr uint64_t kShortestBusyNs = 50'000'000;
+  static constexpr uint64_t kLongestBusyNs = 800'000'000;
 
-  // Threads that poll the same CQ may lose each other's counts: it is advice.
-  std::atomic<uint32_t> empty_polls_{0};
-  std::atomic<uint32_t> yields_in_vain_{0};
-  std::atomic<uint32_t> unchanged_{0};  // yields in a row that changed to no other thread
+  uint32_t polls_per_wait(bool engine_here) const {
+    if (engine_here) return 1;
+    return unchanged_ >= kUnchangedAlone ? kPollsAlone : kPollsPerWait;
+  }
+
+  bool sleeps_now() const {
+    return waits_since_ns_ < busy_until_ns_ || yields_in_vain_ >= kYieldsInVain ||
+           waits_since_ns_ - in_vain_since_ns_ >= kSleepAfterNs;
+  }
+
+  void on_long_yield(bool engine_works, uint64_t now_ns) {
+    in_vain_since_ns_ = now_ns;  // it has not polled meanwhile
+    if (engine_works) return;
+    const bool again = short_yields_ < kShortYieldsInARow;
+    short_yields_ = 0;
+    if (!again) return;
+    busy_ns_ = std::clamp(busy_ns_ * 2, kShortestBusyNs, kLongestBusyNs);
+    busy_until_ns_ = now_ns + busy_ns_;
+  }
+
+  uint32_t empty_polls_ = 0;  // in a row, and so for the other counts
+  bool waited_ = false;       // since the first of them
+  uint32_t yields_in_vain_ = 0;
+  uint32_t unchanged_ = 0;  // yields that changed to no other thread
+  uint32_t short_yields_ = kShortYieldsInARow;
+  uint32_t polls_since_look_ = 0;
+  uint64_t in_vain_since_ns_ = 0;
+  uint64_t waits_since_ns_ = 0;
+  uint64_t busy_until_ns_ = 0;
+  uint64_t busy_ns_ = 0;
 };
 
 }  // namespace rocemu::provider
