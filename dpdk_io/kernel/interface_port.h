@@ -1,6 +1,6 @@
 // A kernel network interface as a port: a packet socket on it, restricted to what is sent to one
-// UDP port of this machine, so that all other traffic stays the kernel's alone, until somebody wants
-// copies of it (other_frames.h).
+// UDP port of this machine, so that all other traffic stays the kernel's alone, until somebody
+// wants copies of it (other_frames.h).
 //
 // Frames go and come in batches (gso_batch.h) where they can. DPDK's af_packet driver, which knows
 // no batches and copies each frame twice on either side, moves a sixth of that over a veth.

@@ -57,8 +57,7 @@ void complete_checksum(rte_mbuf& frame, const PacketDescription& description) {
   const unsigned field = start + description.csum_offset;
   if (field + 2 > frame.data_len) return;
   auto* const bytes = rte_pktmbuf_mtod(&frame, uint8_t*);
-  const uint16_t sum =
-      internet_checksum(sum16(bytes + start, size_t{frame.data_len} - start));
+  const uint16_t sum = internet_checksum(sum16(bytes + start, size_t{frame.data_len} - start));
   store_be16(bytes + field, sum == 0 ? uint16_t{0xffff} : sum);  // 0 says that UDP has none
 }
 

@@ -13,8 +13,8 @@
 namespace rocemu::network {
 
 inline constexpr std::string_view kNetworkLossNames[kNetworkLosses] = {
-    "malformed",   "not_forwarded",   "unknown_destination", "no_route",  "no_room",
-    "no_headroom", "host_queue_full", "too_many",            "link_down", "chance"};
+    "malformed",       "not_forwarded", "unknown_destination", "no_route", "no_room", "no_headroom",
+    "host_queue_full", "too_many",      "link_down",           "chance"};
 
 struct PortReport {
   std::string node;
