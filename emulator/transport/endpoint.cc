@@ -185,8 +185,13 @@ void Endpoint::deliver_multicast(TimeNs now, const wire::Packet& packet) {
 void Endpoint::on_doorbell(wire::Qpn qpn) {
   Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
-  if (qp->state() < QpState::send_queue_error) return touch(*qp);
-  deferred_.may_flush_now() ? flush_posted(qpn) : deferred_.flush_later(*qp);
+  if (qp->state() < QpState::send_queue_error) {
+    touch(*qp);
+  } else if (deferred_.may_flush_now()) {
+    flush_posted(qpn);
+  } else {
+    deferred_.flush_later(*qp);
+  }
 }
 
 void Endpoint::flush_posted(wire::Qpn qpn) {
