@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """A raw packet QP on rocemu0, by rdma-core's Python bindings.
 
-    raw_frames.py collect SECONDS     prints "ready", then each frame that comes in, in hexadecimal
+    raw_frames.py collect             prints "ready", then each frame that comes in, in hexadecimal, up to one of EtherType 88b6
     raw_frames.py send FRAME...       sends frames given in hexadecimal
 """
 import sys
@@ -18,6 +18,8 @@ from pyverbs.wr import RecvWR, SGE, SendWR
 
 DEPTH = 64
 ROOM_BYTES = 2048
+SECONDS = 60
+LAST = b"\x88\xb6"
 
 
 class RawQp:
@@ -44,16 +46,19 @@ class RawQp:
             time.sleep(0.001)
 
 
-def collect(seconds):
+def collect():
     raw = RawQp()
     for place in range(DEPTH):
         raw.receive(place)
     flow = Flow(raw.qp, FlowAttr(num_of_specs=0, flow_type=e.IBV_FLOW_ATTR_ALL_DEFAULT))
     print("ready", flush=True)
-    for completion in raw.completions(time.monotonic() + seconds):
-        print(raw.memory.read(completion.byte_len, completion.wr_id * ROOM_BYTES).hex(), flush=True)
+    for completion in raw.completions(time.monotonic() + SECONDS):
+        frame = raw.memory.read(completion.byte_len, completion.wr_id * ROOM_BYTES)
+        if frame[12:14] == LAST:
+            return flow.close()
+        print(frame.hex(), flush=True)
         raw.receive(completion.wr_id)
-    flow.close()
+    sys.exit("the last frame did not come")
 
 
 def send(frames):
@@ -62,7 +67,7 @@ def send(frames):
         raw.memory.write(frame, len(frame), place * ROOM_BYTES)
         raw.qp.post_send(SendWR(wr_id=place, opcode=e.IBV_WR_SEND, num_sge=1, sg=[raw.piece(place, len(frame))]))
     waiting = len(frames)
-    for _ in raw.completions(time.monotonic() + 10):
+    for _ in raw.completions(time.monotonic() + SECONDS):
         waiting -= 1
         if waiting == 0:
             return
@@ -70,6 +75,6 @@ def send(frames):
 
 
 if sys.argv[1] == "collect":
-    collect(float(sys.argv[2]))
+    collect()
 else:
     send([bytes.fromhex(word) for word in sys.argv[2:]])

@@ -17,7 +17,6 @@ from program_cases import skip
 
 RAW_FRAMES = str(Path(__file__).resolve().with_name("raw_frames.py"))
 PORT = 5005
-SECONDS = "4"
 H1, H2 = "10.99.0.1", "10.99.0.2"
 SEND_DATAGRAM = f"import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x' * 1001, ('{H1}', {PORT}))"
 TAKE_DATAGRAM = ("import socket; taker = socket.socket(type=socket.SOCK_DGRAM); taker.settimeout(20); "
@@ -55,10 +54,13 @@ class Collected:
     """What a raw packet QP on h1 gets meanwhile."""
 
     def __init__(self, lab):
-        self.running = lab.start("h1", RAW_FRAMES, "collect", SECONDS)
+        self.lab = lab
+        self.running = lab.start("h1", RAW_FRAMES, "collect")
         wait_until("the flow", lambda: "ready" in self.running.output() or self.running.process.poll() is not None)
 
     def frames(self):
+        last = b"\xff" * 6 + mac(self.lab, "h2") + b"\x88\xb6" + bytes(46)
+        self.lab.on("h2", "/usr/bin/python3", "-c", SEND_FRAME, last.hex())
         return [bytes.fromhex(line) for line in self.running.must_end_well().split()[1:]]
 
 
