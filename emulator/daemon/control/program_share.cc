@@ -10,7 +10,8 @@
 namespace rocemu::daemon {
 namespace {
 
-constexpr unsigned kPrograms = 4;
+constexpr unsigned kProgramsWithMappings = 2;
+constexpr unsigned kProgramsWithDescriptors = 4;
 constexpr unsigned kUsualMappings = 65530;  // sysctl(5), where /proc does not tell
 
 }  // namespace
@@ -20,8 +21,9 @@ ProgramShare::Limits ProgramShare::Limits::of_this_process() {
   std::ifstream("/proc/sys/vm/max_map_count") >> mappings;
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  return {mappings / kPrograms,
-          static_cast<unsigned>(std::min<rlim_t>(descriptors.rlim_cur, UINT32_MAX) / kPrograms)};
+  const auto all_descriptors =
+      static_cast<unsigned>(std::min<rlim_t>(descriptors.rlim_cur, UINT32_MAX));
+  return {mappings / kProgramsWithMappings, all_descriptors / kProgramsWithDescriptors};
 }
 
 ProgramShare::Charge ProgramShare::take(std::atomic<unsigned>& used, unsigned limit,

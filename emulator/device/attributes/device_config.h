@@ -12,12 +12,12 @@ namespace rocemu::device {
 
 // Each QP and CQ takes a mapping in the program and in the NIC; the kernel allows 65530 a process
 // (vm.max_map_count), which is why their defaults are not larger. They are not smaller, so that a
-// program that has all of its share of mappings, a quarter, leaves others some.
+// program that has all of its share of mappings, a half, leaves others some.
 struct DeviceLimits {
-  uint32_t max_qp = 32768;
+  uint32_t max_qp = 65536;
   uint32_t max_qp_wr = 32768;
   uint32_t max_sge = 32;
-  uint32_t max_cq = 32768;
+  uint32_t max_cq = 65536;
   uint32_t max_cqe = 4194304;
   uint32_t max_mr = 1048576;
   uint32_t max_mw = 1048576;
@@ -25,7 +25,7 @@ struct DeviceLimits {
   uint32_t max_contexts = 1024;
   uint32_t max_channels = 65536;
   uint32_t max_ah = 65536;
-  uint32_t max_srq = 32768;
+  uint32_t max_srq = 65536;
   uint32_t max_srq_wr = 32768;
   uint32_t max_srq_sge = 32;
   uint32_t max_srq_tags = 256;  // each message is held against all of an SRQ's

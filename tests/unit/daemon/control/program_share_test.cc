@@ -39,7 +39,7 @@ TEST_CASE("processes that are not visible share nothing") {
   CHECK(other->mapping() != nullptr);
 }
 
-TEST_CASE("four programs have what a process may have") {
+TEST_CASE("a program does not have all that a process may have") {
   const ProgramShare::Limits limits = ProgramShare::Limits::of_this_process();
   CHECK(limits.mappings > 1000);
   CHECK(limits.descriptors > 10);
