@@ -10,8 +10,6 @@
 namespace rocemu::daemon {
 namespace {
 
-constexpr unsigned kProgramsWithMappings = 2;
-constexpr unsigned kProgramsWithDescriptors = 4;
 constexpr unsigned kUsualMappings = 65530;  // sysctl(5), where /proc does not tell
 
 }  // namespace
@@ -23,7 +21,7 @@ ProgramShare::Limits ProgramShare::Limits::of_this_process() {
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
   const auto all_descriptors =
       static_cast<unsigned>(std::min<rlim_t>(descriptors.rlim_cur, UINT32_MAX));
-  return {mappings / kProgramsWithMappings, all_descriptors / kProgramsWithDescriptors};
+  return {mappings / 4 * 3, all_descriptors / 4};
 }
 
 ProgramShare::Charge ProgramShare::take(std::atomic<unsigned>& used, unsigned limit,

@@ -1,7 +1,7 @@
 // What one process may have of what the NIC's process has for all programs: mappings, of which the
-// kernel allows it vm.max_map_count, and descriptors (RLIMIT_NOFILE). A half and a quarter, with
+// kernel allows it vm.max_map_count, and descriptors (RLIMIT_NOFILE). Three quarters and one, with
 // all the connections of the process, so that nobody can leave the others without. Each queue takes
-// a mapping, and one program may want 20,000 QPs.
+// a mapping, and one program may want 20,000 connected pairs of QPs.
 #pragma once
 
 #include <sys/types.h>

@@ -12,7 +12,7 @@ namespace rocemu::device {
 
 // Each QP and CQ takes a mapping in the program and in the NIC; the kernel allows 65530 a process
 // (vm.max_map_count), which is why their defaults are not larger. They are not smaller, so that a
-// program that has all of its share of mappings, a half, leaves others some.
+// program that has all of its share of mappings, three quarters, leaves others some.
 struct DeviceLimits {
   uint32_t max_qp = 65536;
   uint32_t max_qp_wr = 32768;
