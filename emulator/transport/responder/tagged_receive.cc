@@ -1,15 +1,13 @@
 // The responder's part of tag matching (interface/tag_matching.h).
 //
-//   EAGER with a tag of the list     its payload goes to the buffer. One completion when that is
-//   one
-//                                    packet, else one for the match and one for the data
-//   rendezvous with such a tag       a completion for the match; the QP reads the payload into the
-//                                    buffer, which completes, and then tells the peer. A payload
-//                                    that is too long is left to the program, with both headers
-//   either without such a tag        unexpected: the message goes to an ordinary receive of the
-//   SRQ,
-//                                    headers and all
-//   anything else                    goes there, too, and is no part of the matching
+// - Eager, with a tag of the list: its payload goes to the buffer. One completion when that is one
+//   packet, else one for the match and one for the data.
+// - Rendezvous with such a tag: a completion for the match; the QP reads the payload into the
+//   buffer, which completes, and then tells the peer. A payload that is too long is left to the
+//   program, with both headers.
+// - Either without such a tag is unexpected: the message goes to an ordinary receive of the SRQ,
+//   headers and all.
+// - Anything else goes there, too, and is no part of the matching.
 #include "emulator/transport/qp/payload.h"
 #include "emulator/transport/responder/rc_responder.h"
 
