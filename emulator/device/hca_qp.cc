@@ -248,7 +248,8 @@ Result<QpPaths> Hca::Impl::resolve_paths(const QpBody& body, const QpAttr& attr,
   if ((mask & kAltPath) != 0) {
     const auto path = resolve(attr.alt_ah);
     if (!path) return tl::unexpected(path.error());
-    paths.alternate = std::make_shared<const transport::AlternatePath>(*path, attr.alt_timeout);
+    paths.alternate = std::make_shared<const transport::AlternatePath>(
+        transport::AlternatePath{*path, attr.alt_timeout});
   }
   return paths;
 }

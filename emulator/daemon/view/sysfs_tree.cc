@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -212,9 +211,9 @@ SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
   rdma_cm.file("dev", "10:255");
   // Memory file systems list what was made last first, and libibverbs takes the devices in the
   // order of the directory: "the first device" is to be the first.
-  for (const HcaConfig& device : std::views::reverse(devices)) {
-    write_device(top, device);
-    write_counters(device, {}, {});
+  for (auto device = devices.rbegin(); device != devices.rend(); ++device) {
+    write_device(top, *device);
+    write_counters(*device, {}, {});
   }
 }
 
