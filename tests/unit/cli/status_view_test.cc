@@ -46,11 +46,27 @@ TEST_CASE("counters are shown when they are not zero", "[cli]") {
         "rocemu0  counters  rx_frames 5\n");
 }
 
+TEST_CASE("the ports of a network are shown with what they have seen", "[cli]") {
+  const Json status = Json::parse(R"({
+    "name": "default", "devices": [],
+    "network": [
+      {"port": "h0 to s0", "up": true, "frames": 9, "marked": 0, "queue_max_bytes": {}, "lost": {}},
+      {"port": "s0 to s1", "up": false, "frames": 7, "marked": 2,
+       "queue_max_bytes": {"0": 3000, "3": 4500}, "lost": {"no_room": 4}}]})");
+  CHECK(status_text(status) ==
+        "name default\n"
+        "\n"
+        "NETWORK PORT\n"
+        "h0 to s0      up true, frames 9\n"
+        "s0 to s1      up false, frames 7, marked 2, queue_max_bytes (0 3000, 3 4500), lost "
+        "(no_room 4)\n");
+}
+
 TEST_CASE("status of another shape is shown as far as it goes", "[cli]") {
-  for (const char* text :
-       {"{}", R"({"devices": 3})", R"({"devices": [1, null, {}]})",
-        R"({"devices": [{"name": 5, "gids": 7, "objects": [1]}]})",
-        R"({"devices": [{"gids": [null, {"gid": {}}], "objects": {"a": []}}]})"}) {
+  for (const char* text : {"{}", R"({"devices": 3})", R"({"devices": [1, null, {}]})",
+                           R"({"devices": [{"name": 5, "gids": 7, "objects": [1]}]})",
+                           R"({"devices": [{"gids": [null, {"gid": {}}], "objects": {"a": []}}]})",
+                           R"({"network": [7, {}, {"port": 3, "lost": []}]})"}) {
     CHECK_NOTHROW(status_text(Json::parse(text)));
   }
   CHECK(status_text(Json::parse(R"({"engine": {"polls": 7}})")).find("engine: polls 7") !=
