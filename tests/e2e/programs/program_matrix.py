@@ -14,7 +14,7 @@ from pairs import Pair, PairFailed
 
 SKIPPED = 77
 LANES = 3
-SECONDS = 150  # of -a most goes into measuring the processor, which takes its time on a loaded machine
+SECONDS = 150  # much goes into measuring the processor, which takes its time on a loaded machine
 
 
 def lines(table, prefix):
