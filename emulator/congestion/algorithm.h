@@ -86,7 +86,7 @@ class Algorithm {
   virtual uint64_t window_bytes() const { return kUnlimited; }
 
   // For status: what would help somebody who wonders why the flow has this rate.
-  virtual std::vector<NamedValue> view() const { return {}; }
+  virtual std::vector<NamedValue> view(TimeNs /*now*/) const { return {}; }
 };
 
 }  // namespace rocemu::congestion

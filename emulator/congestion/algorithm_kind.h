@@ -15,7 +15,7 @@ namespace rocemu::congestion {
 
 struct Parameter {
   std::string name;
-  std::string unit;  // "us", "Mbit/s", "bytes", "%"; empty: a plain number
+  std::string unit = {};  // "us", "Mbit/s", "bytes", "%"; empty: a plain number
   double least = 0;
   double most = 0;
   bool whole = false;  // a number without a fraction
@@ -30,9 +30,9 @@ struct Preset {
 
 struct AlgorithmKind {
   std::string name;
-  Needs needs;
-  std::vector<Parameter> parameters;
-  std::vector<Preset> presets;  // at least one; the first is what is used when none is named
+  Needs needs = {};
+  std::vector<Parameter> parameters = {};
+  std::vector<Preset> presets = {};  // at least one; the first is what is used when none is named
   // `values`: as of a Preset. Never null.
   std::function<std::unique_ptr<Algorithm>(std::span<const double> values, const Flow& flow)> make;
 };

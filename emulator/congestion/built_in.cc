@@ -1,11 +1,12 @@
 // The kinds of algorithms that can be chosen by name. A new one is a file of its own, and a line
 // here.
+#include "emulator/congestion/dcqcn.h"
 #include "emulator/congestion/settings.h"
 
 namespace rocemu::congestion {
 
 std::span<const std::shared_ptr<const AlgorithmKind>> built_in() {
-  static const std::vector<std::shared_ptr<const AlgorithmKind>> kinds{};
+  static const std::vector<std::shared_ptr<const AlgorithmKind>> kinds{dcqcn()};
   return kinds;
 }
 
