@@ -46,7 +46,8 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
       limits_(limits),
       burst_(memory),
       qps_(max_qps),
-      turns_(limits.quantum_frames * (Burst::kFrameWeight + kMaxMtuBytes)) {}
+      turns_(limits.quantum_frames * (Burst::kFrameWeight + kMaxMtuBytes)),
+      notification_(limits.congestion.notification) {}
 
 Endpoint::~Endpoint() = default;
 
@@ -116,6 +117,10 @@ Counters Endpoint::counters(wire::Qpn qpn) const {
 
 namespace {
 
+bool tells_of_congestion(const wire::Packet& packet) {
+  return wire::congestion_met(packet.ip) || packet.bth.opcode == wire::kCnpOpcode;
+}
+
 // A frame without an Ethernet source came through a socket, without its IP header: there the
 // identification, which some senders count up, is unknown.
 bool icrc_right(const wire::Packet& packet) {
@@ -159,6 +164,8 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   qp.tally().note(TraceEvent::delivered, packet.bth.psn.value());
+  if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
+    return;
   qp.on_packet(now, packet);
   touch(qp);
   if (qp.answering) return;
@@ -204,6 +211,8 @@ void Endpoint::flush_posted(wire::Qpn qpn) {
 void Endpoint::on_timeout(TimeNs now) {
   while (const auto slot = timers_.pop_due(now)) {
     Qp& qp = qps_.at_slot(*slot);
+    if (qp.flow() != nullptr) [[unlikely]]
+      qp.flow()->on_timer(now);
     if (qp.deadline() <= now) qp.on_timeout(now);
     touch(qp);
   }
@@ -218,24 +227,42 @@ inline void Endpoint::touch(Qp& qp) {
 
 // Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
 // costs one look when it comes.
-void Endpoint::watch(Qp& qp) { watch_for(qp, qp.deadline()); }
+void Endpoint::watch(Qp& qp) {
+  const ControlledFlow* const flow = qp.flow();
+  watch_for(qp, flow == nullptr ? qp.deadline() : std::min(qp.deadline(), flow->deadline()));
+}
 
 void Endpoint::watch_for(Qp& qp, TimeNs deadline) {
   const uint32_t slot = qps_.slot_of(qp.qpn());
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
 }
 
+namespace {
+
+// The frame that the burst has got last is the flow's.
+void note_sent(ControlledFlow& flow, TimeNs now, Burst& burst) {
+  flow.on_frame_sent(now, burst.added_bytes());
+  if (flow.wants_ecn()) burst.mark_ecn_capable();
+}
+
+}  // namespace
+
 // At least one frame, as many as the share of the QP allows, and of a QP with a rate no more than
 // that.
 Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
   Pacer* const pacer = qp.pacer();
+  ControlledFlow* const flow = qp.flow();
   Turn turn;
   do {
     if (pacer != nullptr && !pacer->may_send(now)) return Turn::paced;
+    if (flow != nullptr && !flow->may_send(now)) [[unlikely]]
+      return Turn::paced;
     const uint32_t before = burst_.weight();
     turn = qp.transmit(now, burst_);
     qp.share_left -= std::min(qp.share_left, burst_.weight() - before);
     if (pacer != nullptr && turn == Turn::sent) pacer->on_sent(now, burst_.added_bytes());
+    if (flow != nullptr && turn == Turn::sent) [[unlikely]]
+      note_sent(*flow, now, burst_);
   } while (turn == Turn::sent && qp.share_left > 0 && !burst_.full());
   return turn;
 }
@@ -244,6 +271,8 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   // One QP each time: its queues are as long as its program likes.
   if (Qp* qp = deferred_.take_to_flush()) flush_posted(qp->qpn());
   burst_.begin(sink, max_frames);
+  if (!notification_.empty()) [[unlikely]]
+    send_cnps();
   // Acknowledgements before others' data: a program that has got its message may be gone soon, and
   // its QP with it.
   for (Qp* qp : answering_) {
@@ -269,7 +298,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
     } else {
       turns_.remove_first();
       if (turn == Turn::later) later_.push_back(&qp);
-      if (turn == Turn::paced) watch_for(qp, qp.pacer()->next_send());
+      if (turn == Turn::paced && qp.pacer() != nullptr) watch_for(qp, qp.pacer()->next_send());
     }
   }
   for (Qp* qp : later_) touch(*qp);

@@ -16,9 +16,11 @@
 #include "base/time.h"
 #include "emulator/transport/flow_table.h"
 #include "emulator/transport/interface/attributes.h"
+#include "emulator/transport/interface/flow_report.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/management.h"
 #include "emulator/transport/multicast_groups.h"
+#include "emulator/transport/notification_point.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/transport/qp/pacer.h"
@@ -83,7 +85,9 @@ class Endpoint {
   // Builds and sends at most `max_frames`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
 
-  bool wants_transmit() const { return !turns_.empty() || deferred_.flushes_wait(); }
+  bool wants_transmit() const {
+    return !turns_.empty() || deferred_.flushes_wait() || !notification_.empty();
+  }
   // When on_timeout has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 
@@ -94,6 +98,8 @@ class Endpoint {
   // none of that number).
   const Counters& counters() const { return tally_.counters; }
   Counters counters(wire::Qpn qpn) const;
+  // The flows that an algorithm decides over, at most `most` of them.
+  std::vector<FlowReport> report_flows(TimeNs now, size_t most) const;
   // Without one, events are counted only. The observer outlives the endpoint.
   void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }
@@ -105,6 +111,8 @@ class Endpoint {
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
   Turn transmit_share(Qp& qp, TimeNs now);
+  bool on_congestion(Qp& qp, TimeNs now, const wire::Packet& packet);
+  void send_cnps();
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool steer(std::span<const std::byte> frame);
   bool to_management(const wire::Packet& packet);
@@ -125,6 +133,7 @@ class Endpoint {
   uint64_t steered_ = 0;        // frames that flows were asked about
   std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;      // QPs that may have something to send
+  NotificationPoint notification_;
 };
 
 }  // namespace rocemu::transport

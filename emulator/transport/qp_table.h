@@ -49,6 +49,12 @@ class QpTable {
     Qp* qp = slots_[slot].get();
     return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
   }
+  // Calls `visit` for each QP, until it returns false.
+  template <class Visit>
+  void visit_while(Visit visit) const {
+    for (const std::unique_ptr<Qp>& qp : slots_)
+      if (qp != nullptr && !visit(*qp)) return;
+  }
   // Precondition: a QP has the slot.
   Qp& at_slot(uint32_t slot) const { return *slots_[slot]; }
 

@@ -109,6 +109,31 @@ void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes) const {
   }
 }
 
+HeaderTemplate HeaderTemplate::with_traffic_class(uint8_t traffic_class) const {
+  HeaderTemplate changed = *this;
+  std::byte* const l3 = changed.bytes_.data() + l3_offset_;
+  if (ipv4_) {
+    store_u8(l3 + 1, traffic_class);
+    changed.checksum_base_ = ipv4_header_sum(l3);
+  } else {
+    store_be32(l3, (load_be32(l3) & ~(uint32_t{0xff} << 20)) | uint32_t{traffic_class} << 20);
+  }
+  return changed;
+}
+
+void mark_ecn_capable(std::byte* l3) {
+  constexpr uint32_t kEct0 = 2;
+  const uint32_t word = load_be16(l3);
+  if (word >> 12 == 4) {
+    if ((word & 3) != 0) return;
+    store_be16(l3, word | kEct0);
+    const uint32_t sum = static_cast<uint16_t>(~load_be16(l3 + 10)) + kEct0;
+    store_be16(l3 + 10, internet_checksum(sum));
+  } else if ((word >> 4 & 3) == 0) {
+    store_be16(l3, word | kEct0 << 4);
+  }
+}
+
 size_t transport_header_bytes(uint8_t opcode) { return traits_of(opcode).header_bytes; }
 
 size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHeaders& ext) {

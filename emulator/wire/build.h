@@ -29,6 +29,9 @@ class HeaderTemplate {
   // 65535 bytes; this was not made by the default constructor.
   void write(std::byte* frame, size_t after_udp_bytes) const;
 
+  // The same with another traffic class (TOS for IPv4).
+  HeaderTemplate with_traffic_class(uint8_t traffic_class) const;
+
  private:
   std::array<std::byte, kMaxBytes> bytes_{};
   uint8_t size_ = 0;
@@ -36,6 +39,10 @@ class HeaderTemplate {
   bool ipv4_ = false;
   uint32_t checksum_base_ = 0;  // IPv4: sum of the header's words, total length and checksum zero
 };
+
+// Sets ECT(0) in an IP header whose ECN field is 0, and corrects IPv4's checksum (RFC 3168, 5, and
+// RFC 1624).
+void mark_ecn_capable(std::byte* l3);
 
 // Bytes of the BTH and the extended headers that an opcode carries. 0 for an unknown opcode.
 size_t transport_header_bytes(uint8_t opcode);

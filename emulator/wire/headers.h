@@ -41,6 +41,9 @@ struct Ip {
   uint16_t flags_fragment = kIpv4DontFragment;  // IPv4 only: flags and fragment offset
 };
 
+// The network has marked the packet instead of dropping it: CE (RFC 3168, 5).
+inline bool congestion_met(const Ip& ip) { return (ip.traffic_class & 3) == 3; }
+
 struct Udp {
   uint16_t source_port = 0;
   uint16_t destination_port = kRoceUdpPort;

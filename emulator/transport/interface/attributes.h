@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/verbs/numbers.h"
+#include "emulator/congestion/settings.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/tag_matching.h"
 #include "emulator/wire/build.h"
@@ -73,11 +74,14 @@ struct QpAttributes {
   MigrationRequest migration = MigrationRequest::none;
 };
 
-// TransportLimits bounds what a QP may have under way. It is configurable, and status shows it.
+// TransportLimits bounds what a QP may have under way, and says by which rules. It is configurable,
+// and status shows it.
 struct TransportLimits {
   uint32_t window_packets = 256;       // unacknowledged PSNs before SEND, WRITE or READ wait
   uint32_t ack_interval_packets = 64;  // an ACK is asked for at least this often
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
+  congestion::Settings congestion = {};
+  uint64_t line_rate_bps = 100'000'000'000;  // of the port, for congestion control
 };
 
 // QpLoad says how much a QP has under way.

@@ -45,6 +45,10 @@ inline constexpr std::pair<TraceEvent, const char*> kCounterNames[] = {
     {TraceEvent::stale_ack, "stale_acks"},
     {TraceEvent::responder_error, "responder_errors"},
     {TraceEvent::completion_with_error, "completions_with_error"},
+    {TraceEvent::ecn_marked, "np_ecn_marked_roce_packets"},
+    {TraceEvent::cnp_sent, "np_cnp_sent"},
+    {TraceEvent::cnp_handled, "rp_cnp_handled"},
+    {TraceEvent::cnp_ignored, "rp_cnp_ignored"},
 };
 
 }  // namespace rocemu::transport

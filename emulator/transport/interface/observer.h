@@ -39,6 +39,10 @@ enum class TraceEvent : uint8_t {
   stale_ack,
   responder_error,        // a request or a receive took the QP to ERROR
   completion_with_error,  // WcStatus
+  ecn_marked,             // a packet with CE has come
+  cnp_sent,               // 0
+  cnp_handled,            // 0
+  cnp_ignored,            // of nobody's flow, or no algorithm listens; 0
   state_changed,          // QpState, the new one
 
   // Of the port alone: these frames have no QP.

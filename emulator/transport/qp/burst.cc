@@ -34,6 +34,12 @@ std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
   return buffer.data;
 }
 
+void Burst::mark_ecn_capable() {
+  const Frame& frame = frames_.back();
+  if (frame.payload_bytes == 0) return;
+  wire::mark_ecn_capable(frame.buffer.data + frame.l3_offset_bytes);
+}
+
 // False: the frame may not leave.
 bool Burst::seal(const Frame& frame) {
   const std::span bytes(frame.buffer.data, frame.length_bytes);

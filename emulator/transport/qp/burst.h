@@ -34,6 +34,9 @@ class Burst {
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
   uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
+  // Of that frame, when it carries data: its ECN field becomes ECT(0), unless the program has set
+  // it.
+  void mark_ecn_capable();
   // Starts a frame of which all comes from the program; as add().
   std::byte* add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes);
   // The tag of fetches for the frame that was added last.

@@ -17,6 +17,18 @@ constexpr uint8_t kRoceOverUdpIpv4 = 10;
 
 }  // namespace
 
+wire::HeaderTemplate headers_of_answer(const wire::Packet& packet, uint8_t traffic_class) {
+  const bool by_socket = packet.ethernet.source == MacAddress{};
+  return wire::HeaderTemplate(
+      {.destination = packet.ethernet.source,
+       .source = packet.ethernet.destination,
+       .vlan_tci = packet.ethernet.vlan_tci},
+      {.source = packet.ip.destination,
+       .destination = packet.ip.source,
+       .traffic_class = traffic_class},
+      {.source_port = by_socket ? wire::kRoceUdpPort : packet.udp.source_port});
+}
+
 // An IPv6 header as it is, an IPv4 header in the last 20 bytes, behind zeros (annex A17.4.5.2).
 bool scatter_grh(const QpContext& context, const ReceiveWork& receive, const wire::Packet& packet) {
   const PdHandle pd = context.resources.receive_pd();

@@ -25,6 +25,10 @@ inline bool is_to_port(const wire::Packet& packet, const Addresses& addresses) {
          addresses.is_local(packet.ip.destination);
 }
 
+// The headers of an answer to whoever has sent `packet`, along the way that it came. A frame
+// without an Ethernet source came through a socket, whose own port the answer leaves from.
+wire::HeaderTemplate headers_of_answer(const wire::Packet& packet, uint8_t traffic_class);
+
 // Writes the network header of `packet` to the first kGrhBytes of `receive`. False: a key does not
 // allow it.
 bool scatter_grh(const QpContext& context, const ReceiveWork& receive, const wire::Packet& packet);

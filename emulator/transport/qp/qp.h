@@ -3,14 +3,24 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/time.h"
+#include "emulator/transport/interface/flow_report.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/pacer.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::transport {
+
+// A congestion notification packet that is to be sent (IBTA vol 1, annex A17).
+struct Cnp {
+  wire::Qpn from{};
+  Path path;  // its headers alone are used
+  wire::Qpn to{};
+  uint16_t pkey = wire::kDefaultPkey;
+};
 
 class Qp {
  public:
@@ -28,6 +38,8 @@ class Qp {
     context_.paced = limit.rate_kbps != 0;
     pacer_ = limit.rate_kbps == 0 ? nullptr : std::make_unique<Pacer>(limit);
   }
+  // Null unless the device has chosen an algorithm and the QP is connected.
+  ControlledFlow* flow() const { return context_.flow.get(); }
   virtual bool draining() const = 0;
   virtual QpLoad load() const = 0;
 
@@ -66,6 +78,14 @@ class Qp {
   uint32_t share_left = 0;     // of what it may send before it stands in line there
   bool flushes_later = false;  // stands in the list of DeferredCompletions::flush_later()
   bool answering = false;      // stands in its list of QPs that may have to acknowledge
+
+  // Precondition: flow() is not null.
+  FlowReport report_flow(TimeNs now) const;
+  // A congestion notification packet has come.
+  void on_cnp(TimeNs now, const wire::Packet& packet);
+  // The CNP that tells the sender of `packet` of congestion. Empty when that is not a QP whose
+  // packets this one takes.
+  std::optional<Cnp> notification_for(const wire::Packet& packet, uint8_t traffic_class) const;
 
  protected:
   Qp(const EndpointParts& endpoint, wire::Transport transport, wire::Qpn qpn,

@@ -1,8 +1,11 @@
 // QpContext holds what the requester and the responder of one QP share.
 #pragma once
 
+#include <memory>
+
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/qp/controlled_flow.h"
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/transport/qp/path_migration.h"
 #include "emulator/transport/qp/tally.h"
@@ -33,12 +36,18 @@ struct QpContext {
   QpState state = QpState::reset;
   bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
   PathMigration migration{};
+  std::unique_ptr<ControlledFlow> flow{};  // null: no algorithm was chosen for the device
 
   void set_state(QpState now) {
     state = now;
     tally.note(TraceEvent::state_changed, static_cast<uint32_t>(now));
   }
 };
+
+// Packets are received from RTR on, and no longer in ERROR.
+inline bool receives(QpState state) {
+  return state >= QpState::ready_to_receive && state <= QpState::send_queue_error;
+}
 
 // The result of a turn at sending.
 enum class Turn : uint8_t {

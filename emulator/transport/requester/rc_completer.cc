@@ -12,6 +12,8 @@
 namespace rocemu::transport {
 
 void RcRequester::on_response(TimeNs now, const wire::Packet& packet) {
+  if (context_.flow != nullptr) [[unlikely]]
+    context_.flow->note_answer(packet);
   switch (packet.operation()) {
     case wire::Operation::acknowledge:
       on_acknowledge(now, packet);
@@ -50,7 +52,7 @@ void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
     return;
   }
   if (recovery_.waits_for_receiver()) return;
-  congestion_.on_nak(now);
+  note_loss(now);
   round_trip_.on_sending_again(true);
   send_again();
 }
@@ -180,7 +182,9 @@ void RcRequester::progress(TimeNs now, wire::Psn before) {
   recovery_.on_progress(now);
   const std::optional<TimeNs> rtt = round_trip_.on_progress(now, una);
   congestion_.on_acknowledged(now, static_cast<uint32_t>(una.distance_from(before)), rtt);
-  switch (probe_.on_progress(una, recovery_.sent_end(), rtt, congestion_.packets())) {
+  if (context_.flow != nullptr) [[unlikely]]
+    context_.flow->on_acknowledged(now, una);
+  switch (probe_.on_progress(una, recovery_.sent_end(), rtt, congestion_window())) {
     case ProbeTimer::Next::go_on:
       break;
     case ProbeTimer::Next::probe:
@@ -198,21 +202,37 @@ void RcRequester::progress(TimeNs now, wire::Psn before) {
 void RcRequester::on_implied_nak(TimeNs now) {
   if (!recovery_.take_implied_nak()) return;
   context_.tally.note(TraceEvent::implied_nak, recovery_.una().value());
-  congestion_.on_nak(now);
+  note_loss(now);
   send_again();
+}
+
+void RcRequester::note_loss(TimeNs now) {
+  if (context_.flow == nullptr) [[likely]] {
+    congestion_.on_nak(now);
+  } else {
+    context_.flow->on_loss(now);
+  }
 }
 
 void RcRequester::on_timeout(TimeNs now) {
   pace_.on_timeout(now);
   if (recovery_.on_timeout(now)) {
     context_.tally.note(TraceEvent::ack_timeout, recovery_.una().value());
-    congestion_.on_timeout(now);
+    if (context_.flow == nullptr) [[likely]] {
+      congestion_.on_timeout(now);
+    } else {
+      context_.flow->on_ack_timeout(now);
+    }
     round_trip_.on_sending_again(!probe_.knows_round_trip());
     pace_.hold(now, packet_interval_ns());
     send_again();
   } else if (probe_.deadline() <= now && probe_.expire(now, context_.attributes.timeout != 0)) {
     context_.tally.note(TraceEvent::early_retransmission, recovery_.una().value());
-    congestion_.on_overdue(now);
+    if (context_.flow == nullptr) [[likely]] {
+      congestion_.on_overdue(now);
+    } else {
+      context_.flow->on_loss(now);
+    }
     round_trip_.on_sending_again(!probe_.knows_round_trip());
     pace_.hold(now, packet_interval_ns());
     send_probe();

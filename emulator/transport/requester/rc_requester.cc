@@ -168,9 +168,8 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = request.first_psn + index;
-  bth.ack_request =
-      !answered_by_itself &&
-      (packet.last || recovery_.wants_ack(bth.psn, context_.paced ? 1 : packets_allowed()));
+  bth.ack_request = !answered_by_itself &&
+                    (packet.last || recovery_.wants_ack(bth.psn, packets_to_acknowledge()));
   // Solicited events belong to messages that consume a receive (IBTA vol 1, 9.2.3).
   bth.solicited =
       !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
@@ -185,18 +184,21 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
     return Turn::idle;
   }
   window_.start_current();
-  note_sent(now, bth.psn, packet.psns, bth.ack_request || answered_by_itself);
+  note_sent(now, bth.psn, packet.psns, bth.ack_request || answered_by_itself, burst.added_bytes());
   return Turn::sent;
 }
 
 // The packet at the cursor has been added to the burst.
-inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered) {
+inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered,
+                                   uint32_t bytes) {
   const wire::Psn end = psn + packets;
   const bool again = recovery_.on_sent(now, psn, end, answered);
   if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());
   round_trip_.on_sent(now, psn, end, again, answered);
   probe_.on_sent(now, end, answered, recovery_.in_flight());
   congestion_.on_sent(now, packets);
+  if (context_.flow != nullptr) [[unlikely]]
+    context_.flow->on_request_sent(now, psn, packets, again, bytes);
   pace_.on_sent(now, packet_interval_ns());
   window_.advance(packets);
 }

@@ -10,6 +10,7 @@
 //   RoundTripMeter    measures them
 //   AdaptiveWindow    the congestion control: how much may be in flight, and how fast it leaves
 //   SendPace          holds packets back for that
+//   ControlledFlow    stands in for both where the device has chosen another algorithm
 //
 // This class joins them: rc_requester.cc sends, rc_completer.cc handles answers and timeouts.
 #pragma once
@@ -17,10 +18,10 @@
 #include "base/time.h"
 #include "emulator/congestion/adaptive_window.h"
 #include "emulator/transport/qp/burst.h"
+#include "emulator/transport/qp/send_pace.h"
 #include "emulator/transport/requester/go_back_n.h"
 #include "emulator/transport/requester/probe_timer.h"
 #include "emulator/transport/requester/round_trip_meter.h"
-#include "emulator/transport/requester/send_pace.h"
 #include "emulator/transport/requester/send_window.h"
 #include "emulator/wire/packet.h"
 
@@ -69,7 +70,7 @@ class RcRequester {
   Turn transmit_next(TimeNs now, Burst& burst);
   Turn take_local_turn(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, const Request& request);
-  void note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered);
+  void note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered, uint32_t bytes);
 
   // rc_completer.cc
   void on_acknowledge(TimeNs now, const wire::Packet& packet);
@@ -85,12 +86,29 @@ class RcRequester {
   void response_done(TimeNs now, Request& request);
   void progress(TimeNs now, wire::Psn before);
   void on_implied_nak(TimeNs now);
+  void note_loss(TimeNs now);
   void send_again();
   void send_probe();
   void fail_oldest(WcStatus status);
 
+  // How many packets may be in flight by congestion control. An algorithm that the device has
+  // chosen hears of losses instead of the adaptive window, which so stays whole.
+  uint32_t congestion_window() const {
+    const ControlledFlow* const flow = context_.flow.get();
+    if (flow == nullptr) [[likely]]
+      return congestion_.packets();
+    return flow->packets_allowed(congestion_.packets());
+  }
   // How many packets may be in flight now.
-  uint32_t packets_allowed() const { return probe_.window(congestion_.packets()); }
+  uint32_t packets_allowed() const { return probe_.window(congestion_window()); }
+  // An ACK is asked for so often that a window of so many packets moves on.
+  uint32_t packets_to_acknowledge() const {
+    if (context_.paced) return 1;
+    const ControlledFlow* const flow = context_.flow.get();
+    if (flow == nullptr) [[likely]]
+      return packets_allowed();
+    return flow->packets_to_acknowledge(packets_allowed());
+  }
 
   // How long to wait after a packet: not so long that the ACK timeout ends meanwhile.
   TimeNs packet_interval_ns() {

@@ -12,11 +12,6 @@
 
 namespace rocemu::transport {
 
-// Packets are received from RTR on, and no longer in ERROR.
-inline bool receives(QpState state) {
-  return state >= QpState::ready_to_receive && state <= QpState::send_queue_error;
-}
-
 // The keys are the same, and one end at least is a full member (IBTA vol 1, 10.9.3).
 inline bool pkey_matches(uint16_t own, uint16_t other) {
   return ((other ^ own) & 0x7fff) == 0 && ((other | own) & 0x8000) != 0;
