@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <utility>
+
+#include "emulator/congestion/plugin.h"
 
 namespace rocemu::congestion {
 namespace {
@@ -66,12 +69,18 @@ void set_common(Settings& settings, const Parameter& parameter, double value) {
 // Returns what is wrong, or nothing.
 std::string choose(Settings& settings, std::string_view name, Kinds kinds) {
   if (name == kAdaptiveWindow || name == "none") return {};
+  if (name.find('/') != name.npos) {
+    LoadedPlugin loaded = load_plugin(std::string(name));
+    settings.kind = std::move(loaded.kind);
+    return loaded.error;
+  }
   for (const auto& kind : kinds)
     if (kind->name == name) settings.kind = kind;
   if (settings.kind != nullptr) return {};
   std::vector<std::string> names{std::string(kAdaptiveWindow)};
   for (const auto& kind : kinds) names.push_back(kind->name);
-  return quoted(name) + " is no congestion control; there is " + listed(names);
+  return quoted(name) + " is no congestion control; there is " + listed(names) +
+         ", and a library's path with a / in it";
 }
 
 // Returns what is wrong, or nothing. An empty name: the first.
@@ -143,7 +152,8 @@ std::string set_parameter(Settings& settings, std::string_view key, std::string_
 ParsedSettings parse_settings(std::string_view text, Kinds kinds) {
   Settings settings;
   std::string_view preset = take_part(text, ',');
-  const std::string_view name = take_part(preset, ':');
+  const bool is_path = preset.find('/') != preset.npos;
+  const std::string_view name = is_path ? std::exchange(preset, {}) : take_part(preset, ':');
   std::string error = choose(settings, name, kinds);
   if (error.empty()) error = take_preset(settings, preset);
   while (error.empty() && !text.empty()) {

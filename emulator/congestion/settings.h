@@ -2,6 +2,8 @@
 //
 //   NAME[:PRESET][,KEY=VALUE]...          dcqcn:paper,rpg_ai_rate=40
 //
+//   PATH[,KEY=VALUE]...                   ./libmine.so,gain=0.5      (a / tells it from a name)
+//
 // Without an algorithm ("adaptive_window", or "none") a QP has the window of adaptive_window.h,
 // which losses narrow and no mark does. KEY is a parameter of the algorithm, or one that every
 // device has: line_rate, min_time_between_cnps, cnp_dscp.
