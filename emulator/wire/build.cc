@@ -88,9 +88,9 @@ HeaderTemplate::HeaderTemplate(const Ethernet& ethernet, const Ip& ip, const Udp
   if (ipv4_) checksum_base_ = ipv4_header_sum(l3);
 }
 
-void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes) const {
+void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes, size_t surplus_bytes) const {
   const size_t udp_bytes = kUdpBytes + after_udp_bytes;
-  assert(size_ != 0 && udp_bytes <= kUdpMaxBytes);
+  assert(size_ != 0 && udp_bytes + surplus_bytes <= kUdpMaxBytes);
   // The compiler makes a few moves of it when it knows how many bytes they are.
   constexpr size_t kCommonBytes = kEthernetBytes + kIpv4Bytes + kUdpBytes;
   if (size_ == kCommonBytes) {
@@ -101,11 +101,11 @@ void HeaderTemplate::write(std::byte* frame, size_t after_udp_bytes) const {
   store_be16(frame + size_ - kUdpBytes + 4, static_cast<uint32_t>(udp_bytes));
   std::byte* const l3 = frame + l3_offset_;
   if (ipv4_) {
-    const auto total_bytes = static_cast<uint32_t>(kIpv4Bytes + udp_bytes);
+    const auto total_bytes = static_cast<uint32_t>(kIpv4Bytes + udp_bytes + surplus_bytes);
     store_be16(l3 + 2, total_bytes);
     store_be16(l3 + 10, internet_checksum(checksum_base_ + total_bytes));
   } else {
-    store_be16(l3 + 4, static_cast<uint32_t>(udp_bytes));
+    store_be16(l3 + 4, static_cast<uint32_t>(udp_bytes + surplus_bytes));
   }
 }
 
@@ -184,16 +184,19 @@ size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHead
 
 std::vector<std::byte> build_frame(const Ethernet& ethernet, const Ip& ip, const Udp& udp,
                                    const Bth& bth, const ExtendedHeaders& ext,
-                                   std::span<const std::byte> payload) {
+                                   std::span<const std::byte> payload,
+                                   std::span<const std::byte> surplus) {
   const HeaderTemplate headers(ethernet, ip, udp);
   const size_t after_udp_bytes =
       transport_bytes_written(bth.opcode) + payload.size() + (bth.pad_bytes & 0x3u) + kIcrcBytes;
-  std::vector<std::byte> frame(headers.size_bytes() + after_udp_bytes);
-  headers.write(frame.data(), after_udp_bytes);
+  std::vector<std::byte> frame(headers.size_bytes() + after_udp_bytes + surplus.size());
+  headers.write(frame.data(), after_udp_bytes, surplus.size());
   std::byte* const bth_start = frame.data() + headers.size_bytes();
   std::byte* const payload_start = bth_start + write_transport_headers(bth_start, bth, ext);
   std::copy(payload.begin(), payload.end(), payload_start);
-  store_icrc(std::span(frame).subspan(headers.l3_offset_bytes()));
+  std::ranges::copy(surplus, frame.end() - static_cast<std::ptrdiff_t>(surplus.size()));
+  store_icrc(
+      std::span(frame).first(frame.size() - surplus.size()).subspan(headers.l3_offset_bytes()));
   return frame;
 }
 

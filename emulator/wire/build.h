@@ -25,9 +25,10 @@ class HeaderTemplate {
   size_t l3_offset_bytes() const { return l3_offset_; }
 
   // Writes the headers to `frame` for a datagram with `after_udp_bytes` bytes from the BTH through
-  // the ICRC. Preconditions: `frame` holds size_bytes() + after_udp_bytes; the datagram fits into
-  // 65535 bytes; this was not made by the default constructor.
-  void write(std::byte* frame, size_t after_udp_bytes) const;
+  // the ICRC, and `surplus_bytes` behind it in the IP packet. Preconditions: `frame` holds
+  // size_bytes() + after_udp_bytes; the packet fits into 65535 bytes; this was not made by the
+  // default constructor.
+  void write(std::byte* frame, size_t after_udp_bytes, size_t surplus_bytes = 0) const;
 
   // The same with another traffic class (TOS for IPv4).
   HeaderTemplate with_traffic_class(uint8_t traffic_class) const;
@@ -52,11 +53,13 @@ size_t transport_header_bytes(uint8_t opcode);
 // kBthBytes. Only as many bits of a value are written as its field has.
 size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHeaders& ext);
 
-// A whole frame, ICRC included; bth.pad_bytes pad bytes, zero, are added. UDP and IPv4 checksums:
-// UDP as given, IPv4 computed. Precondition: the datagram fits into 65535 bytes. Values that
-// parse_frame would refuse (an unknown opcode, a wrong pad) are built as they are.
+// A whole frame, ICRC included; bth.pad_bytes pad bytes, zero, are added, and `surplus` behind the
+// datagram. UDP and IPv4 checksums: UDP as given, IPv4 computed. Precondition: the packet fits into
+// 65535 bytes. Values that parse_frame would refuse (an unknown opcode, a wrong pad) are built as
+// they are.
 std::vector<std::byte> build_frame(const Ethernet& ethernet, const Ip& ip, const Udp& udp,
                                    const Bth& bth, const ExtendedHeaders& ext,
-                                   std::span<const std::byte> payload);
+                                   std::span<const std::byte> payload,
+                                   std::span<const std::byte> surplus = {});
 
 }  // namespace rocemu::wire

@@ -20,6 +20,8 @@ struct Packet {
   ExtendedHeaders ext;
   std::span<const std::byte> payload;  // without pad bytes and ICRC
   std::span<const std::byte> l3;       // from the IP header through the ICRC
+  // Path telemetry behind the datagram (base/net/path_telemetry.h); empty: none.
+  std::span<const std::byte> telemetry;
 
   Transport transport() const { return static_cast<Transport>(bth.opcode & 0xe0); }
   Operation operation() const { return static_cast<Operation>(bth.opcode & 0x1f); }
@@ -48,6 +50,7 @@ std::string_view to_string(ParseError error);
 // One 802.1Q tag is understood. Trailing Ethernet padding after the IP datagram is ignored. IPv4
 // options and IPv6 extension headers are refused, and so is an IPv6 frame with an IPv4-mapped
 // address: none may appear on a wire (RFC 6890), and as a GID it would pass for an IPv4 peer.
+// Path telemetry may stand behind the UDP datagram, within the IP packet; nothing else may.
 // A UDP checksum is accepted unverified, whether 0 or not: the ICRC covers what it covers. The ICRC
 // is not looked at: see icrc.h.
 ParseError parse_frame(std::span<const std::byte> frame, Packet& packet);

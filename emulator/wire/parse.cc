@@ -2,6 +2,7 @@
 
 #include "base/byte_order.h"
 #include "base/net/checksum.h"
+#include "base/net/path_telemetry.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::wire {
@@ -77,16 +78,29 @@ ParseError parse_ipv6(Bytes bytes, Ip& ip, Bytes& l3, Bytes& rest) {
   return ParseError::none;
 }
 
-ParseError parse_udp(Bytes bytes, Udp& udp, Bytes& rest) {
+// `bytes` are longer than the datagram, or shorter.
+ParseError parse_surplus(size_t udp_bytes, Bytes bytes, Packet& packet) {
+  if (udp_bytes < kUdpBytes || udp_bytes > bytes.size()) return ParseError::bad_udp_length;
+  const Bytes surplus = bytes.subspan(udp_bytes);
+  if (!is_path_telemetry(surplus)) return ParseError::bad_udp_length;
+  packet.telemetry = surplus;
+  packet.l3 = packet.l3.first(packet.l3.size() - surplus.size());
+  return ParseError::none;
+}
+
+ParseError parse_udp(Bytes bytes, Packet& packet, Bytes& rest) {
   if (bytes.size() < kUdpBytes) return ParseError::truncated;
   const std::byte* p = bytes.data();
-  udp.source_port = load_be16(p);
-  udp.destination_port = load_be16(p + 2);
-  udp.checksum = load_be16(p + 6);
-  if (udp.destination_port != kRoceUdpPort) return ParseError::not_roce;
-  if (load_be16(p + 4) != bytes.size()) return ParseError::bad_udp_length;
+  packet.udp = {load_be16(p), load_be16(p + 2), load_be16(p + 6)};
+  if (packet.udp.destination_port != kRoceUdpPort) return ParseError::not_roce;
+  packet.telemetry = {};
+  const size_t udp_bytes = load_be16(p + 4);
   rest = bytes.subspan(kUdpBytes);
-  return ParseError::none;
+  if (udp_bytes == bytes.size()) [[likely]]
+    return ParseError::none;
+  const ParseError error = parse_surplus(udp_bytes, bytes, packet);
+  if (error == ParseError::none) rest = bytes.first(udp_bytes).subspan(kUdpBytes);
+  return error;
 }
 
 // Precondition: `p` holds kBthBytes.
@@ -188,7 +202,7 @@ ParseError parse_frame(std::span<const std::byte> frame, Packet& packet) {
     error = ParseError::not_ip;
   if (error != ParseError::none) return error;
 
-  error = parse_udp(rest, packet.udp, rest);
+  error = parse_udp(rest, packet, rest);
   if (error != ParseError::none) return error;
   return parse_transport(rest, packet);
 }

@@ -28,7 +28,7 @@ bool within(Bytes part, Bytes whole) {
 
 std::vector<std::byte> rebuild(const Packet& packet) {
   return wire::build_frame(packet.ethernet, packet.ip, packet.udp, packet.bth, packet.ext,
-                           packet.payload);
+                           packet.payload, packet.telemetry);
 }
 
 bool same(const wire::Bth& a, const wire::Bth& b) {
@@ -61,12 +61,16 @@ bool same(const Packet& a, const Packet& b) {
          a.ethernet.source == b.ethernet.source && a.ethernet.vlan_tci == b.ethernet.vlan_tci &&
          same(a.ip, b.ip) && a.udp.source_port == b.udp.source_port &&
          a.udp.destination_port == b.udp.destination_port && a.udp.checksum == b.udp.checksum &&
-         same(a.bth, b.bth) && same(a.ext, b.ext) && std::ranges::equal(a.payload, b.payload);
+         same(a.bth, b.bth) && same(a.ext, b.ext) && std::ranges::equal(a.payload, b.payload) &&
+         std::ranges::equal(a.telemetry, b.telemetry);
 }
 
 void check_packet(Bytes frame, const Packet& packet) {
   expect(within(packet.l3, frame), "the datagram lies in the frame");
   expect(within(packet.payload, packet.l3), "the payload lies in the datagram");
+  expect(within(packet.telemetry, frame), "telemetry lies in the frame");
+  expect(packet.telemetry.empty() || packet.telemetry.data() == packet.l3.data() + packet.l3.size(),
+         "telemetry stands behind the datagram");
   expect(packet.payload.size() <= wire::kMaxMtuBytes, "the payload fits the largest MTU");
   expect(packet.traits().known, "the opcode is known");
   expect(packet.traits().payload || packet.payload.empty(), "payload only where it may be");
@@ -88,7 +92,8 @@ void check_rebuilt(const Packet& packet) {
 }
 
 void check_cut(Bytes frame, const Packet& packet) {
-  const auto end = static_cast<size_t>(packet.l3.data() + packet.l3.size() - frame.data());
+  const auto end = static_cast<size_t>(packet.l3.data() + packet.l3.size() - frame.data()) +
+                   packet.telemetry.size();
   const size_t step = std::max<size_t>(end / 64, 1);
   for (size_t length = end - 1;; length -= std::min(length, step)) {
     const auto cut = std::make_unique<std::byte[]>(length);
