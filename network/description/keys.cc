@@ -189,6 +189,10 @@ constexpr Key kKeys[] = {
      [](Draft& d, const Values& v) {
        d.settings.switches.queue_limit_bytes = positive(impairment::kSize, v);
      }},
+    {"switch", "telemetry", "\"off\"",
+     [](Draft& d, const Values& v) {
+       d.settings.switches.telemetry = choice<bool>(v, {{"on", true}, {"off", false}});
+     }},
     {"ecn", "kmin", "\"100kb\"", [](Draft& d, const Values& v) { ecn(d).kmin_bytes = size(v); }},
     {"ecn", "kmax", "\"400kb\"", [](Draft& d, const Values& v) { ecn(d).kmax_bytes = size(v); }},
     {"ecn", "pmax", "\"20%\"",

@@ -103,6 +103,7 @@ class Network {
   PacketState classify(const Frame& frame) const noexcept;
   uint32_t destination_of(uint32_t host, std::span<const std::byte> bytes);
   static std::span<const std::byte> header_bytes(const Frame& frame) noexcept;
+  static std::byte* surplus_of(Packet<Frame>& packet) noexcept;
 
   // On the way through: a packet that has come to a node, goes into a queue, leaves it.
   void arrive(uint32_t port, TimeNs now);
@@ -116,6 +117,7 @@ class Network {
   uint32_t next_to_send(uint32_t number, TimeNs now);
   void leave_buffer(Switch& at, PacketState packet, TimeNs now);
   void mark(Port& port, Packet<Frame>& packet);
+  void stamp(uint32_t number, Packet<Frame>& packet, TimeNs now);
   void lose(uint32_t port, NetworkLoss loss, uint32_t id) {
     ++ports_[port].counters.of(loss);
     owner_.lose(port, loss, pool_.give_back(id));

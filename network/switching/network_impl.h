@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/net/headers.h"
+#include "base/net/path_telemetry.h"
 
 namespace rocemu::network {
 
@@ -80,6 +81,22 @@ std::span<const std::byte> Network<Frames, Owner>::header_bytes(const Frame& fra
   }
 }
 
+// What is behind the UDP datagram; nullptr when it cannot be had.
+template <class Frames, class Owner>
+std::byte* Network<Frames, Owner>::surplus_of(Packet<Frame>& packet) noexcept {
+  if constexpr (requires { Frames::writable_at(packet.frame, size_t{}, size_t{}); }) {
+    return Frames::writable_at(packet.frame, packet.surplus_offset, packet.surplus_bytes);
+  } else {
+    if constexpr (requires { Frames::readable_bytes(packet.frame); }) {
+      if (Frames::readable_bytes(packet.frame) <
+          size_t{packet.surplus_offset} + packet.surplus_bytes)
+        return nullptr;
+    }
+    std::byte* const bytes = Frames::writable(packet.frame);
+    return bytes == nullptr ? nullptr : bytes + packet.surplus_offset;
+  }
+}
+
 template <class Frames, class Owner>
 PacketState Network<Frames, Owner>::classify(const Frame& frame) const noexcept {
   const PacketHeaders headers = parse_headers(header_bytes(frame));
@@ -92,6 +109,11 @@ PacketState Network<Frames, Owner>::classify(const Frame& frame) const noexcept 
   packet.ip_offset = headers.ip_offset;
   packet.udp_offset = headers.udp_offset;
   packet.ecn_capable = headers.ecn_capable;
+  if (headers.surplus_bytes != 0 && settings_.switches.telemetry &&
+      size_t{headers.surplus_offset} + headers.surplus_bytes <= packet.length_bytes) {
+    packet.surplus_offset = headers.surplus_offset;
+    packet.surplus_bytes = headers.surplus_bytes;
+  }
   return packet;
 }
 
@@ -255,6 +277,7 @@ bool Network<Frames, Owner>::trim(Port& port, Packet<Frame>& packet) {
   Frames::shorten(packet.frame, settings->keep_bytes);
   cut_headers(bytes, packet.ip_offset, packet.udp_offset, settings->keep_bytes, settings->dscp);
   packet.length_bytes = settings->keep_bytes;
+  packet.surplus_bytes = 0;
   packet.priority = settings->priority;
   packet.trimmed = true;
   ++port.counters.trimmed;
@@ -316,6 +339,8 @@ uint32_t Network<Frames, Owner>::next_to_send(uint32_t number, TimeNs now) {
   if (switches_[port.node] != nullptr) {
     leave_buffer(*switches_[port.node], pool_[id], now);
     mark(port, pool_[id]);
+    if (pool_[id].surplus_bytes != 0) [[unlikely]]
+      stamp(number, pool_[id], now);
   }
   return id;
 }
@@ -334,6 +359,24 @@ void Network<Frames, Owner>::mark(Port& port, Packet<Frame>& packet) {
     return;
   std::byte* const bytes = Frames::writable(packet.frame);
   if (bytes != nullptr && mark_congestion(bytes + packet.ip_offset)) ++port.counters.marked;
+}
+
+// Path telemetry of the port: all its queues, and what it has sent with this packet.
+template <class Frames, class Owner>
+void Network<Frames, Owner>::stamp(uint32_t number, Packet<Frame>& packet, TimeNs now) {
+  std::byte* const record = surplus_of(packet);
+  if (record == nullptr || !is_path_telemetry({record, packet.surplus_bytes})) return;
+  const Port& port = ports_[number];
+  uint64_t queued_bytes = 0;
+  for (const Fifo& fifo : port.queues.fifos) queued_bytes += fifo.bytes;
+  const uint64_t sent_bytes = port.counters.bytes + port.counters.frames * settings_.overhead_bytes;
+  constexpr uint64_t kMost = UINT32_MAX;
+  stamp_telemetry(record, number,
+                  {.time_ns = static_cast<uint32_t>(now),
+                   .sent_bytes = static_cast<uint32_t>(sent_bytes),
+                   .queue_bytes = static_cast<uint32_t>(std::min(queued_bytes, kMost)),
+                   .rate_kbps = static_cast<uint32_t>(
+                       std::min(port.cable.line.rate_bits_per_s() / 1000, kMost))});
 }
 
 // After what `ingress` has in the switch has changed.

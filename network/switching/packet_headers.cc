@@ -5,6 +5,7 @@
 #include "base/byte_order.h"
 #include "base/net/checksum.h"
 #include "base/net/headers.h"
+#include "base/net/path_telemetry.h"
 
 namespace rocemu::network {
 namespace {
@@ -37,15 +38,26 @@ uint64_t hash_bytes(const std::byte* bytes, size_t count, uint64_t hash) noexcep
   return mix(hash + rest);
 }
 
-// The protocol at `offset`, whose ports are part of the flow.
+// Of a UDP datagram that begins before `packet_end`, the end of the IP packet.
+void find_surplus(size_t datagram_end, size_t packet_end, PacketHeaders& headers) noexcept {
+  if (datagram_end >= packet_end || packet_end - datagram_end > kMaxTelemetryBytes ||
+      packet_end > UINT16_MAX)
+    return;
+  headers.surplus_offset = static_cast<uint16_t>(datagram_end);
+  headers.surplus_bytes = static_cast<uint8_t>(packet_end - datagram_end);
+}
+
+// The protocol at `offset`, whose ports are part of the flow, of a packet that ends at
+// `packet_end`.
 void parse_ports(std::span<const std::byte> bytes, uint8_t protocol, size_t offset,
-                 PacketHeaders& headers) noexcept {
+                 size_t packet_end, PacketHeaders& headers) noexcept {
   headers.flow_hash = mix(headers.flow_hash ^ protocol);
   if (protocol != kIpProtocolUdp && protocol != kIpProtocolTcp) return;
   if (offset + kPortsBytes > bytes.size()) return;
   headers.flow_hash = mix(headers.flow_hash ^ load_be32(bytes.data() + offset));
-  if (protocol == kIpProtocolUdp && offset + kUdpBytes <= bytes.size())
-    headers.udp_offset = static_cast<uint8_t>(offset);
+  if (protocol != kIpProtocolUdp || offset + kUdpBytes > bytes.size()) return;
+  headers.udp_offset = static_cast<uint8_t>(offset);
+  find_surplus(offset + load_be16(bytes.data() + offset + 4), packet_end, headers);
 }
 
 void parse_ipv4(std::span<const std::byte> bytes, size_t offset, PacketHeaders& headers) noexcept {
@@ -60,7 +72,8 @@ void parse_ipv4(std::span<const std::byte> bytes, size_t offset, PacketHeaders& 
   // Of a packet in fragments only the first has ports, so none of them counts.
   const bool whole = (load_be16(ip + 6) & kIpv4FragmentMask) == 0;
   const uint8_t protocol = load_u8(ip + 9);
-  if (whole) parse_ports(bytes, protocol, offset + header_bytes, headers);
+  if (whole)
+    parse_ports(bytes, protocol, offset + header_bytes, offset + load_be16(ip + 2), headers);
 }
 
 void parse_ipv6(std::span<const std::byte> bytes, size_t offset, PacketHeaders& headers) noexcept {
@@ -72,7 +85,8 @@ void parse_ipv6(std::span<const std::byte> bytes, size_t offset, PacketHeaders& 
   headers.dscp = traffic_class >> 2;
   headers.ecn_capable = (traffic_class & 3) != 0;
   headers.flow_hash = hash_bytes(ip + 8, 32, headers.flow_hash);
-  parse_ports(bytes, load_u8(ip + 6), offset + kIpv6Bytes, headers);
+  const size_t packet_end = offset + kIpv6Bytes + load_be16(ip + 4);
+  parse_ports(bytes, load_u8(ip + 6), offset + kIpv6Bytes, packet_end, headers);
 }
 
 }  // namespace

@@ -15,6 +15,10 @@ struct PacketHeaders {
   uint8_t dscp = 0;
   uint8_t pcp = 0;           // 0 without a VLAN tag
   bool ecn_capable = false;  // ECT(0), ECT(1) or CE (RFC 3168, 5)
+  // Of IP packets that are longer than the UDP datagram in them: what is behind it, if it is no
+  // more than path telemetry may be.
+  uint16_t surplus_offset = 0;
+  uint8_t surplus_bytes = 0;
 };
 
 // So many bytes at most are read.

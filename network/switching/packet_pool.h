@@ -25,10 +25,12 @@ struct PacketState {
   uint8_t priority = 0;
   uint8_t ip_offset = 0;
   uint8_t udp_offset = 0;
-  uint8_t pause = 0;   // of a pause: priorities to pause …
-  uint8_t resume = 0;  // … and those to resume
+  uint8_t pause = 0;          // of a pause: priorities to pause …
+  uint8_t resume = 0;         // … and those to resume
+  uint8_t surplus_bytes = 0;  // behind the UDP datagram; 0: there is no path telemetry
   bool ecn_capable = false;
   bool trimmed = false;
+  uint16_t surplus_offset = 0;
 };
 
 template <class Frame>

@@ -70,6 +70,7 @@ struct SwitchSettings {
   std::optional<TrimSettings> trim;
   SchedulingSettings scheduling;
   PathSettings paths;
+  bool telemetry = true;  // they fill in path telemetry where a packet has it
 };
 
 // A link is down from `down_ns` until `up_ns`, and again every `every_ns` unless that is 0.

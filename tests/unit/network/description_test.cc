@@ -172,7 +172,8 @@ TEST_CASE("errors name file, key, and what is allowed") {
         "n.toml: [links] rate: '100' has no unit; write a rate with bit, kbit, mbit or gbit, like "
         "10gbit (as in rate = \"100gbit\")");
   CHECK(error_of(kStar + "[switch]\ncolour = 1") ==
-        "n.toml: [switch] colour: there is no such key; there are buffer, alpha, queue_limit");
+        "n.toml: [switch] colour: there is no such key; there are buffer, alpha, queue_limit, "
+        "telemetry");
   CHECK(
       error_of(kStar + "[switches]\nbuffer = 1")
           .starts_with("n.toml: switches: there is no such section; there are topology, links, "));
