@@ -50,6 +50,12 @@ bool same_flow(const std::byte* a, const std::byte* b, unsigned headers_bytes) {
   return same(a, b, 0, kL3 + 4) && same(a, b, kL3 + 6, udp);
 }
 
+// Something stands behind the datagram, which the kernel would take for a part of it.
+bool has_surplus(std::span<const std::byte> frame, unsigned headers_bytes) {
+  const auto& udp = *reinterpret_cast<const rte_udp_hdr*>(frame.data() + headers_bytes - kUdpBytes);
+  return rte_be_to_cpu_16(udp.dgram_len) != frame.size() - headers_bytes + kUdpBytes;
+}
+
 }  // namespace
 
 bool kernel_has_gso() noexcept {
@@ -127,7 +133,8 @@ unsigned gso_batch_frames(std::span<rte_mbuf* const> burst) noexcept {
   if (!goes_along(burst[0])) return 1;
   const std::span first = bytes_of(burst[0]);
   const unsigned headers_bytes = headers_bytes_of(first);
-  if (headers_bytes == 0 || first.size() == headers_bytes) return 1;
+  if (headers_bytes == 0 || first.size() == headers_bytes || has_surplus(first, headers_bytes))
+    return 1;
   const size_t payload_bytes = first.size() - headers_bytes;
   size_t total_bytes = first.size() - kEthernetBytes;
   unsigned count = 1;
@@ -135,7 +142,8 @@ unsigned gso_batch_frames(std::span<rte_mbuf* const> burst) noexcept {
   while (count < most && goes_along(burst[count])) {
     const std::span next = bytes_of(burst[count]);
     if (next.size() > first.size() || headers_bytes_of(next) != headers_bytes ||
-        next.size() == headers_bytes || !same_flow(first.data(), next.data(), headers_bytes))
+        next.size() == headers_bytes || has_surplus(next, headers_bytes) ||
+        !same_flow(first.data(), next.data(), headers_bytes))
       break;
     total_bytes += next.size() - headers_bytes;
     if (total_bytes > kMaxGsoBytes) break;

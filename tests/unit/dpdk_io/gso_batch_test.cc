@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_order.h"
+#include "base/net/headers.h"
 #include "dpdk_io/kernel/gso_receiver.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
@@ -159,6 +161,20 @@ TEST_CASE_METHOD(Frames, "frames of another flow, or in other hands, are in no b
   rte_mbuf_refcnt_update(shared, 1);
   CHECK(batch({frame(flow, 100), shared}) == 1);
   FramePool::free(shared);
+}
+
+TEST_CASE_METHOD(Frames, "frames with more in them than their datagram are in no batch") {
+  for (const bool ipv4 : {true, false}) {
+    const auto start = headers(ipv4);
+    const auto with_surplus = [&] {
+      rte_mbuf* const made = frame(start, 100);
+      std::byte* const udp = rte_pktmbuf_mtod(made, std::byte*) + start.size() - kUdpBytes;
+      store_be16(udp + 4, 100 + kUdpBytes - 12);
+      return made;
+    };
+    CHECK(batch({with_surplus(), with_surplus()}) == 1);
+    CHECK(batch({frame(start, 100), frame(start, 100), with_surplus()}) == 2);
+  }
 }
 
 TEST_CASE_METHOD(Frames, "a batch has a length that fits into an IP header, and 64 frames") {
