@@ -22,8 +22,8 @@ inline constexpr uint64_t kUnlimited = ~uint64_t{0};
 // What a switch on the way has written into a packet when it sent it on.
 struct HopTelemetry {
   uint64_t queue_bytes = 0;    // in the port's queue
-  uint64_t tx_bytes = 0;       // that the port has sent so far
-  uint64_t timestamp_ns = 0;   // of the switch's clock
+  uint64_t tx_bytes = 0;       // that the port has sent so far, modulo 2^32
+  uint64_t timestamp_ns = 0;   // of the switch's clock, modulo 2^32
   uint64_t link_rate_bps = 0;  // of the port
 };
 
@@ -36,6 +36,8 @@ struct Acknowledgement {
   std::optional<TimeNs> rtt_ns = {};        // of the newest of them, unless it was sent twice
   bool ecn_echo = false;                    // the answer says that congestion was met (BECN)
   std::span<const HopTelemetry> hops = {};  // from the sender on; empty: there is none
+  uint32_t hops_passed = 0;                 // switches on the way; 0: not known
+  uint32_t path = 0;                        // another number: the packet went another way
 };
 
 // What an algorithm wants of the transport and the network.
@@ -43,6 +45,7 @@ struct Needs {
   bool ecn = false;           // what leaves with data is marked ECT(0)
   bool every_answer = false;  // every packet asks for an acknowledgement
   bool telemetry = false;     // switches write HopTelemetry into packets
+  bool hop_count = false;     // or say there that they were passed, if no more is asked for
 };
 
 // The flow that an algorithm is made for.
