@@ -80,11 +80,11 @@ inline void write_path_telemetry(std::byte* to, unsigned hops) noexcept {
 
 // Precondition of all that follows: is_path_telemetry() of it.
 
-inline size_t telemetry_bytes(const std::byte* record) noexcept {
+inline size_t telemetry_record_bytes(const std::byte* record) noexcept {
   return telemetry_detail::kChecksumBytes + load_u8(record + 3);
 }
 inline unsigned telemetry_room(const std::byte* record) noexcept {
-  return static_cast<unsigned>((telemetry_bytes(record) - kTelemetryHeaderBytes) /
+  return static_cast<unsigned>((telemetry_record_bytes(record) - kTelemetryHeaderBytes) /
                                kTelemetryHopBytes);
 }
 inline bool telemetry_returns(const std::byte* record) noexcept { return load_u8(record + 6) != 0; }

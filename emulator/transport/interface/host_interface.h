@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/net/path_telemetry.h"
 #include "emulator/transport/interface/work.h"
 
 namespace rocemu::transport {
@@ -131,7 +132,7 @@ class Memory {
   virtual bool fetch_add(const MemoryRange& range, uint64_t add, uint64_t& original) noexcept = 0;
 };
 
-// A buffer for one outgoing frame, Ethernet header to ICRC.
+// A buffer for one outgoing frame, from the Ethernet header on.
 struct FrameBuffer {
   std::byte* data = nullptr;
   void* handle = nullptr;  // the FrameSink's own
@@ -147,6 +148,8 @@ class FrameSink {
   virtual void discard(const FrameBuffer& buffer) noexcept = 0;
 };
 
-inline constexpr uint32_t kMaxFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
+// From the Ethernet header to the ICRC, and with path telemetry behind that.
+inline constexpr uint32_t kMaxPlainFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
+inline constexpr uint32_t kMaxFrameBytes = kMaxPlainFrameBytes + kMaxTelemetryBytes;
 
 }  // namespace rocemu::transport

@@ -9,19 +9,21 @@
 namespace rocemu::transport {
 
 std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
-                      const wire::ExtendedHeaders& ext, uint32_t payload_bytes) {
+                      const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
+                      uint32_t telemetry_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
   bth.pad_bytes = static_cast<uint8_t>(-payload_bytes & 3);
   const size_t after_udp =
       wire::transport_header_bytes(bth.opcode) + payload_bytes + bth.pad_bytes + wire::kIcrcBytes;
-  path.headers.write(buffer.data, after_udp);
+  path.headers.write(buffer.data, after_udp, telemetry_bytes);
   std::byte* at = buffer.data + path.headers.size_bytes();
   at += wire::write_transport_headers(at, bth, ext);
   std::memset(at + payload_bytes, 0, bth.pad_bytes);
-  frames_.push_back({buffer, &qp, static_cast<uint32_t>(path.headers.size_bytes() + after_udp),
-                     bth.psn, static_cast<uint16_t>(path.headers.l3_offset_bytes()),
-                     static_cast<uint16_t>(payload_bytes), side, false});
+  frames_.push_back(
+      {buffer, &qp, static_cast<uint32_t>(path.headers.size_bytes() + after_udp + telemetry_bytes),
+       bth.psn, static_cast<uint16_t>(path.headers.l3_offset_bytes()),
+       static_cast<uint16_t>(payload_bytes), static_cast<uint8_t>(telemetry_bytes), side, false});
   weight_ += kFrameWeight + payload_bytes;
   return at;
 }
@@ -29,7 +31,7 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
 std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
-  frames_.push_back({buffer, &qp, frame_bytes, psn, 0, static_cast<uint16_t>(frame_bytes),
+  frames_.push_back({buffer, &qp, frame_bytes, psn, 0, static_cast<uint16_t>(frame_bytes), 0,
                      Side::requester, false});
   return buffer.data;
 }
@@ -42,7 +44,7 @@ void Burst::mark_ecn_capable() {
 
 // False: the frame may not leave.
 bool Burst::seal(const Frame& frame) {
-  const std::span bytes(frame.buffer.data, frame.length_bytes);
+  const std::span bytes(frame.buffer.data, frame.length_bytes - frame.telemetry_bytes);
   if (frame.l3_offset_bytes != 0) [[likely]] {
     wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
     return true;

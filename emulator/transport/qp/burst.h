@@ -30,13 +30,19 @@ class Burst {
   uint32_t weight() const { return weight_; }
 
   // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
-  // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here.
+  // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here. `telemetry_bytes` are
+  // left behind the ICRC, for added_telemetry().
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
-                 const wire::ExtendedHeaders& ext, uint32_t payload_bytes);
+                 const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
+                 uint32_t telemetry_bytes = 0);
   uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
   // Of that frame, when it carries data: its ECN field becomes ECT(0), unless the program has set
   // it.
   void mark_ecn_capable();
+  std::byte* added_telemetry() const {
+    const Frame& frame = frames_.back();
+    return frame.buffer.data + frame.length_bytes - frame.telemetry_bytes;
+  }
   // Starts a frame of which all comes from the program; as add().
   std::byte* add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes);
   // The tag of fetches for the frame that was added last.
@@ -65,6 +71,7 @@ class Burst {
     wire::Psn psn;
     uint16_t l3_offset_bytes;  // 0: a whole frame of the program's
     uint16_t payload_bytes;
+    uint8_t telemetry_bytes;
     Side side;
     bool discarded;
   };

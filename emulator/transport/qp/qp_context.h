@@ -9,6 +9,7 @@
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/transport/qp/path_migration.h"
 #include "emulator/transport/qp/tally.h"
+#include "emulator/transport/qp/telemetry_exchange.h"
 #include "emulator/wire/opcode.h"
 
 namespace rocemu::transport {
@@ -37,6 +38,7 @@ struct QpContext {
   bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
   PathMigration migration{};
   std::unique_ptr<ControlledFlow> flow{};  // null: no algorithm was chosen for the device
+  std::unique_ptr<TelemetryEcho> telemetry_echo{};  // null: no request has brought telemetry
 
   void set_state(QpState now) {
     state = now;

@@ -180,7 +180,8 @@ void ResponseQueue::acknowledge(Burst& burst) {
 }
 
 std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn psn,
-                                    const Response& response, uint32_t payload_bytes) {
+                                    const Response& response, uint32_t payload_bytes,
+                                    uint32_t telemetry_bytes) {
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.mig_req = context_.migration.migrated();
@@ -190,7 +191,8 @@ std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn
   wire::ExtendedHeaders ext;
   ext.aeth = {response.syndrome, response.msn};
   ext.atomic_original = response.value;
-  return burst.add(context_.qp, Side::responder, context_.attributes.path, bth, ext, payload_bytes);
+  return burst.add(context_.qp, Side::responder, context_.attributes.path, bth, ext, payload_bytes,
+                   telemetry_bytes);
 }
 
 // Sends an ACK, a NAK or an atomic ACK.
@@ -198,7 +200,11 @@ Turn ResponseQueue::send_answer(Burst& burst, const Response& response) {
   const Operation operation = response.kind == Response::Kind::atomic
                                   ? Operation::atomic_acknowledge
                                   : Operation::acknowledge;
-  if (add_frame(burst, operation, response.psn, response, 0) == nullptr) return Turn::no_buffer;
+  TelemetryEcho* const echo = context_.telemetry_echo.get();
+  const uint32_t telemetry_bytes = echo == nullptr ? 0 : echo->bytes();
+  if (add_frame(burst, operation, response.psn, response, 0, telemetry_bytes) == nullptr)
+    return Turn::no_buffer;
+  if (telemetry_bytes != 0) echo->take(burst.added_telemetry());
   pop_front();
   return Turn::sent;
 }

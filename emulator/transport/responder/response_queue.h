@@ -82,7 +82,8 @@ class ResponseQueue {
   Turn send_answer(Burst& burst, const Response& response);
   Turn send_read(Burst& burst, Response& response, std::optional<wire::Psn>& unreadable);
   std::byte* add_frame(Burst& burst, wire::Operation operation, wire::Psn psn,
-                       const Response& response, uint32_t payload_bytes);
+                       const Response& response, uint32_t payload_bytes,
+                       uint32_t telemetry_bytes = 0);
 
   QpContext& context_;
   RingBuffer<Response> responses_;

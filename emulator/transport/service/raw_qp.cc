@@ -7,7 +7,7 @@ namespace rocemu::transport {
 
 WcStatus RawQp::find_fault(const SendWork& work) const {
   if (work.opcode != WorkOpcode::send) return WcStatus::local_qp_operation_error;
-  return work.length_bytes >= kEthernetBytes && work.length_bytes <= kMaxFrameBytes
+  return work.length_bytes >= kEthernetBytes && work.length_bytes <= kMaxPlainFrameBytes
              ? WcStatus::success
              : WcStatus::local_length_error;
 }

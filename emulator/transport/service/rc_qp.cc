@@ -24,6 +24,7 @@ void RcQp::on_new_state(QpState before) {
     case QpState::reset:
       requester_.reset();
       responder_.reset();
+      context_.telemetry_echo = nullptr;
       break;
     case QpState::ready_to_receive:
       responder_.start();
@@ -61,9 +62,17 @@ Refusal RcQp::dispatch(TimeNs now, const wire::Packet& packet) {
     requester_.on_response(now, packet);
   } else {
     if (context_.resources.send_only) return Refusal::request_to_requester;
+    if (!packet.telemetry.empty()) [[unlikely]]
+      note_telemetry(packet.telemetry);
     responder_.on_request(packet);
   }
   return Refusal::none;
+}
+
+void RcQp::note_telemetry(std::span<const std::byte> record) {
+  if (context_.telemetry_echo == nullptr)
+    context_.telemetry_echo = std::make_unique<TelemetryEcho>();
+  context_.telemetry_echo->note(record);
 }
 
 void RcQp::on_timeout(TimeNs now) { requester_.on_timeout(now); }

@@ -35,6 +35,7 @@ class RcQp final : public Qp {
   void on_new_attributes() override;
   void flush() override;
   Refusal dispatch(TimeNs now, const wire::Packet& packet);
+  void note_telemetry(std::span<const std::byte> record);
 
   RcRequester requester_;
   RcResponder responder_;

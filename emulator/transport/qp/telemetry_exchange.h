@@ -1,0 +1,119 @@
+// Path telemetry of one QP (base/net/path_telemetry.h): both ends of it.
+//
+// 1. A requester whose algorithm asks for it offers it: its SENDs and WRITEs bear an empty record.
+// 2. A responder keeps the newest record that requests have brought, and its next ACK or NAK, or
+// the
+//    answer to an atomic, takes that back, once. It need not have an algorithm of its own.
+// 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one,
+// of
+//    which an ACK timeout counts as half, end the offer: the peer, or something on the way, knows
+//    nothing of it, and packets are as the standard has them from then on.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/net/path_telemetry.h"
+#include "emulator/congestion/algorithm.h"
+
+namespace rocemu::transport {
+
+// Rule 2.
+class TelemetryEcho {
+ public:
+  // Precondition: it is a record (wire::Packet::telemetry).
+  void note(std::span<const std::byte> record) {
+    if (telemetry_returns(record.data())) return;
+    std::ranges::copy(record, record_.begin());
+    return_telemetry(record_.data());
+    bytes_ = static_cast<uint32_t>(record.size());
+  }
+  // Of the record that waits; 0: there is none.
+  uint32_t bytes() const { return bytes_; }
+  // Precondition: one waits, and there is room for it.
+  void take(std::byte* to) {
+    std::copy_n(record_.begin(), bytes_, to);
+    bytes_ = 0;
+  }
+
+ private:
+  std::array<std::byte, kMaxTelemetryBytes> record_;
+  uint32_t bytes_ = 0;
+};
+
+// Rules 1 and 3.
+class TelemetryOffer {
+ public:
+  // As many hops as a fat-tree has switches between two hosts.
+  static constexpr unsigned kHops = 5;
+
+  explicit TelemetryOffer(const congestion::Needs& needs)
+      : bytes_(needs.telemetry   ? static_cast<uint32_t>(telemetry_bytes(kHops))
+               : needs.hop_count ? static_cast<uint32_t>(telemetry_bytes(0))
+                                 : 0) {}
+
+  // That a request's record takes; 0: it has none.
+  uint32_t bytes() const { return bytes_; }
+  void write(std::byte* to) const { write_path_telemetry(to, telemetry_room_of(bytes_)); }
+
+  // `record`: empty, or one.
+  void on_answer(std::span<const std::byte> record) {
+    hop_count_ = passed_ = 0;
+    if (bytes_ == 0) return;
+    if (record.empty() || !telemetry_returns(record.data())) {
+      count_tries(1);
+      return;
+    }
+    agreed_ = true;
+    read(record.data());
+  }
+  void on_ack_timeout() { count_tries(kMostTries / 2); }
+
+  // Adds what the last answer has told.
+  void tell(congestion::Acknowledgement& heard) const {
+    heard.hops = std::span(hops_).first(hop_count_);
+    heard.hops_passed = passed_;
+    heard.path = path_;
+  }
+
+ private:
+  static constexpr unsigned kMostTries = 16;
+
+  static unsigned telemetry_room_of(size_t bytes) {
+    return static_cast<unsigned>((bytes - kTelemetryHeaderBytes) / kTelemetryHopBytes);
+  }
+
+  void count_tries(unsigned tries) {
+    if (agreed_ || bytes_ == 0) return;
+    tries_ += tries;
+    if (tries_ >= kMostTries) bytes_ = 0;
+  }
+
+  // Of a path with more hops than there is room for, those that are known say too little.
+  void read(const std::byte* record) {
+    passed_ = telemetry_passed(record);
+    path_ = telemetry_path(record);
+    if (passed_ > telemetry_room(record)) return;
+    hop_count_ = passed_;
+    for (unsigned i = 0; i < hop_count_; ++i) {
+      const TelemetryHop hop = telemetry_hop(record, i);
+      hops_[i] = {.queue_bytes = hop.queue_bytes,
+                  .tx_bytes = hop.sent_bytes,
+                  .timestamp_ns = hop.time_ns,
+                  .link_rate_bps = uint64_t{hop.rate_kbps} * 1000};
+    }
+  }
+
+  uint32_t bytes_;
+  bool agreed_ = false;
+  unsigned tries_ = 0;
+  std::array<congestion::HopTelemetry, kMaxTelemetryHops> hops_{};
+  unsigned hop_count_ = 0;
+  unsigned passed_ = 0;
+  uint32_t path_ = 0;
+};
+
+}  // namespace rocemu::transport
