@@ -91,6 +91,13 @@ class Endpoint {
   // When on_timeout has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 
+  // The port seals what leaves and drops what comes with a wrong ICRC, as a port may whose wire
+  // cannot change a frame: no ICRC is written or looked at here from now on.
+  void leave_icrc_to_port() {
+    icrc_by_port_ = true;
+    burst_.leave_icrc_to_port();
+  }
+
   // Without one, what comes for QP1 is dropped. The sink outlives the endpoint.
   void set_management(ManagementSink* sink) { management_ = sink; }
 
@@ -126,6 +133,7 @@ class Endpoint {
   Burst burst_;
   QpTable qps_;
 
+  bool icrc_by_port_ = false;
   ManagementSink* management_ = nullptr;
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;

@@ -46,7 +46,7 @@ void Burst::mark_ecn_capable() {
 bool Burst::seal(const Frame& frame) {
   const std::span bytes(frame.buffer.data, frame.length_bytes - frame.telemetry_bytes);
   if (frame.l3_offset_bytes != 0) [[likely]] {
-    wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
+    if (!icrc_by_port_) wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
     return true;
   }
   if (!wire::is_roce(wire::frame_fields(bytes))) return true;

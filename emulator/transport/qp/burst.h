@@ -17,6 +17,9 @@ class Burst {
  public:
   explicit Burst(Memory& memory) : memory_(memory) {}
 
+  // Frames leave without an ICRC, which the port adds.
+  void leave_icrc_to_port() { icrc_by_port_ = true; }
+
   // Opens a burst of at most `max_frames` frames to `sink`.
   void begin(FrameSink& sink, unsigned max_frames) {
     sink_ = &sink;
@@ -82,6 +85,7 @@ class Burst {
   FrameSink* sink_ = nullptr;
   unsigned room_ = 0;
   uint32_t weight_ = 0;
+  bool icrc_by_port_ = false;
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;
   std::vector<Qp*> failed_qps_;
