@@ -43,6 +43,9 @@ inline constexpr size_t kMaxLearned = 4096;  // MACs
 // come to a host or never will:
 //   void deliver(uint32_t host, TimeNs at, Frame)
 //   void lose(uint32_t port, NetworkLoss, Frame)
+// and may have
+//   void ready(uint32_t host, TimeNs now)
+// which is called when the host's last frame has left it: the next one can leave at once.
 template <class Frames, class Owner>
 class Network {
  public:
@@ -67,6 +70,12 @@ class Network {
 
   // A host sends. advance(now) has been called, and `now` never goes back.
   void send(uint32_t host, TimeNs now, Frame frame);
+
+  // Nothing of the host waits or leaves at the moment.
+  bool idle(uint32_t host) const noexcept {
+    const Port& port = ports_[host_ports_[host]];
+    return !port.cable.busy && port.queues.filled == 0;
+  }
 
   // kNever when nothing will happen by itself.
   TimeNs next_event() const noexcept { return due_.next(); }
@@ -114,6 +123,7 @@ class Network {
   bool trim(Port& port, Packet<Frame>& packet);
   void enqueue(Port& port, uint32_t id);
   void start(uint32_t port, TimeNs now);
+  void depart(uint32_t port, TimeNs now);
   uint32_t next_to_send(uint32_t number, TimeNs now);
   void leave_buffer(Switch& at, PacketState packet, TimeNs now);
   void mark(Port& port, Packet<Frame>& packet);

@@ -170,8 +170,7 @@ template <class Frames, class Owner>
 void Network<Frames, Owner>::handle(TimeNs now, const Event& event) {
   switch (event.kind) {
     case EventKind::departed:
-      ports_[event.at].cable.busy = false;
-      return start(event.at, now);
+      return depart(event.at, now);
     case EventKind::arrival:
       return arrive(event.at, now);
     case EventKind::pause_over:
@@ -189,6 +188,18 @@ void Network<Frames, Owner>::handle(TimeNs now, const Event& event) {
       return bring_up(settings_.failures[event.at], event.at, now);
     case EventKind::reroute:
       return reroute();
+  }
+}
+
+// A frame has left, and the cable is free.
+template <class Frames, class Owner>
+void Network<Frames, Owner>::depart(uint32_t number, TimeNs now) {
+  Port& port = ports_[number];
+  port.cable.busy = false;
+  start(number, now);
+  if constexpr (requires { owner_.ready(uint32_t{}, now); }) {
+    if (switches_[port.node] == nullptr && !port.cable.busy && port.queues.filled == 0)
+      owner_.ready(host_of_node_[port.node], now);
   }
 }
 
