@@ -1,6 +1,5 @@
 #include "network/description/description.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -8,63 +7,12 @@
 
 #include "impairment/quantity.h"
 #include "network/description/draft.h"
+#include "network/description/values.h"
 #include "network/switching/shared_buffer.h"
 #include "network/topology/routes.h"
 
 namespace rocemu::network {
 namespace {
-
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
-// Takes comments away, and makes one line of a list that has several, which CLI11 does not do of
-// itself where the list begins at the end of a line or has comments in it.
-std::string plain_lines(const std::string& text) {
-  std::string plain;
-  char quote = 0;
-  bool comment = false;
-  bool value = false;  // behind an equals sign
-  int depth = 0;       // of brackets
-  for (const char c : text) {
-    if (c == '\n') {
-      comment = false;
-      quote = 0;
-      value = depth > 0;
-      plain += depth > 0 ? ' ' : c;
-      continue;
-    }
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '#') {
-      comment = true;
-    } else if (!comment && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (!comment) {
-      value = value || c == '=';
-      if (value) depth = std::max(0, depth + (c == '[') - (c == ']'));
-    }
-    if (!comment) plain += c;
-  }
-  return plain;
-}
-
-// The last one of a list may have a comma behind it.
-std::vector<std::string> values_of(const CLI::ConfigItem& item) {
-  std::vector<std::string> values = item.inputs;
-  while (!values.empty() && values.back().empty()) values.pop_back();
-  return values;
-}
-
-Draft read_keys(const std::string& text) {
-  Draft draft;
-  std::istringstream stream(plain_lines(text));
-  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
-    if (item.name == "++" || item.name == "--") continue;  // a section begins, ends
-    std::string section;
-    for (const std::string& parent : item.parents) section += (section.empty() ? "" : ".") + parent;
-    apply_key(draft, section, item.name, values_of(item));
-  }
-  return draft;
-}
 
 uint32_t find_link(const Topology& topology, const std::string& a, const std::string& b) {
   for (uint32_t i = 0; i < topology.links.size(); ++i) {
@@ -135,21 +83,34 @@ void check(const Description& description) {
   if (pfc.lossless != 0) check_headroom(description);
 }
 
-ParsedDescription parse_description(const std::string& text, const std::filesystem::path& name) {
+ParsedDescription make_description(const std::vector<TomlKey>& keys,
+                                   const std::filesystem::path& directory,
+                                   const std::string& within) {
   try {
-    Draft draft = read_keys(text);
+    Draft draft;
+    for (const TomlKey& key : keys) apply_key(draft, key.section, key.name, key.values);
     Description description;
-    description.topology = make_topology(draft, name.parent_path());
+    description.topology = make_topology(draft, directory);
     description.settings = draft.settings;
     for (const std::string& failure : draft.failures)
       description.settings.failures.push_back(parse_failure(failure, description.topology));
     check(description);
     return {std::move(description), {}};
   } catch (const WrongKey& wrong) {
-    const std::string section = wrong.section.empty() ? "" : "[" + wrong.section + "] ";
-    return {std::nullopt, name.string() + ": " + section + wrong.key + ": " + wrong.what};
-  } catch (const CLI::Error& error) {
-    return {std::nullopt, name.string() + ": it is no TOML: " + error.what()};
+    const std::string dot = within.empty() || wrong.section.empty() ? "" : ".";
+    const std::string section = within + dot + wrong.section;
+    return {std::nullopt,
+            (section.empty() ? "" : "[" + section + "] ") + wrong.key + ": " + wrong.what};
+  }
+}
+
+ParsedDescription parse_description(const std::string& text, const std::filesystem::path& name) {
+  try {
+    ParsedDescription parsed = make_description(read_toml(text), name.parent_path());
+    if (!parsed.description) parsed.error = name.string() + ": " + parsed.error;
+    return parsed;
+  } catch (const NotToml& error) {
+    return {std::nullopt, name.string() + ": it is no TOML: " + error.what};
   }
 }
 

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "network/description/toml.h"
 #include "network/switching/settings.h"
 #include "network/topology/topology.h"
 
@@ -25,6 +27,11 @@ struct ParsedDescription {
 
 // `name` is the file's, for messages; a topology of a file of its own is read from beside it.
 ParsedDescription parse_description(const std::string& text, const std::filesystem::path& name);
+// Of keys that stand in a larger file: sections are as in a file of a network's own, and errors
+// name them within `within`, and no file.
+ParsedDescription make_description(const std::vector<TomlKey>& keys,
+                                   const std::filesystem::path& directory,
+                                   const std::string& within = "");
 ParsedDescription read_description(const std::filesystem::path& file);
 
 }  // namespace rocemu::network

@@ -1,71 +1,26 @@
 // The keys of a description: their names, what they take, an example.
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <span>
 
 #include "impairment/quantity.h"
 #include "network/description/draft.h"
+#include "network/description/values.h"
 
 namespace rocemu::network {
 namespace {
 
 using impairment::Kind;
 using impairment::Unit;
-using Values = std::vector<std::string>;
-
-// What is wrong with a value; apply_key() adds where.
-struct Wrong {
-  std::string what;
-};
 
 constexpr Unit kFactorUnits[] = {{"", kOneInPpm}};
 constexpr Kind kAlpha{"a factor", kFactorUnits, 64 * uint64_t{kOneInPpm}, "64", "0.125"};
 constexpr Kind kOversubscription{"a factor", kFactorUnits, 1000 * uint64_t{kOneInPpm}, "1000", "2"};
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
-const std::string& one(const Values& values) {
-  if (values.size() != 1) throw Wrong{"one value is wanted, and once"};
-  return values.front();
-}
-
-uint64_t quantity(const Kind& kind, const Values& values) {
-  const impairment::ParsedQuantity parsed = impairment::parse_quantity(kind, one(values));
-  if (!parsed.value) throw Wrong{parsed.error};
-  return *parsed.value;
-}
-
-uint64_t positive(const Kind& kind, const Values& values) {
-  const uint64_t value = quantity(kind, values);
-  if (value == 0) throw Wrong{quoted(values.front()) + " is nothing; more is wanted"};
-  return value;
-}
-
-uint64_t number(const std::string& text, uint64_t least, uint64_t most) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < least ||
-      value > most)
-    throw Wrong{quoted(text) + " is no whole number from " + std::to_string(least) + " to " +
-                std::to_string(most)};
-  return value;
-}
-
 uint8_t priority_bits(const Values& values) {
   unsigned bits = 0;
   for (const std::string& value : values) bits |= 1u << number(value, 0, kPriorities - 1);
   return static_cast<uint8_t>(bits);
-}
-
-template <class Value>
-Value choice(const Values& values, std::initializer_list<std::pair<const char*, Value>> choices) {
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (one(values) == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Wrong{quoted(values.front()) + " is none of " + names};
 }
 
 // "26=3": frames of DSCP 26 have priority 3.

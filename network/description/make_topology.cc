@@ -7,6 +7,7 @@
 #include "impairment/quantity.h"
 #include "network/description/draft.h"
 #include "network/description/ns3_topology.h"
+#include "network/description/values.h"
 #include "network/topology/kinds.h"
 
 namespace rocemu::network {
@@ -17,8 +18,6 @@ constexpr uint64_t kMaxLinks = 1'000'000;
 [[noreturn]] void fail(const std::string& key, const std::string& what) {
   throw WrongKey{"topology", key, what};
 }
-
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
