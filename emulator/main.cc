@@ -1,10 +1,12 @@
-// rocemu: the command people type. What it does is in cli/, and of `rocemu lab` in lab/.
+// rocemu: the command people type. What it does is in cli/, of `rocemu lab` in lab/, and of
+// `rocemu sim` in experiment/.
 #include <exception>
 #include <iostream>
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/signals.h"
+#include "emulator/experiment/command/sim.h"
 #include "emulator/lab/lab.h"
 
 namespace rocemu::cli {
@@ -44,9 +46,11 @@ int exit_code_for(const Options& options, int code) {
 int main_with(const std::vector<std::string>& arguments) {
   Options options;
   const bool is_lab = !arguments.empty() && arguments.front() == "lab";
-  const std::string about = is_lab ? "lab: " : "";
+  const bool is_sim = !arguments.empty() && arguments.front() == "sim";
+  const std::string about = is_lab ? "lab: " : is_sim ? "sim: " : "";
   try {
     if (is_lab) return lab::run({arguments.begin() + 1, arguments.end()});
+    if (is_sim) return experiment::sim({arguments.begin() + 1, arguments.end()});
     options = parse_options(arguments);
     return dispatch(options);
   } catch (const PrintAndExit& request) {

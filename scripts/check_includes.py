@@ -8,7 +8,7 @@ Rules:
   layers    A folder includes only the folders that its row in layers.txt gives it.
   circle    No circle of includes between folders of product code, nor between their files.
   crowded   A folder of product code has at most 30 files.
-  pure      emulator/ (outside of daemon, cli and lab), network/, impairment/ and dpdk_io/ip_host/ know no
+  pure      emulator/ (outside of daemon, cli, lab and experiment/command), network/, impairment/ and dpdk_io/ip_host/ know no
             DPDK, socket, thread or clock.
   abi       verbs_shim/abi includes nothing but the C library.
   no-rdma   dpdk_io knows Ethernet, so no RDMA header.
@@ -29,7 +29,7 @@ MAX_FILES = 30
 SOURCES = (".h", ".cc", ".c", ".inc")
 
 PURE = ("emulator", "network", "impairment", "dpdk_io/ip_host")
-IMPURE_WITHIN = ("emulator/daemon", "emulator/cli", "emulator/lab")
+IMPURE_WITHIN = ("emulator/daemon", "emulator/cli", "emulator/lab", "emulator/experiment/command")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]*)[">]')
 GUARD = re.compile(r"^#ifndef ROCEMU_")

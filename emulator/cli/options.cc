@@ -130,6 +130,8 @@ class Parser {
     add_version();
     // Has a command line of its own: emulator/lab.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
+    // So has this: emulator/experiment.
+    app_.add_subcommand("sim", "An experiment with up to thousands of NICs in virtual time");
   }
 
   Options parse(const std::vector<std::string>& arguments) {

@@ -1,0 +1,98 @@
+// Frames of which only the headers are there: what a switch reads and writes, what a NIC parses,
+// and how long the frame would be. The payload of a simulated NIC is nobody's and is not moved.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+
+namespace rocemu::experiment {
+
+class HeaderFramePool;
+
+struct HeaderFrame {
+  // All headers of any packet of RoCEv2, and as much of a small payload as follows them.
+  static constexpr uint32_t kKeptBytes = 128;
+
+  HeaderFramePool* pool = nullptr;
+  HeaderFrame* next_free = nullptr;
+  uint32_t length_bytes = 0;
+  uint32_t holders = 0;
+  bool shortened = false;  // by a switch: its ICRC is not its own any more
+  std::array<std::byte, kKeptBytes> headers;
+
+  std::span<const std::byte> kept() const {
+    return std::span(headers).first(std::min(length_bytes, kKeptBytes));
+  }
+};
+
+// Outlives its frames. They are kept for the next ones, so that a simulation in steady state takes
+// no memory.
+class HeaderFramePool {
+ public:
+  HeaderFramePool() = default;
+  HeaderFramePool(const HeaderFramePool&) = delete;
+  HeaderFramePool& operator=(const HeaderFramePool&) = delete;
+
+  // A frame of `length_bytes`, of which `bytes` has at least what is kept.
+  HeaderFrame* make(const std::byte* bytes, uint32_t length_bytes) {
+    HeaderFrame* const frame = take();
+    frame->length_bytes = length_bytes;
+    std::copy_n(bytes, frame->kept().size(), frame->headers.begin());
+    return frame;
+  }
+  HeaderFrame* copy(const HeaderFrame& from) {
+    HeaderFrame* const frame = make(from.headers.data(), from.length_bytes);
+    frame->shortened = from.shortened;
+    return frame;
+  }
+  void give_back(HeaderFrame* frame) noexcept {
+    if (--frame->holders > 0) return;
+    frame->next_free = free_;
+    free_ = frame;
+  }
+
+ private:
+  HeaderFrame* take() {
+    HeaderFrame* frame = free_;
+    if (frame == nullptr) {
+      frame = &frames_.emplace_back();
+      frame->pool = this;
+    } else {
+      free_ = frame->next_free;
+    }
+    frame->holders = 1;
+    frame->shortened = false;
+    return frame;
+  }
+
+  std::deque<HeaderFrame> frames_;
+  HeaderFrame* free_ = nullptr;
+};
+
+// What network::Network calls a frame: see network/README.md.
+struct HeaderFrames {
+  using Frame = HeaderFrame*;
+  static const std::byte* bytes(Frame frame) { return frame->headers.data(); }
+  static size_t length_bytes(Frame frame) { return frame->length_bytes; }
+  static size_t readable_bytes(Frame frame) { return frame->kept().size(); }
+  static void share(Frame frame, unsigned more) { frame->holders += more; }
+  static void release(Frame frame) { frame->pool->give_back(frame); }
+  static std::byte* writable(Frame& frame) {
+    if (frame->holders > 1) {
+      HeaderFrame* const own = frame->pool->copy(*frame);
+      release(frame);
+      frame = own;
+    }
+    return frame->headers.data();
+  }
+  static void shorten(Frame& frame, size_t length_bytes) {
+    frame->length_bytes = static_cast<uint32_t>(length_bytes);
+    frame->shortened = true;
+  }
+};
+
+}  // namespace rocemu::experiment

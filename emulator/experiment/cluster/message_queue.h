@@ -1,0 +1,45 @@
+// A send queue of messages that are nothing but a length.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/qp/ring_buffer.h"
+
+namespace rocemu::experiment {
+
+struct Message {
+  uint32_t flow = 0;  // whose it is
+  uint32_t length_bytes = 0;
+  transport::WorkOpcode opcode = transport::WorkOpcode::write;
+  bool last = true;  // of its flow: the one whose completion is told
+};
+
+class MessageQueue final : public transport::SendQueue {
+ public:
+  void post(const Message& message) { messages_.push_back() = message; }
+
+  bool pop(transport::SendWork& work) noexcept override {
+    if (messages_.empty()) return false;
+    const Message message = messages_.front();
+    messages_.pop_front();
+    const transport::Sge all{0, message.length_bytes, {}};
+    work.wr_id = message.flow;
+    work.opcode = message.opcode;
+    work.signaled = message.last;
+    work.solicited = work.fence = false;
+    work.fault = transport::WcStatus::success;
+    work.immediate = message.flow;
+    work.remote_address = 0;
+    work.length_bytes = message.length_bytes;
+    work.inline_payload = work.inline_wqe_data = nullptr;
+    work.sges.assign({&all, 1});
+    return true;
+  }
+  void release(uint32_t) noexcept override {}
+
+ private:
+  transport::RingBuffer<Message> messages_;
+};
+
+}  // namespace rocemu::experiment

@@ -1,0 +1,142 @@
+// The keys of an experiment but for those of its network and its workloads: their names, what they
+// take, an example.
+#include <algorithm>
+#include <iterator>
+
+#include "emulator/experiment/settings/draft.h"
+
+namespace rocemu::experiment {
+
+namespace {
+
+using impairment::kDuration;
+
+struct Key {
+  const char* section;
+  const char* name;
+  const char* example;
+  void (*apply)(Draft&, const Values&);
+};
+
+template <class Member>
+void set_number(Member& member, const Values& values, uint64_t least, uint64_t most) {
+  member = static_cast<Member>(number(one(values), least, most));
+}
+
+constexpr Key kKeys[] = {
+    {"", "name", "\"incast\"", [](Draft& d, const Values& v) { d.experiment.name = one(v); }},
+    {"", "seed", "7",
+     [](Draft& d, const Values& v) { set_number(d.experiment.seed, v, 0, UINT64_MAX); }},
+    {"", "duration", "\"10ms\"",
+     [](Draft& d, const Values& v) { d.experiment.duration_ns = positive(kDuration, v); }},
+    {"", "drain", "\"10ms\"",
+     [](Draft& d, const Values& v) {
+       d.experiment.drain_ns = quantity(kDuration, v);
+       d.has_drain = true;
+     }},
+    {"", "network", "\"leaf-spine.toml\"",
+     [](Draft& d, const Values& v) { d.network_file = one(v); }},
+    {"nic", "path_mtu", "1024",
+     [](Draft& d, const Values& v) {
+       d.experiment.nic.path_mtu_bytes = network::choice<uint32_t>(
+           v, {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}});
+     }},
+    {"nic", "timeout", "14",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.timeout, v, 0, 31); }},
+    {"nic", "retry_count", "7",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.retry_count, v, 0, 7); }},
+    {"nic", "rnr_retry", "7",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.rnr_retry, v, 0, 7); }},
+    {"nic", "max_rd_atomic", "16",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.max_rd_atomic, v, 1, 128); }},
+    {"nic", "window_packets", "256",
+     [](Draft& d, const Values& v) {
+       set_number(d.experiment.nic.limits.window_packets, v, 1, 1 << 22);
+     }},
+    {"nic", "ack_interval_packets", "64",
+     [](Draft& d, const Values& v) {
+       set_number(d.experiment.nic.limits.ack_interval_packets, v, 1, 1 << 22);
+     }},
+    {"nic", "quantum_frames", "16",
+     [](Draft& d, const Values& v) {
+       set_number(d.experiment.nic.limits.quantum_frames, v, 1, 1024);
+     }},
+    {"nic", "dscp", "26",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.dscp, v, 0, 63); }},
+    {"nic", "max_qps", "16384",
+     [](Draft& d, const Values& v) { set_number(d.experiment.nic.max_qps, v, 1, 1 << 20); }},
+    {"nic", "connections", "\"flow\"",
+     [](Draft& d, const Values& v) {
+       d.experiment.nic.connections = network::choice<Connections>(
+           v, {{"flow", Connections::per_flow}, {"pair", Connections::per_pair}});
+     }},
+    {"nic", "recovery", "\"go-back-n\"",
+     [](Draft&, const Values& v) {
+       network::choice<int>(v, {{"go-back-n", 0}});
+     }},
+    {"results", "interval", "\"10us\"",
+     [](Draft& d, const Values& v) { d.experiment.results.interval_ns = quantity(kDuration, v); }},
+    {"results", "warmup", "\"1ms\"",
+     [](Draft& d, const Values& v) { d.experiment.results.warmup_ns = quantity(kDuration, v); }},
+    {"results", "ports", "[\"leaf0 spine1\"]", [](Draft& d, const Values& v) { d.ports = v; }},
+    {"results", "plots", "true",
+     [](Draft& d, const Values& v) { d.experiment.results.plots = network::truth(v); }},
+};
+
+std::string names_in(const std::string& section) {
+  std::string names;
+  for (const Key& key : kKeys)
+    if (key.section == section) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  return names;
+}
+
+// The part of `section` behind `outer` and its dot; false when it is not in there.
+bool within(const std::string& section, const std::string& outer, std::string& inner) {
+  if (section == outer) {
+    inner.clear();
+    return true;
+  }
+  if (!section.starts_with(outer + ".")) return false;
+  inner = section.substr(outer.size() + 1);
+  return true;
+}
+
+void apply_workload_key(Draft& draft, const std::string& name, const network::TomlKey& key) {
+  if (name.empty() || name.find('.') != std::string::npos)
+    throw WrongKey{key.section, key.name,
+                   "a workload has a name of one word, as in [workload.background]"};
+  auto workload =
+      std::ranges::find(draft.workloads, name, &std::pair<std::string, WorkloadDraft>::first);
+  if (workload == draft.workloads.end())
+    workload = draft.workloads.insert(workload, {name, WorkloadDraft{}});
+  workload->second.given[key.name] = key.values;
+}
+
+}  // namespace
+
+void apply_key(Draft& draft, const network::TomlKey& toml) {
+  std::string inner;
+  if (within(toml.section, "network", inner)) {
+    draft.network_keys.push_back({inner, toml.name, toml.values});
+    return;
+  }
+  if (within(toml.section, "workload", inner)) return apply_workload_key(draft, inner, toml);
+  const auto* const key = std::ranges::find_if(kKeys, [&](const Key& each) {
+    return each.section == toml.section && each.name == toml.name;
+  });
+  if (key == std::end(kKeys)) {
+    const std::string known = names_in(toml.section);
+    if (known.empty())
+      throw WrongKey{"", toml.section,
+                     "there is no such section; there are network, nic, workload.NAME, results"};
+    throw WrongKey{toml.section, toml.name, "there is no such key; there are " + known};
+  }
+  try {
+    key->apply(draft, toml.values);
+  } catch (const Wrong& wrong) {
+    throw WrongKey{toml.section, toml.name,
+                   wrong.what + " (as in " + key->name + " = " + key->example + ")"};
+  }
+}
+
+}  // namespace rocemu::experiment

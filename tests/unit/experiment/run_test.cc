@@ -1,0 +1,166 @@
+#include "emulator/experiment/run.h"
+
+#include <catch2/catch.hpp>
+
+#include "emulator/experiment/results/statistics.h"
+#include "emulator/experiment/settings/read_experiment.h"
+
+namespace rocemu::experiment {
+namespace {
+
+Outcome run(const std::string& text) {
+  const ParsedExperiment parsed = parse_experiment(text, "e.toml");
+  INFO(parsed.error);
+  REQUIRE(parsed.experiment);
+  Run run(*parsed.experiment);
+  run.go([](TimeNs, uint64_t) { return false; });
+  return run.outcome();
+}
+
+uint64_t moved(const Outcome& outcome) {
+  uint64_t bytes = 0;
+  for (const Flow& flow : outcome.flows) bytes += flow.moved_bytes;
+  return bytes;
+}
+
+const std::string kStar = R"(duration = "1ms"
+[network.topology]
+kind = "star"
+hosts = 5
+[network.links]
+rate = "10gbit"
+)";
+
+}  // namespace
+
+TEST_CASE("an endless incast fills the receiver's link, evenly, and ends with the duration") {
+  const Outcome outcome = run(kStar + "[workload.w]\nkind = \"incast\"\n");
+  CHECK(outcome.ended_ns == 1'000'000);
+  REQUIRE(outcome.flows.size() == 4);
+  for (const Flow& flow : outcome.flows) CHECK(flow.state == FlowState::open);
+  // 1024 bytes of 1082 are payload.
+  CHECK(bits_per_s(moved(outcome), outcome.ended_ns) > 9'300'000'000);
+  CHECK(bits_per_s(moved(outcome), outcome.ended_ns) < 9'464'000'000);
+  CHECK_FALSE(outcome.series.rates.empty());
+  CHECK_FALSE(outcome.series.queues.empty());
+}
+
+TEST_CASE("what is lost is sent again, and all flows end") {
+  const Outcome outcome = run(R"(duration = "1ms"
+[network.topology]
+kind = "star"
+hosts = 5
+[network.links]
+loss = "1%"
+[workload.w]
+kind = "all-to-all"
+size = "100kb"
+)");
+  for (const Flow& flow : outcome.flows) CHECK(flow.state == FlowState::completed);
+  CHECK(moved(outcome) == 20 * 100'000);
+  CHECK(outcome.nics[transport::TraceEvent::retransmitted] > 0);
+}
+
+TEST_CASE("a flow whose packets all are lost fails") {
+  const Outcome outcome = run(R"(duration = "1ms"
+drain = "10s"
+[network.topology]
+kind = "pair"
+[network.links]
+loss = "100%"
+[nic]
+timeout = 1
+retry_count = 2
+[workload.w]
+kind = "incast"
+size = "10kb"
+)");
+  REQUIRE(outcome.flows.size() == 1);
+  CHECK(outcome.flows[0].state == FlowState::failed);
+  CHECK(outcome.ended_ns < 1'000'000);
+}
+
+TEST_CASE("a frame that a switch has cut is dropped by the NIC's port") {
+  const Outcome outcome = run(kStar + R"([network.switch]
+buffer = "50kb"
+[network.trimming]
+keep = "64b"
+[workload.w]
+kind = "incast"
+size = "200kb"
+)");
+  CHECK(outcome.cut_frames > 0);
+  for (const Flow& flow : outcome.flows) CHECK(flow.state == FlowState::completed);
+}
+
+TEST_CASE("pauses keep a lossless network from losing anything") {
+  const Outcome outcome = run(kStar + R"([network.switch]
+buffer = "500kb"
+[network.pfc]
+priorities = [0]
+xoff = "20kb"
+xon = "10kb"
+headroom = "20kb"
+[workload.w]
+kind = "incast"
+size = "500kb"
+)");
+  uint64_t pauses = 0;
+  for (const network::PortReport& port : outcome.ports) {
+    pauses += port.counters.pauses_sent;
+    for (const uint64_t lost : port.counters.lost) CHECK(lost == 0);
+  }
+  CHECK(pauses > 0);
+  CHECK_FALSE(outcome.series.pauses.empty());
+  CHECK(outcome.nics[transport::TraceEvent::retransmitted] == 0);
+}
+
+TEST_CASE("flows of a pair go one after the other over one connection") {
+  const Outcome outcome = run(R"(duration = "1ms"
+[network.topology]
+kind = "pair"
+[nic]
+connections = "pair"
+[workload.w]
+kind = "incast"
+size = "100kb"
+flows = 3
+)");
+  REQUIRE(outcome.flows.size() == 3);
+  CHECK(outcome.flows[0].connection == outcome.flows[2].connection);
+  CHECK(outcome.flows[0].end_ns < outcome.flows[1].end_ns);
+  CHECK(outcome.flows[1].end_ns < outcome.flows[2].end_ns);
+}
+
+TEST_CASE("who asks for the end gets what there is") {
+  const ParsedExperiment parsed = parse_experiment(
+      "duration = \"1s\"\n[network.topology]\nkind = \"pair\"\n[workload.w]\nkind = \"incast\"\n",
+      "e.toml");
+  REQUIRE(parsed.experiment);
+  Run run(*parsed.experiment);
+  run.go([](TimeNs now, uint64_t) { return now > 100'000; });
+  const Outcome outcome = run.outcome();
+  CHECK(outcome.partial);
+  CHECK(outcome.ended_ns < 1'000'000);
+  CHECK(outcome.flows[0].moved_bytes > 500'000);
+}
+
+TEST_CASE("too many flows for a NIC") {
+  const ParsedExperiment parsed =
+      parse_experiment(kStar + "[nic]\nmax_qps = 3\n[workload.w]\nkind = \"incast\"\n", "e.toml");
+  REQUIRE(parsed.experiment);
+  Run run(*parsed.experiment);
+  CHECK_THROWS_WITH(run.go([](TimeNs, uint64_t) { return false; }),
+                    "host 0 has 3 QPs, and none for another flow ([nic] max_qps)");
+}
+
+TEST_CASE("an allreduce ends at all hosts") {
+  for (const std::string kind : {"ring", "tree"}) {
+    const Outcome outcome =
+        run(kStar + "[workload.w]\nkind = \"" + kind + "-allreduce\"\nsize = \"1mb\"\n");
+    for (const Flow& flow : outcome.flows) CHECK(flow.state == FlowState::completed);
+    CHECK(outcome.flows.size() == (kind == "ring" ? 40 : 8));
+  }
+}
+
+}  // namespace rocemu::experiment
