@@ -1,17 +1,30 @@
-// rocemu: the command people type. What it does is in cli/, of `rocemu lab` in lab/, and of
-// `rocemu sim` in experiment/.
+// rocemu: the command people type. What it does is in cli/; lab, sim and script have folders of
+// their own.
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/signals.h"
 #include "emulator/experiment/command/sim.h"
 #include "emulator/lab/lab.h"
+#include "emulator/script/command.h"
 
 namespace rocemu::cli {
 
 namespace {
+
+// Subcommands that read their arguments themselves.
+struct OwnCommandLine {
+  const char* name;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+constexpr OwnCommandLine kOwnCommandLines[] = {
+    {"lab", lab::run}, {"script", script::run}, {"sim", experiment::sim}};
 
 int dispatch(const Options& options) {
   switch (options.command) {
@@ -45,12 +58,12 @@ int exit_code_for(const Options& options, int code) {
 
 int main_with(const std::vector<std::string>& arguments) {
   Options options;
-  const bool is_lab = !arguments.empty() && arguments.front() == "lab";
-  const bool is_sim = !arguments.empty() && arguments.front() == "sim";
-  const std::string about = is_lab ? "lab: " : is_sim ? "sim: " : "";
+  const std::string first = arguments.empty() ? "" : arguments.front();
+  const auto* const own = std::ranges::find(kOwnCommandLines, first, &OwnCommandLine::name);
+  const bool is_own = own != std::end(kOwnCommandLines);
+  const std::string about = is_own ? first + ": " : "";
   try {
-    if (is_lab) return lab::run({arguments.begin() + 1, arguments.end()});
-    if (is_sim) return experiment::sim({arguments.begin() + 1, arguments.end()});
+    if (is_own) return own->run({arguments.begin() + 1, arguments.end()});
     options = parse_options(arguments);
     return dispatch(options);
   } catch (const PrintAndExit& request) {

@@ -128,10 +128,10 @@ class Parser {
     add_env();
     add_link();
     add_version();
-    // Has a command line of its own: emulator/lab.
+    // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
-    // So has this: emulator/experiment.
     app_.add_subcommand("sim", "An experiment with up to thousands of NICs in virtual time");
+    app_.add_subcommand("script", "Play scripts of verbs and frames against the NIC");
   }
 
   Options parse(const std::vector<std::string>& arguments) {
