@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <string_view>
 
 namespace rocemu::preload {

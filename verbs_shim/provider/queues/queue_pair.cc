@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <initializer_list>
+
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/context/acknowledge.h"
