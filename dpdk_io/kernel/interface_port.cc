@@ -106,6 +106,7 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   if (messages.empty()) return count;
   const int arrived = ::recvmmsg(socket_.get(), messages.data(),
                                  static_cast<unsigned>(messages.size()), MSG_DONTWAIT, nullptr);
+  filled_ = arrived == static_cast<int>(messages.size());
   // The packet was of a kind that the description has no word for, and is gone.
   if (arrived < 0 && errno == EINVAL) ++stats_.dropped(DropReason::malformed);
   for (int i = 0; i < arrived; ++i) {
@@ -119,6 +120,12 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   if (others_.fd() >= 0) [[unlikely]]
     count += others_.receive(burst.subspan(count), stats_);
   return count;
+}
+
+const PortStats& InterfacePort::stats() const noexcept {
+  sum_ = stats_;
+  sum_.dropped(DropReason::queue_full) += overflows(socket_.get());
+  return sum_;
 }
 
 unsigned InterfacePort::batch_from(std::span<rte_mbuf* const> burst) const noexcept {

@@ -44,10 +44,11 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   // May change the identification of frames that it does not take.
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   int poll_fd() const noexcept override { return arrivals_.get(); }
-  bool has_work() const noexcept override { return !receiver_.empty(); }
+  bool has_work() const noexcept override { return filled_ || !receiver_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
   void want_other_frames(bool wanted) noexcept override;
-  const PortStats& stats() const noexcept override { return stats_; }
+  // With what the kernel had no room for.
+  const PortStats& stats() const noexcept override;
   // So much can wait for receive(), as the kernel counts: each frame with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
 
@@ -68,9 +69,11 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   UniqueFd arrivals_;  // an epoll descriptor with both sockets
   unsigned longest_in_batch_bytes_ = 0;
   GsoReceiver receiver_;
+  bool filled_ = false;        // by the last receive() all slots, so there may be more
   std::vector<Start> starts_;  // of what is to be sent
   GsoSender sender_{*this};
   PortStats stats_;
+  mutable PortStats sum_;
 };
 
 }  // namespace rocemu::dpdk_io

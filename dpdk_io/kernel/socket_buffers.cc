@@ -1,8 +1,10 @@
 #include "dpdk_io/kernel/socket_buffers.h"
 
+#include <linux/sock_diag.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 
 namespace rocemu::dpdk_io {
 namespace {
@@ -26,6 +28,13 @@ unsigned receive_buffer_bytes(int fd) noexcept {
   socklen_t length = sizeof bytes;
   ::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length);
   return static_cast<unsigned>(std::max(bytes, 0));
+}
+
+uint64_t overflows(int fd) noexcept {
+  std::array<uint32_t, SK_MEMINFO_VARS> info{};
+  socklen_t length = sizeof info;
+  ::getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info.data(), &length);
+  return info[SK_MEMINFO_DROPS];
 }
 
 }  // namespace rocemu::dpdk_io

@@ -2,6 +2,8 @@
 // leave.
 #pragma once
 
+#include <cstdint>
+
 namespace rocemu::dpdk_io {
 
 // Has the kernel hold 8 MB in each direction, or what it grants to an ordinary user.
@@ -9,5 +11,8 @@ void enlarge_buffers(int fd) noexcept;
 
 // The size of the receive buffer as the kernel counts: each datagram with some overhead.
 unsigned receive_buffer_bytes(int fd) noexcept;
+
+// What has arrived since the socket was made and found no room in it: datagrams, frames or batches.
+uint64_t overflows(int fd) noexcept;
 
 }  // namespace rocemu::dpdk_io

@@ -8,6 +8,8 @@
 #include <climits>
 #include <system_error>
 
+#include "dpdk_io/kernel/socket_buffers.h"
+
 namespace rocemu::dpdk_io {
 
 UdpPort::UdpPort(std::span<const LocalAddress> addresses, uint16_t udp_port, FramePool& pool,
@@ -53,6 +55,13 @@ unsigned UdpPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept
     taken += sent;
   }
   return taken;
+}
+
+const PortStats& UdpPort::stats() const noexcept {
+  sum_ = stats_;
+  for (const auto& socket : sockets_)
+    sum_.dropped(DropReason::queue_full) += overflows(socket->fd());
+  return sum_;
 }
 
 bool UdpPort::has_work() const noexcept {

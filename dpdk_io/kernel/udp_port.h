@@ -34,12 +34,14 @@ class UdpPort final : public Port {
   int poll_fd() const noexcept override;
   bool has_work() const noexcept override;
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
-  const PortStats& stats() const noexcept override { return stats_; }
+  // With what the kernel had no room for.
+  const PortStats& stats() const noexcept override;
 
  private:
   std::vector<std::unique_ptr<UdpSocket>> sockets_;
   UniqueFd epoll_;
   PortStats stats_;
+  mutable PortStats sum_;
 };
 
 }  // namespace rocemu::dpdk_io

@@ -138,6 +138,7 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
   if (messages.empty()) return count;
   const int arrived = ::recvmmsg(fd_.get(), messages.data(), static_cast<unsigned>(messages.size()),
                                  MSG_DONTWAIT, nullptr);
+  filled_ = arrived == static_cast<int>(messages.size());
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
     alignas(8) Headers headers;

@@ -47,8 +47,8 @@ class UdpSocket final : private GsoSender::Composer {
 
   // Fills `burst` from the front with what has arrived; drops are counted in `stats`.
   unsigned receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept;
-  // True while receive() has frames that came earlier.
-  bool has_work() const noexcept { return !receiver_.empty(); }
+  // True while receive() has frames that came earlier, or has left some in the socket's buffer.
+  bool has_work() const noexcept { return filled_ || !receiver_.empty(); }
 
   // True when the frame is one of an IP datagram from this socket's address.
   bool can_send(const rte_mbuf* frame) const noexcept;
@@ -75,6 +75,7 @@ class UdpSocket final : private GsoSender::Composer {
   UniqueFd fd_;
   GsoReceiver receiver_;
   std::array<sockaddr_storage, GsoReceiver::kSlots> sources_{};
+  bool filled_ = false;              // the last receive() all slots, so there may be more
   std::vector<Envelope> envelopes_;  // of what is to be sent
   GsoSender sender_{*this};
 };

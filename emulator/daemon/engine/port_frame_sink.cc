@@ -26,7 +26,8 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
   unsigned total = 0;
   if (looped_back_ != 0) [[unlikely]]
     total = receive_looped_back(now, endpoint);
-  while (total < kReceiveBudget) {
+  unread_ = false;
+  for (;;) {
     const unsigned count = port_.receive(now, frames);
     if (count == 0) break;
     for (unsigned i = 0; i < count; ++i)
@@ -35,7 +36,9 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
     dpdk_io::FramePool::free_bulk({frames.data(), count});
     total += count;
     budget.charge(count);
-    if (count < kBurst || budget.spent()) break;
+    if (count < kBurst && !port_.has_work()) break;
+    unread_ = total >= kReceiveBudget || budget.spent();
+    if (unread_) break;
   }
   return total;
 }

@@ -28,6 +28,8 @@ class PortFrameSink final : private transport::FrameSink {
   // Hands what has arrived to the endpoint, at most kReceiveBudget frames, and no more than a burst
   // when the budget of the turn is spent; returns how many.
   unsigned receive(TimeNs now, transport::Endpoint& endpoint, TurnBudget& budget) noexcept;
+  // True when the last receive() left frames at the port.
+  bool unread() const noexcept { return unread_; }
   // Lets the endpoint send, at most kBurst frames, after those the port did not take last time.
   // Returns how many left.
   unsigned transmit(TimeNs now, transport::Endpoint& endpoint) noexcept;
@@ -67,6 +69,7 @@ class PortFrameSink final : private transport::FrameSink {
   std::array<rte_mbuf*, kBurst> own_multicast_;
   unsigned looped_back_ = 0;
   unsigned sent_ = 0;
+  bool unread_ = false;
 };
 
 }  // namespace rocemu::daemon
