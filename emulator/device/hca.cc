@@ -108,7 +108,7 @@ Result<Handle> Hca::alloc_pd(ContextId id) {
 
 int Hca::dealloc_pd(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Pd* pd = context == nullptr ? nullptr : context->pds.find(handle);
+  Pd* pd = find_object(context, &Context::pds, handle);
   if (pd == nullptr) return ENOENT;
   if (pd->users > 0) return EBUSY;
   context->pds.erase(handle);
@@ -126,7 +126,7 @@ Result<Handle> Hca::create_channel(ContextId id, std::unique_ptr<EventChannel> e
 
 int Hca::destroy_channel(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Channel* channel = context == nullptr ? nullptr : context->channels.find(handle);
+  Channel* channel = find_object(context, &Context::channels, handle);
   if (channel == nullptr) return ENOENT;
   if (channel->users > 0) return EBUSY;
   context->channels.erase(handle);

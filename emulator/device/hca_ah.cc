@@ -8,7 +8,7 @@ namespace rocemu::device {
 
 Result<Handle> Hca::create_ah(ContextId id, Handle pd_handle, const AhAttr& attr) {
   Context* context = impl_->find_context(id);
-  Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
+  Pd* pd = find_object(context, &Context::pds, pd_handle);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (attr.port_num != 1) return tl::unexpected(EINVAL);
   if (impl_->totals.ahs >= impl_->config.limits.max_ah) return tl::unexpected(ENOMEM);

@@ -35,7 +35,7 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
 int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
                    std::unique_ptr<CompletionRing>&& ring) {
   Context* context = impl_->find_context(id);
-  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return ENOENT;
   cq->publish(now);
   cq->mark_dirty();  // that may have held an event back
@@ -45,7 +45,7 @@ int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
 
 int Hca::moderate_cq(ContextId id, Handle handle, const CqModeration& moderation) {
   Context* context = impl_->find_context(id);
-  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return ENOENT;
   cq->moderate(moderation);
   return 0;
@@ -59,7 +59,7 @@ void Hca::Impl::destroy_cq(Cq& cq) {
 
 Result<EventCounts> Hca::destroy_cq(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Cq* cq = context == nullptr ? nullptr : context->cqs.find(handle);
+  Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return tl::unexpected(ENOENT);
   if (cq->users > 0) return tl::unexpected(EBUSY);
   const EventCounts counts{cq->completion_events_written(), cq->async_events_written};

@@ -79,7 +79,7 @@ void Hca::Impl::destroy_flow(OpenFlow& open) {
 
 int Hca::destroy_flow(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  OpenFlow* flow = context == nullptr ? nullptr : context->flows.find(handle);
+  OpenFlow* flow = find_object(context, &Context::flows, handle);
   if (flow == nullptr) return ENOENT;
   impl_->destroy_flow(*flow);
   context->flows.erase(handle);
@@ -95,7 +95,7 @@ Result<Handle> Hca::create_counters(ContextId id) {
 
 int Hca::destroy_counters(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Counters* counters = context == nullptr ? nullptr : context->counters.find(handle);
+  Counters* counters = find_object(context, &Context::counters, handle);
   if (counters == nullptr) return ENOENT;
   if (counters->users > 0) return EBUSY;
   context->counters.erase(handle);
@@ -104,7 +104,7 @@ int Hca::destroy_counters(ContextId id, Handle handle) {
 
 Result<transport::FlowCounters> Hca::read_counters(ContextId id, Handle handle) const {
   const Context* context = impl_->find_context(id);
-  const Counters* counters = context == nullptr ? nullptr : context->counters.find(handle);
+  const Counters* counters = find_object(context, &Context::counters, handle);
   if (counters == nullptr) return tl::unexpected(ENOENT);
   return counters->counts;
 }

@@ -12,6 +12,12 @@
 
 namespace rocemu::device {
 
+// An object of a program by its handle; null when there is no such object, or no context.
+template <typename T>
+T* find_object(const Context* context, HandleTable<T> Context::*table, Handle handle) {
+  return context == nullptr ? nullptr : (context->*table).find(handle);
+}
+
 // News that wait for Hca::publish_completions().
 struct DeferredEvents {
   std::deque<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more

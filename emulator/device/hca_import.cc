@@ -30,7 +30,7 @@ int Hca::join_context(ContextId id, const ContextToken& token) {
 Result<Handle> Hca::import_pd(ContextId id, Handle there) {
   Context* context = impl_->find_context(id);
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
-  const Pd* pd = joined == nullptr ? nullptr : joined->pds.find(there);
+  const Pd* pd = find_object(joined, &Context::pds, there);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
@@ -40,8 +40,8 @@ Result<Handle> Hca::import_pd(ContextId id, Handle there) {
 Result<ImportedMr> Hca::import_mr(ContextId id, Handle pd_handle, Handle there) const {
   const Context* context = impl_->find_context(id);
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
-  const Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
-  const Mr* mr = joined == nullptr ? nullptr : joined->mrs.find(there);
+  const Pd* pd = find_object(context, &Context::pds, pd_handle);
+  const Mr* mr = find_object(joined, &Context::mrs, there);
   if (pd == nullptr || mr == nullptr) return tl::unexpected(ENOENT);
   if (mr->pd->id != pd->id) return tl::unexpected(EINVAL);
   const MemoryRegion* region = impl_->regions.find_region(mr->key);
@@ -51,7 +51,7 @@ Result<ImportedMr> Hca::import_mr(ContextId id, Handle pd_handle, Handle there) 
 Result<ImportedDm> Hca::import_dm(ContextId id, Handle there) {
   Context* context = impl_->find_context(id);
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
-  const Dm* dm = joined == nullptr ? nullptr : joined->dms.find(there);
+  const Dm* dm = find_object(joined, &Context::dms, there);
   if (dm == nullptr) return tl::unexpected(ENOENT);
   if (context->dms.size() >= kMaxImportedDms) return tl::unexpected(ENOMEM);
   auto imported = std::make_unique<Dm>();

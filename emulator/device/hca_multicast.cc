@@ -19,7 +19,7 @@ int check(const Qp* qp, const wire::Gid& group) {
 
 int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   Context* context = impl_->find_context(id);
-  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  const Qp* qp = find_object(context, &Context::qps, handle);
   if (const int error = check(qp, group)) return error;
   transport::MulticastGroups& groups = impl_->endpoint->multicast_groups();
   const DeviceLimits& limits = impl_->config.limits;
@@ -37,7 +37,7 @@ int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
 
 int Hca::detach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   Context* context = impl_->find_context(id);
-  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  const Qp* qp = find_object(context, &Context::qps, handle);
   if (const int error = check(qp, group)) return error;
   if (!impl_->endpoint->multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
   --impl_->multicast_attachments;

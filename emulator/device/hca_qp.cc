@@ -194,14 +194,14 @@ void Hca::Impl::destroy_qp(Qp& qp) {
 
 Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const {
   const Context* context = impl_->find_context(id);
-  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  const Qp* qp = find_object(context, &Context::qps, handle);
   if (qp == nullptr) return tl::unexpected(ENOENT);
   return impl_->endpoint->counters(qp->body->qpn);
 }
 
 Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  Qp* qp = find_object(context, &Context::qps, handle);
   if (qp == nullptr) return tl::unexpected(ENOENT);
   // ibv_destroy_qp(3)
   if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0 || qp->flows > 0)
@@ -283,7 +283,7 @@ transport::QpAttributes Hca::Impl::transport_attributes(const QpBody& body, cons
 
 Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const QpAttr& attr) {
   Context* context = impl_->find_context(id);
-  Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  Qp* qp = find_object(context, &Context::qps, handle);
   if (qp == nullptr) return tl::unexpected(ENOENT);
   QpBody& body = *qp->body;
   mask &= ~ignored_attributes(body.service);
@@ -319,7 +319,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
 
 int Hca::limit_qp_rate(ContextId id, Handle handle, const transport::RateLimit& limit) {
   Context* context = impl_->find_context(id);
-  Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  Qp* qp = find_object(context, &Context::qps, handle);
   if (qp == nullptr || !sends(qp->body->service) || limit.rate_kbps > kMaxRateKbps) return EINVAL;
   const QpState state = impl_->endpoint->state(qp->body->qpn);
   if (state == QpState::reset || state == QpState::error) return EINVAL;
@@ -330,7 +330,7 @@ int Hca::limit_qp_rate(ContextId id, Handle handle, const transport::RateLimit& 
 
 Result<QpAttr> Hca::query_qp(ContextId id, Handle handle) const {
   Context* context = impl_->find_context(id);
-  const Qp* qp = context == nullptr ? nullptr : context->qps.find(handle);
+  const Qp* qp = find_object(context, &Context::qps, handle);
   if (qp == nullptr) return tl::unexpected(ENOENT);
   const QpBody& body = *qp->body;
   QpAttr attr = body.attr;

@@ -84,7 +84,7 @@ Result<MemoryRegion> Hca::Impl::make_region(Context& context, const MrSpec& spec
 
 Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   Context* context = impl_->find_context(id);
-  Pd* pd = context == nullptr ? nullptr : context->pds.find(spec.pd);
+  Pd* pd = find_object(context, &Context::pds, spec.pd);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (const int error = impl_->check_registration(spec)) return tl::unexpected(error);
   Dm* dm = nullptr;
@@ -105,7 +105,7 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
 // The keys stay as they are.
 Result<MrKeys> Hca::rereg_mr(ContextId id, Handle handle, uint32_t flags, const MrSpec& spec) {
   Context* context = impl_->find_context(id);
-  Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
+  Mr* mr = find_object(context, &Context::mrs, handle);
   if (mr == nullptr) return tl::unexpected(ENOENT);
   if ((flags & ~uint32_t{kChangeTranslation | kChangePd | kChangeAccess}) != 0)
     return tl::unexpected(EINVAL);
@@ -147,7 +147,7 @@ void Hca::Impl::destroy_mr(Mr& mr) {
 
 int Hca::dereg_mr(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Mr* mr = context == nullptr ? nullptr : context->mrs.find(handle);
+  Mr* mr = find_object(context, &Context::mrs, handle);
   if (mr == nullptr) return ENOENT;
   if (impl_->regions.find_region(mr->key)->windows > 0) return EBUSY;
   impl_->destroy_mr(*mr);
@@ -158,7 +158,7 @@ int Hca::dereg_mr(ContextId id, Handle handle) {
 Result<uint64_t> Hca::check_prefetch(ContextId id, Handle pd_handle, wire::LKey lkey, uint64_t iova,
                                      uint64_t length_bytes, bool for_writing) const {
   Context* context = impl_->find_context(id);
-  const Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
+  const Pd* pd = find_object(context, &Context::pds, pd_handle);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   const MemoryRegion* region = impl_->regions.find_region(lkey.value);
   if (region == nullptr || region->pd != pd->id || region->space != context->memory.get() ||

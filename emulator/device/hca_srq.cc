@@ -54,7 +54,7 @@ void Hca::Impl::destroy_srq(Srq& srq) {
 
 Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return tl::unexpected(ENOENT);
   if (srq->users > 0) return tl::unexpected(EBUSY);
   const EventCounts counts{0, srq->async_events_written};
@@ -66,7 +66,7 @@ Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
 int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
                     std::unique_ptr<ReceiveRing>&& ring) {
   Context* context = impl_->find_context(id);
-  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return ENOENT;
   if (max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr || max_wr < srq->limit())
     return EINVAL;
@@ -76,7 +76,7 @@ int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
 
 int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {
   Context* context = impl_->find_context(id);
-  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return ENOENT;
   if (limit > srq->spec().max_wr) return EINVAL;
   srq->arm(limit);
@@ -123,7 +123,7 @@ bool well_formed(const DeviceLimits& limits, const TagOp& op) {
 
 Result<uint32_t> Hca::change_tags(ContextId id, Handle handle, const TagOp& op) {
   Context* context = impl_->find_context(id);
-  Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return tl::unexpected(ENOENT);
   if (srq->tags == nullptr || !well_formed(impl_->config.limits, op)) return tl::unexpected(EINVAL);
   const auto outcome = carry_out(*srq->tags, op);
@@ -141,7 +141,7 @@ Result<uint32_t> Hca::change_tags(ContextId id, Handle handle, const TagOp& op) 
 
 Result<uint32_t> Hca::srq_limit(ContextId id, Handle handle) const {
   Context* context = impl_->find_context(id);
-  const Srq* srq = context == nullptr ? nullptr : context->srqs.find(handle);
+  const Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return tl::unexpected(ENOENT);
   return srq->limit();
 }

@@ -8,7 +8,7 @@ namespace rocemu::device {
 
 Result<MrKeys> Hca::alloc_mw(ContextId id, Handle pd_handle, uint32_t type) {
   Context* context = impl_->find_context(id);
-  Pd* pd = context == nullptr ? nullptr : context->pds.find(pd_handle);
+  Pd* pd = find_object(context, &Context::pds, pd_handle);
   const auto window_type = static_cast<WindowType>(type);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (type > static_cast<uint32_t>(WindowType::type_2) || window_type == WindowType::none)
@@ -30,7 +30,7 @@ void Hca::Impl::destroy_mw(Mw& mw) {
 
 int Hca::dealloc_mw(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Mw* mw = context == nullptr ? nullptr : context->mws.find(handle);
+  Mw* mw = find_object(context, &Context::mws, handle);
   if (mw == nullptr) return ENOENT;
   impl_->destroy_mw(*mw);
   context->mws.erase(handle);
@@ -61,7 +61,7 @@ void Hca::Impl::destroy_dm(Dm& dm) {
 
 int Hca::free_dm(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  Dm* dm = context == nullptr ? nullptr : context->dms.find(handle);
+  Dm* dm = find_object(context, &Context::dms, handle);
   if (dm == nullptr) return ENOENT;
   if (dm->users > 0) return EBUSY;
   impl_->destroy_dm(*dm);

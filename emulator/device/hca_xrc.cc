@@ -19,7 +19,7 @@ Result<Handle> Hca::open_xrcd(ContextId id, const XrcdSpec& spec) {
 
 int Hca::close_xrcd(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
-  const OpenXrcd* xrcd = context == nullptr ? nullptr : context->xrcds.find(handle);
+  const OpenXrcd* xrcd = find_object(context, &Context::xrcds, handle);
   if (xrcd == nullptr) return ENOENT;
   if (xrcd->users > 0) return EBUSY;
   context->xrcds.erase(handle);
@@ -30,7 +30,7 @@ int Hca::close_xrcd(ContextId id, Handle handle) {
 Result<CreatedQp> Hca::open_qp(ContextId id, Handle xrcd_handle, wire::Qpn qpn,
                                uint64_t user_pointer) {
   Context* context = impl_->find_context(id);
-  OpenXrcd* xrcd = context == nullptr ? nullptr : context->xrcds.find(xrcd_handle);
+  OpenXrcd* xrcd = find_object(context, &Context::xrcds, xrcd_handle);
   const auto found = impl_->qps_by_number.find(qpn.value);
   if (xrcd == nullptr) return tl::unexpected(ENOENT);
   if (found == impl_->qps_by_number.end() || found->second->domain != xrcd->domain)
