@@ -21,7 +21,8 @@ void EndpointNode::ring(wire::Qpn qpn) {
 
 void EndpointNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   if (!frames.empty()) endpoint_.on_frames(now, frames);
-  if (endpoint_.next_deadline() <= now) endpoint_.on_timeout(now);
+  patience_.on_turn(now, endpoint_.next_deadline(), unread());
+  if (endpoint_.next_deadline() <= now) endpoint_.on_timeout(now, patience_.answers_by(now));
   endpoint_.transmit(now, *this, options().tx_burst);
 }
 

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "emulator/sim/polling_node.h"
 #include "emulator/sim/sim_memory.h"
+#include "emulator/transport/answer_patience.h"
 #include "emulator/transport/endpoint.h"
 
 namespace rocemu::sim {
@@ -42,6 +43,7 @@ class EndpointNode final : public PollingNode, public transport::EventSink {
  private:
   SimMemory memory_;
   transport::Endpoint endpoint_;
+  transport::AnswerPatience patience_;
 };
 
 }  // namespace rocemu::sim

@@ -33,7 +33,8 @@ void HcaNode::ring(wire::Qpn qpn) {
 void HcaNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   transport::Endpoint& endpoint = hca_.endpoint();
   if (!frames.empty()) endpoint.on_frames(now, frames);
-  if (endpoint.next_deadline() <= now) endpoint.on_timeout(now);
+  patience_.on_turn(now, endpoint.next_deadline(), unread());
+  if (endpoint.next_deadline() <= now) endpoint.on_timeout(now, patience_.answers_by(now));
   endpoint.transmit(now, *this, options().tx_burst);
   events_wait_ = hca_.publish_completions(now);
 }

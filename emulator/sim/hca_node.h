@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "emulator/device/hca.h"
 #include "emulator/sim/polling_node.h"
+#include "emulator/transport/answer_patience.h"
 
 namespace rocemu::sim {
 
@@ -32,6 +33,7 @@ class HcaNode final : public PollingNode, private device::AddressResolver {
   bool resolve(const wire::Gid& gid, MacAddress& mac) noexcept override;
 
   mutable device::Hca hca_;
+  transport::AnswerPatience patience_;
   bool events_wait_ = false;  // an event could not be written
 };
 

@@ -65,6 +65,8 @@ class PollingNode : public Node, public transport::FrameSink {
   virtual TimeNs next_turn(TimeNs now) const = 0;
 
   const NodeOptions& options() const { return options_; }
+  // True in a turn that did not get all frames that have arrived.
+  bool unread() const { return !received_.empty(); }
 
  private:
   void poll_by(TimeNs at);

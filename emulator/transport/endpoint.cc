@@ -208,12 +208,12 @@ void Endpoint::flush_posted(wire::Qpn qpn) {
   deferred_.flush(memory_);
 }
 
-void Endpoint::on_timeout(TimeNs now) {
+void Endpoint::on_timeout(TimeNs now, TimeNs answers_by) {
   while (const auto slot = timers_.pop_due(now)) {
     Qp& qp = qps_.at_slot(*slot);
     if (qp.flow() != nullptr) [[unlikely]]
       qp.flow()->on_timer(now);
-    if (qp.deadline() <= now) qp.on_timeout(now);
+    if (qp.deadline() <= now) qp.on_timeout(now, answers_by);
     touch(qp);
   }
   deferred_.flush(memory_);

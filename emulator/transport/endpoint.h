@@ -81,7 +81,9 @@ class Endpoint {
   // Completes with a flush error what stands in the queues of a QP in ERROR, so much at once as a
   // turn has time for; transmit() goes on with the rest.
   void flush_posted(wire::Qpn qpn);
-  void on_timeout(TimeNs now);
+  // Deadlines that have passed. `answers_by`: when all answers that have arrived will have been
+  // handed over by on_frames(), where some may not have been: no ACK timeout is over before.
+  void on_timeout(TimeNs now, TimeNs answers_by = 0);
   // Builds and sends at most `max_frames`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
 

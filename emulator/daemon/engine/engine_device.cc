@@ -7,8 +7,9 @@ namespace rocemu::daemon {
 bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   transport::Endpoint& endpoint = hca_->endpoint();
   bool busy = frames_.receive(now, endpoint, budget) != 0;
+  patience_.on_turn(now, endpoint.next_deadline(), frames_.unread());
   if (endpoint.next_deadline() <= now) {
-    endpoint.on_timeout(now);
+    endpoint.on_timeout(now, patience_.answers_by(now));
     busy = true;
   }
   // Before completions are shown: a program that answers at once does not overtake the ACK of what

@@ -13,6 +13,7 @@
 #include "emulator/daemon/engine/pace/turn_budget.h"
 #include "emulator/daemon/engine/port_frame_sink.h"
 #include "emulator/device/hca.h"
+#include "emulator/transport/answer_patience.h"
 
 namespace rocemu::daemon {
 
@@ -50,6 +51,7 @@ class EngineDevice {
 
   std::unique_ptr<device::Hca> hca_;
   PortFrameSink frames_;
+  transport::AnswerPatience patience_;
   const dpdk_io::PortStats& stats_;
   bool on_switch_;
   bool touched_ = false;

@@ -45,7 +45,8 @@ class Qp {
 
   void modify(QpState state, const QpAttributes& attributes);
   virtual void on_packet(TimeNs now, const wire::Packet& packet) = 0;
-  virtual void on_timeout(TimeNs now) = 0;
+  // `answers_by`: as for Endpoint::on_timeout.
+  virtual void on_timeout(TimeNs now, TimeNs answers_by) = 0;
 
   // Adds one frame to the burst.
   virtual Turn transmit(TimeNs now, Burst& burst) = 0;

@@ -26,7 +26,8 @@ void GoBackN::on_progress(TimeNs now) {
   rnr_retries_left_ = context_.attributes.rnr_retry;
   implied_nak_taken_ = false;
   const bool rests = una_ == sent_end_ || waits_for_receiver() || context_.attributes.timeout == 0;
-  ack_deadline_ = rests ? kNever : now + ack_timeout_ns(context_.attributes.timeout);
+  ack_deadline_ = kNever;
+  if (!rests) start_ack_timer(now);
 }
 
 bool GoBackN::take_implied_nak() {

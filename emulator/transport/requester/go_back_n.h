@@ -11,7 +11,9 @@
 //    (implied NAK: once until there is progress); and the ACK timer (9.7.6). Each costs one of
 //    retry_count. Progress gives them back, and so does an RNR NAK, which is an answer.
 // 4. The ACK timer runs while something is in flight, and progress restarts it. With timeout 0
-//    there is none, and nothing is sent again for want of an answer (9.7.6.1.3).
+//    there is none, and nothing is sent again for want of an answer (9.7.6.1.3). An answer that has
+//    arrived and was not looked at yet is no missing one: for it the timer runs on, up to the four
+//    times the timeout that 9.7.6.1.3 allows.
 // 5. An RNR NAK holds sending for the responder's time (9.7.5.2.8), and then sets the cursor back.
 //    It costs one of rnr_retry, of which 7 means for ever; progress gives them back. Meanwhile the
 //    ACK timer rests and other NAKs set nothing back: Linux sends a sequence NAK for the packet
@@ -63,8 +65,7 @@ class GoBackN {
     const bool again = psn.before(sent_end_);
     if (answered) ack_asked_ = end;
     if (end.after(sent_end_)) sent_end_ = end;
-    if (ack_deadline_ == kNever && context_.attributes.timeout != 0)
-      ack_deadline_ = now + ack_timeout_ns(context_.attributes.timeout);
+    if (ack_deadline_ == kNever && context_.attributes.timeout != 0) start_ack_timer(now);
     return again;
   }
 
@@ -89,11 +90,19 @@ class GoBackN {
   void seek_end() { seek(sent_end_); }
 
   TimeNs deadline() const { return std::min(ack_deadline_, rnr_until_); }
+  // The answer may have arrived and not been handed over before `until`: rule 4.
+  void put_off(TimeNs until) { ack_deadline_ = std::max(ack_deadline_, std::min(until, ack_end_)); }
   // Ends a wait for a receiver. True: the ACK timeout is over, and retry() is to follow.
   bool on_timeout(TimeNs now);
   void stop_timers() { ack_deadline_ = rnr_until_ = kNever; }
 
  private:
+  // Precondition: there is an ACK timeout.
+  void start_ack_timer(TimeNs now) {
+    const TimeNs timeout_ns = ack_timeout_ns(context_.attributes.timeout);
+    ack_deadline_ = now + timeout_ns;
+    ack_end_ = now + 4 * timeout_ns;
+  }
   void seek(wire::Psn psn) {
     ack_asked_ = psn;
     window_.seek(psn);
@@ -108,6 +117,7 @@ class GoBackN {
   uint8_t rnr_retries_left_ = 0;
   bool implied_nak_taken_ = false;
   TimeNs ack_deadline_ = kNever;
+  TimeNs ack_end_ = 0;         // when it is over at the latest
   TimeNs rnr_until_ = kNever;  // kNever: no wait for a receiver
 };
 

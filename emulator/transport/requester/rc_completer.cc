@@ -214,8 +214,9 @@ void RcRequester::note_loss(TimeNs now) {
   }
 }
 
-void RcRequester::on_timeout(TimeNs now) {
+void RcRequester::on_timeout(TimeNs now, TimeNs answers_by) {
   pace_.on_timeout(now);
+  recovery_.put_off(answers_by);
   if (recovery_.on_timeout(now)) {
     context_.tally.note(TraceEvent::ack_timeout, recovery_.una().value());
     if (context_.flow == nullptr) [[likely]] {

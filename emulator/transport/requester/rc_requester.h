@@ -51,7 +51,7 @@ class RcRequester {
 
   Turn transmit(TimeNs now, Burst& burst);
   void on_response(TimeNs now, const wire::Packet& packet);
-  void on_timeout(TimeNs now);
+  void on_timeout(TimeNs now, TimeNs answers_by);
   TimeNs deadline() const {
     return std::min({recovery_.deadline(), probe_.deadline(), pace_.deadline()});
   }

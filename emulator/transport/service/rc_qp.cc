@@ -75,7 +75,7 @@ void RcQp::note_telemetry(std::span<const std::byte> record) {
   context_.telemetry_echo->note(record);
 }
 
-void RcQp::on_timeout(TimeNs now) { requester_.on_timeout(now); }
+void RcQp::on_timeout(TimeNs now, TimeNs answers_by) { requester_.on_timeout(now, answers_by); }
 
 Turn RcQp::transmit(TimeNs now, Burst& burst) {
   responders_turn_ = !responders_turn_;

@@ -20,7 +20,7 @@ class RcQp final : public Qp {
   bool draining() const override;
   QpLoad load() const override;
   void on_packet(TimeNs now, const wire::Packet& packet) override;
-  void on_timeout(TimeNs now) override;
+  void on_timeout(TimeNs now, TimeNs answers_by) override;
   // Responder and requester take turns.
   Turn transmit(TimeNs now, Burst& burst) override;
   void on_path_migrated() override { requester_.on_path_migrated(); }

@@ -17,7 +17,7 @@ class UnreliableQp : public Qp, public UnreliableService {
     return context_.state == QpState::send_queue_drain && !requester_.drained();
   }
   QpLoad load() const final;
-  void on_timeout(TimeNs) final {}
+  void on_timeout(TimeNs, TimeNs) final {}
   Turn transmit(TimeNs now, Burst& burst) final;
   void on_burst_sent() final { requester_.on_burst_sent(); }
   TimeNs deadline() const final { return kNever; }

@@ -23,7 +23,7 @@ class SilentQp final : public Qp {
   QpLoad load() const override { return {}; }
   void on_new_state(QpState) override {}
   void on_packet(TimeNs, const wire::Packet&) override {}
-  void on_timeout(TimeNs) override {}
+  void on_timeout(TimeNs, TimeNs) override {}
   Turn transmit(TimeNs, Burst&) override { return Turn::idle; }
   TimeNs deadline() const override { return kNever; }
   void flush_posted() override {}
