@@ -5,9 +5,8 @@
 // 2. What an acknowledgement tells of each hop is compared with what the one before did. The first
 //    is only noted, and so is one whose packet took another path, or that comes after a silence
 //    in which the counters may have gone round.
-// 3. A hop's utilization is (bytes sent / time) / B + min(queue, queue before) / (B T); the path's
-// is
-//    that of its busiest hop. U is smoothed by the time tau between the two, as a part of T:
+// 3. A hop's utilization is (bytes sent / time) / B + min(queue, queue before) / (B T), and u is
+//    that of the busiest hop. U is smoothed by the time tau between the two, as a part of T:
 //    U = (1 - tau / T) U + tau / T u, with tau not above T. It begins at 1.
 // 4. U at eta or above, or inc_stage at max_stage: W = Wc eta / U + w_ai, and inc_stage becomes 0.
 //    Otherwise: W = Wc + w_ai, and inc_stage counts one up.

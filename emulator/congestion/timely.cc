@@ -1,16 +1,15 @@
 // The rules, in their order (algorithm 1 of the paper, and its sections 4.2 to 4.4):
 //
 // 1. The line's rate is the first, and no rate is above it or below min_rate.
-// 2. A completion is the acknowledgement of `segment` bytes. Its round trip is that of the newest
-//    packet, without the time that the packet itself takes at the line's rate. The first one is
-//    only noted.
+// 2. A completion is the acknowledgement of `segment` bytes, or of all that is in flight: a slow
+//    flow would else hear nothing for long. Its round trip is that of the newest packet, without
+//    the time that the packet itself takes at the line's rate. The first one is only noted.
 // 3. The gradient is the difference to the completion before, smoothed (ewma_alpha is the weight of
 //    the newest), as a part of min_rtt.
 // 4. Below t_low: rate += delta, whatever the gradient.
 // 5. Above t_high: rate *= 1 - beta (1 - t_high / rtt), whatever the gradient.
-// 6. In between, when the gradient is not positive: rate += N delta. N is 1, and hai_factor from
-// the
-//    hai_threshold-th such completion in a row on: hyperactive increase.
+// 6. In between, when the gradient is not positive: rate += N delta. N is 1, and from the
+//    hai_threshold-th such completion in a row on hai_factor: hyperactive increase.
 // 7. In between, when it is positive: rate *= 1 - beta gradient, where the factor is not below 0.
 // 8. Losses are not TIMELY's affair: it was made for networks that pause senders.
 #include "emulator/congestion/timely.h"
@@ -63,7 +62,8 @@ class Timely final : public Algorithm {
 
   void on_acknowledged(const Acknowledgement& ack) override {
     acknowledged_bytes_ += static_cast<double>(ack.bytes);
-    if (!ack.rtt_ns || acknowledged_bytes_ < p_.segment_bytes) return;
+    const bool complete = acknowledged_bytes_ >= p_.segment_bytes || ack.in_flight_bytes == 0;
+    if (!ack.rtt_ns || !complete) return;
     acknowledged_bytes_ = 0;
     on_completion(std::max(0.0, static_cast<double>(*ack.rtt_ns) / kNsPerUs - packet_us_));
   }

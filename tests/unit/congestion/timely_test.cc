@@ -95,7 +95,8 @@ TEST_CASE("TIMELY keeps between the least rate and the line's") {
 TEST_CASE("TIMELY hears of whole segments, and of packets that were sent once") {
   const auto algorithm = algorithm_of("timely,segment=3000", kFlow);
   const auto acknowledge = [&](std::optional<TimeNs> rtt_ns) {
-    algorithm->on_acknowledged({.bytes = 1000, .packets = 1, .rtt_ns = rtt_ns});
+    algorithm->on_acknowledged(
+        {.bytes = 1000, .packets = 1, .in_flight_bytes = 5000, .rtt_ns = rtt_ns});
     return shown(*algorithm, "rtt");
   };
   acknowledge(300 * kUs);
@@ -105,6 +106,9 @@ TEST_CASE("TIMELY hears of whole segments, and of packets that were sent once") 
   acknowledge(300 * kUs);
   CHECK(acknowledge(std::nullopt) == Approx(200));
   CHECK(acknowledge(100'800) == Approx(100));
+  // All that was in flight is a segment as well.
+  algorithm->on_acknowledged({.bytes = 1000, .packets = 1, .rtt_ns = 50'800});
+  CHECK(shown(*algorithm, "rtt") == Approx(50));
   const uint64_t rate = algorithm->rate_bps();
   algorithm->on_loss(0);
   algorithm->on_timeout(0);
