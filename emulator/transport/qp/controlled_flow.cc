@@ -17,7 +17,8 @@ std::unique_ptr<ControlledFlow> ControlledFlow::make(const TransportLimits& limi
       .line_rate_bps = settings.line_rate_bps != 0 ? settings.line_rate_bps : limits.line_rate_bps,
       .max_frame_bytes =
           static_cast<uint32_t>(attributes.path.headers.size_bytes() + wire::kBthBytes +
-                                wire::kRethBytes + attributes.path_mtu_bytes + wire::kIcrcBytes),
+                                wire::kRethBytes + attributes.path_mtu_bytes + wire::kIcrcBytes) +
+          TelemetryOffer(settings.kind->needs).bytes(),
       .seed = qpn.value};
   return std::make_unique<ControlledFlow>(settings.make(flow), settings.kind->needs, flow);
 }
@@ -67,6 +68,7 @@ void ControlledFlow::on_acknowledged(TimeNs now, wire::Psn una) {
   }
   if (sent_again_ && !una.before(sent_again_end_)) sent_again_ = false;
   if (heard.packets == 0) return;
+  telemetry_.tell(heard);
   in_flight_bytes_ -= heard.bytes;
   heard.in_flight_bytes = in_flight_bytes_;
   algorithm_->on_acknowledged(heard);

@@ -24,6 +24,7 @@
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/qp/ring_buffer.h"
 #include "emulator/transport/qp/send_pace.h"
+#include "emulator/transport/qp/telemetry_exchange.h"
 #include "emulator/wire/packet.h"
 
 namespace rocemu::transport {
@@ -32,7 +33,7 @@ class ControlledFlow {
  public:
   ControlledFlow(std::unique_ptr<congestion::Algorithm> algorithm, const congestion::Needs& needs,
                  const congestion::Flow& flow)
-      : algorithm_(std::move(algorithm)), needs_(needs), flow_(flow) {}
+      : algorithm_(std::move(algorithm)), needs_(needs), flow_(flow), telemetry_(needs) {}
   // Null when the limits name no algorithm.
   static std::unique_ptr<ControlledFlow> make(const TransportLimits& limits,
                                               const QpAttributes& attributes, wire::Qpn qpn);
@@ -64,11 +65,20 @@ class ControlledFlow {
   uint32_t packets_to_acknowledge(uint32_t window) const;
   void on_request_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool again, uint32_t bytes);
   // An answer has come, of which on_acknowledged() may follow.
-  void note_answer(const wire::Packet& packet) { ecn_echo_ = packet.bth.becn; }
+  void note_answer(const wire::Packet& packet) {
+    ecn_echo_ = packet.bth.becn;
+    telemetry_.on_answer(packet.telemetry);
+  }
+  // Of a SEND or WRITE: how many bytes of telemetry it has, and what they are.
+  uint32_t telemetry_bytes() const { return telemetry_.bytes(); }
+  void write_telemetry(std::byte* to) { telemetry_.write(to); }
   // Everything before `una` has been answered.
   void on_acknowledged(TimeNs now, wire::Psn una);
   void on_loss(TimeNs now) { algorithm_->on_loss(now); }
-  void on_ack_timeout(TimeNs now) { algorithm_->on_timeout(now); }
+  void on_ack_timeout(TimeNs now) {
+    telemetry_.on_ack_timeout();
+    algorithm_->on_timeout(now);
+  }
 
  private:
   static constexpr TimeNs kAckWithinNs = 500'000;
@@ -91,6 +101,7 @@ class ControlledFlow {
   wire::Psn sent_again_end_;  // what ends before was sent twice …
   bool sent_again_ = false;   // … if anything was that is in flight
   bool ecn_echo_ = false;
+  TelemetryOffer telemetry_;
   uint64_t cnps_ = 0;
 };
 

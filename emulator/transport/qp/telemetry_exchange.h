@@ -57,17 +57,22 @@ class TelemetryOffer {
 
   // That a request's record takes; 0: it has none.
   uint32_t bytes() const { return bytes_; }
-  void write(std::byte* to) const { write_path_telemetry(to, telemetry_room_of(bytes_)); }
+  void write(std::byte* to) {
+    write_path_telemetry(
+        to, static_cast<unsigned>((bytes_ - kTelemetryHeaderBytes) / kTelemetryHopBytes));
+    waits_ = true;
+  }
 
   // `record`: empty, or one.
   void on_answer(std::span<const std::byte> record) {
     hop_count_ = passed_ = 0;
     if (bytes_ == 0) return;
     if (record.empty() || !telemetry_returns(record.data())) {
-      count_tries(1);
+      if (waits_) count_tries(1);
       return;
     }
     agreed_ = true;
+    waits_ = false;
     read(record.data());
   }
   void on_ack_timeout() { count_tries(kMostTries / 2); }
@@ -81,10 +86,6 @@ class TelemetryOffer {
 
  private:
   static constexpr unsigned kMostTries = 16;
-
-  static unsigned telemetry_room_of(size_t bytes) {
-    return static_cast<unsigned>((bytes - kTelemetryHeaderBytes) / kTelemetryHopBytes);
-  }
 
   void count_tries(unsigned tries) {
     if (agreed_ || bytes_ == 0) return;
@@ -109,6 +110,7 @@ class TelemetryOffer {
 
   uint32_t bytes_;
   bool agreed_ = false;
+  bool waits_ = false;  // a record was sent since one came back
   unsigned tries_ = 0;
   std::array<congestion::HopTelemetry, kMaxTelemetryHops> hops_{};
   unsigned hop_count_ = 0;

@@ -174,9 +174,14 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   bth.solicited =
       !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
 
+  ControlledFlow* const flow = context_.flow.get();
+  const uint32_t telemetry_bytes =
+      flow == nullptr || answered_by_itself ? 0 : flow->telemetry_bytes();
   std::byte* const payload = burst.add(context_.qp, Side::requester, context_.attributes.path, bth,
-                                       packet.ext, packet.payload_bytes);
+                                       packet.ext, packet.payload_bytes, telemetry_bytes);
   if (payload == nullptr) return Turn::no_buffer;
+  if (telemetry_bytes != 0) [[unlikely]]
+    flow->write_telemetry(burst.added_telemetry());
   if (packet.payload_bytes > 0 &&
       !gather(context_, burst, work, index * mtu, packet.payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.

@@ -1,4 +1,5 @@
 // Path telemetry: what a responder sends back, and when a requester stops offering it.
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "emulator/transport/qp/telemetry_exchange.h"
@@ -94,7 +95,10 @@ TEST_CASE("Telemetry goes back with NAKs and atomics too, and what comes back do
 
 TEST_CASE("An offer ends after 16 answers without telemetry, or two ACK timeouts") {
   const congestion::Needs needs{.telemetry = true};
+  std::array<std::byte, kMaxTelemetryBytes> place;
   TelemetryOffer unheard(needs);
+  for (int i = 0; i < 40; ++i) unheard.on_answer({});  // to READs, which have none
+  unheard.write(place.data());
   CHECK(unheard.bytes() == telemetry_bytes(5u));
   for (int i = 0; i < 15; ++i) unheard.on_answer({});
   CHECK(unheard.bytes() != 0);
@@ -107,6 +111,7 @@ TEST_CASE("An offer ends after 16 answers without telemetry, or two ACK timeouts
   CHECK(lost.bytes() == 0);
   // One that did not turn round is no agreement.
   TelemetryOffer odd(needs);
+  odd.write(place.data());
   for (int i = 0; i < 16; ++i) odd.on_answer(record_of(5, 1));
   CHECK(odd.bytes() == 0);
   CHECK(TelemetryOffer({.hop_count = true}).bytes() == telemetry_bytes(0u));
