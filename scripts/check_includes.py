@@ -14,7 +14,8 @@ Rules:
   no-rdma   dpdk_io knows Ethernet, so no RDMA header.
   no-dpdk   DPDK headers belong to dpdk_io and emulator/daemon.
   rooted    Quoted includes are written from the project's root.
-  once      A header begins with #pragma once (include guards in verbs_shim/abi, which is plain C).
+  once      A header begins with #pragma once (include guards in what is plain C: verbs_shim/abi and
+            emulator/congestion/include).
 """
 
 import argparse
@@ -32,6 +33,7 @@ PURE = ("emulator", "network", "impairment", "dpdk_io/ip_host")
 IMPURE_WITHIN = ("emulator/daemon", "emulator/cli", "emulator/lab", "emulator/experiment/command")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]*)[">]')
+PLAIN_C = ["verbs_shim/abi", "emulator/congestion/include"]
 GUARD = re.compile(r"^#ifndef ROCEMU_")
 DPDK = re.compile(r"^(rte_|dpdk)")
 RDMA = re.compile(r"^(infiniband|rdma|linux/(rdma|ib_))")
@@ -102,7 +104,7 @@ class Check:
             return self.complain(name, 1, "layers", f"{folder} has no row in scripts/layers.txt")
         guarded = False
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            if line.startswith("#pragma once") or (row == "verbs_shim/abi" and GUARD.match(line)):
+            if line.startswith("#pragma once") or (row in PLAIN_C and GUARD.match(line)):
                 guarded = True
             if include := INCLUDE.match(line):
                 if include[1] == '"':

@@ -213,6 +213,13 @@ class Parser {
         ->option_text("SPEC")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    sub->add_option("--congestion", options_.nic.congestion,
+                    "Congestion control of every device, or of one: "
+                    "[DEVICE=]NAME[:PRESET][,KEY=VALUE]..., like dcqcn:paper,rpg_ai_rate=40 "
+                    "(docs/congestion.md); several times for several devices")
+        ->option_text("SPEC")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--config", options_.nic.config,
                     "TOML file with these options and more (docs/configuration.md)")
         ->option_text("FILE")

@@ -26,6 +26,7 @@ using boost::system::error_code;
 // All devices together have so many frames. Each QP may have a window (256) of them on the wire;
 // when the pool is empty, senders wait.
 constexpr unsigned kFrames = 4096;
+constexpr size_t kNoHost = ~size_t{0};      // of a network: the device has another port
 constexpr size_t kControlConnections = 64;  // on top of as many as there can be contexts
 constexpr std::chrono::seconds kCounterPeriod{1};
 
@@ -113,7 +114,10 @@ void Daemon::set_up_devices(const Options& options) {
   for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
   for (const device::HcaConfig& config : nic_.devices)
     if (attachments_.of(config.index) == nullptr) gids_.add(config.port);
-  for (const device::HcaConfig& config : nic_.devices) add_device(config, options.transport);
+  size_t host = 0;
+  for (const device::HcaConfig& config : nic_.devices)
+    add_device(config, limits_of(config, options,
+                                 attachments_.of(config.index) == nullptr ? host++ : kNoHost));
   engine_.set_parallel(options.parallel, switch_);
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
@@ -128,6 +132,16 @@ void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
   if (capture_ != nullptr) attachment.port().set_capture(capture_.get(), realtime_ns);
   spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),
                describe_port_state(device.port));
+}
+
+// `host`: which of the network's it is.
+transport::TransportLimits Daemon::limits_of(const device::HcaConfig& config,
+                                             const Options& options, size_t host) const {
+  transport::TransportLimits limits = options.transport;
+  limits.congestion = options.congestion[config.index];
+  if (options.network && host != kNoHost)
+    limits.line_rate_bps = options.network->topology.rate_of_host(host);
+  return limits;
 }
 
 void Daemon::add_device(const device::HcaConfig& config, transport::TransportLimits limits) {

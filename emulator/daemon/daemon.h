@@ -43,6 +43,8 @@ class Daemon {
   void set_up_devices(const Options& options);
   void attach(const dpdk_io::PortAssignment& assignment);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
+  transport::TransportLimits limits_of(const device::HcaConfig& config, const Options& options,
+                                       size_t host) const;
   void set_up_control(const Options& options);
   void follow_network();
   void refresh_counters();

@@ -32,7 +32,8 @@ struct Options {
   std::optional<dma::Method> dma;  // empty: whichever works
   ParallelMode parallel = ParallelMode::automatic;
   device::DeviceLimits limits;
-  transport::TransportLimits transport;
+  transport::TransportLimits transport;  // but for congestion control, which is by device
+  std::vector<congestion::Settings> congestion;
 };
 
 struct ParsedOptions {

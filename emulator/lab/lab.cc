@@ -27,7 +27,7 @@ constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
 Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
-                    [--name NAME]
+                    [--congestion SPEC]... [--name NAME]
        rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
@@ -37,6 +37,7 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --mtu BYTES     of every interface (9000)
   --impair SPEC   what the wire does to all that hosts send, RoCE and TCP alike; or h2:SPEC, h2.rx:SPEC …
   --network FILE  the switches and links between the hosts, h1 being the file's first (docs/networks.md)
+  --congestion SPEC  of every NIC, as of rocemu up; or of one host's, h2=SPEC (docs/congestion.md)
   --name NAME     several labs at a time (default)
   --share-memory  as of rocemu exec
 
@@ -79,6 +80,8 @@ UpOptions up_options(Words words) {
       throw Failure(option + " needs a value; see: rocemu lab --help", cli::kUsage);
     if (option == "--impair") {
       options.impair.push_back(words[1]);
+    } else if (option == "--congestion") {
+      options.congestion.push_back(words[1]);
     } else if (const auto value = values.find(option); value != values.end()) {
       value->second = words[1];
     } else {

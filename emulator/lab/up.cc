@@ -182,6 +182,20 @@ class Builder {
     });
   }
 
+  // What is said for all hosts, and for this one.
+  std::vector<std::string> congestion_of(const std::string& host) const {
+    std::vector<std::string> specs;
+    for (const std::string& spec : options_.congestion) {
+      const size_t equals = spec.substr(0, spec.find_first_of(",/")).find('=');
+      if (equals == spec.npos) {
+        specs.push_back(spec);
+      } else if (spec.substr(0, equals) == host) {
+        specs.push_back(spec.substr(equals + 1));
+      }
+    }
+    return specs;
+  }
+
   void start_nics() {
     std::vector<pid_t> commands;
     for (unsigned i = 1; i <= options_.hosts; ++i) {
@@ -190,7 +204,11 @@ class Builder {
           [&] {
             redirect(STDOUT_FILENO, "/dev/null", O_WRONLY);
             enter(dir_, host_name(i));
-            become_rocemu(dir_, {"up", "--name", host_name(i), "--port", "rocemu0=" + port});
+            std::vector<std::string> words = {"up", "--name", host_name(i), "--port",
+                                              "rocemu0=" + port};
+            for (const std::string& spec : congestion_of(host_name(i)))
+              words.insert(words.end(), {"--congestion", spec});
+            become_rocemu(dir_, std::move(words));
           },
           &signals_));
     }

@@ -14,7 +14,8 @@ struct UpOptions {
   bool udp = false;  // the NICs' ports are UDP sockets instead of eth0
   unsigned mtu_bytes = 0;
   std::vector<std::string> impair;
-  std::string network;  // a file
+  std::string network;                  // a file
+  std::vector<std::string> congestion;  // each as rocemud takes it, or HOST=…
 };
 
 // Makes a lab, or nothing: whatever fails, what was made is taken down. Throws cli::Failure.

@@ -47,6 +47,14 @@ struct Topology {
     return found;
   }
 
+  // Of the first link of host `number`, as hosts() counts. Precondition: it has one.
+  uint64_t rate_of_host(size_t number) const {
+    const uint32_t node = hosts()[number];
+    for (const Link& link : links)
+      if (link.a == node || link.b == node) return link.settings.rate_bits_per_s;
+    return 0;
+  }
+
  private:
   uint32_t add(Node node) {
     nodes.push_back(std::move(node));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/monotonic_clock.h"
+
 namespace rocemu::daemon {
 
 bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
@@ -35,8 +37,13 @@ void EngineDevice::follow_flows() noexcept {
 }
 
 DeviceSnapshot EngineDevice::snapshot() {
-  return {hca_->counts(), hca_->endpoint().counters(), frames_.port().stats(),
-          hca_->endpoint().multicast_groups().groups()};
+  transport::Endpoint& endpoint = hca_->endpoint();
+  return {hca_->counts(),
+          endpoint.counters(),
+          frames_.port().stats(),
+          endpoint.multicast_groups().groups(),
+          endpoint.limits().congestion,
+          endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows)};
 }
 
 TimeNs EngineDevice::next_event() const {

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "dpdk_io/port/port.h"
+#include "emulator/congestion/settings.h"
 #include "emulator/device/hca.h"
 #include "emulator/transport/interface/counters.h"
+#include "emulator/transport/interface/flow_report.h"
 
 namespace rocemu::daemon {
 
@@ -31,6 +33,9 @@ struct DeviceSnapshot {
   transport::Counters counters;
   dpdk_io::PortStats port;
   std::vector<wire::Gid> groups;  // multicast groups to which QPs are attached
+  congestion::Settings congestion;
+  std::vector<transport::FlowReport> flows;  // of the first kMostFlows QPs that have one
+  static constexpr size_t kMostFlows = 256;
 };
 
 struct EngineSnapshot {

@@ -89,6 +89,35 @@ ordered_json describe(const std::vector<network::PortReport>& network) {
   return ports;
 }
 
+ordered_json describe(const std::vector<congestion::NamedValue>& values) {
+  ordered_json shown = ordered_json::object();
+  for (const congestion::NamedValue& value : values) shown[value.name] = value.value;
+  return shown;
+}
+
+// Rates in Mbit/s, as in the parameters. A window that nothing limits is null.
+ordered_json describe(const transport::FlowReport& flow) {
+  constexpr double kBitsPerMbit = 1e6;
+  ordered_json shown = {{"qpn", flow.qpn.value},
+                        {"remote_qpn", flow.remote_qpn.value},
+                        {"rate_mbps", static_cast<double>(flow.rate_bps) / kBitsPerMbit},
+                        {"window_bytes", nullptr},
+                        {"cnps", flow.cnps}};
+  if (flow.window_bytes != congestion::kUnlimited) shown["window_bytes"] = flow.window_bytes;
+  shown.update(describe(flow.values));
+  return shown;
+}
+
+ordered_json describe(const congestion::Settings& settings,
+                      const std::vector<transport::FlowReport>& flows) {
+  ordered_json shown = {{"algorithm", settings.name()}};
+  if (!settings.preset.empty()) shown["preset"] = settings.preset;
+  shown["parameters"] = describe(settings.parameters());
+  shown["qps"] = ordered_json::array();
+  for (const transport::FlowReport& flow : flows) shown["qps"].push_back(describe(flow));
+  return shown;
+}
+
 ordered_json describe(const EngineStats& engine) {
   return {{"turns", engine.turns},
           {"busy_turns", engine.busy_turns},
@@ -115,6 +144,7 @@ ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& sna
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
           {"port", describe(snapshot.port)},
+          {"congestion_control", describe(snapshot.congestion, snapshot.flows)},
           {"impairments", describe(links)}};
 }
 

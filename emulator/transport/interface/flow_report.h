@@ -12,9 +12,9 @@ namespace rocemu::transport {
 struct FlowReport {
   wire::Qpn qpn{};
   wire::Qpn remote_qpn{};
-  uint64_t rate_bps = 0;                             // now
-  uint64_t window_bytes = congestion::kUnlimited;    // now
-  uint64_t cnps = 0;                                 // since the flow began
+  uint64_t rate_bps = 0;                            // now
+  uint64_t window_bytes = congestion::kUnlimited;   // now
+  uint64_t cnps = 0;                                // since the flow began
   std::vector<congestion::NamedValue> values = {};  // the algorithm's own
 };
 

@@ -123,6 +123,33 @@ TEST_CASE("bad impairments and impairments of no device are usage errors") {
   CHECK(parse({"--dir", "/tmp/x", "--impair", ""}).exit_code == kExitUsage);
 }
 
+TEST_CASE("congestion control comes from the command line and the file, for all or by device") {
+  const auto names = [](const ParsedOptions& parsed) {
+    std::vector<std::string> list;
+    REQUIRE(parsed.options);
+    for (const congestion::Settings& settings : parsed.options->congestion)
+      list.push_back(std::string(settings.name()) + ":" + settings.preset);
+    return list;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names(parse({"--dir", "/tmp/x"})) == Names{"adaptive_window:", "adaptive_window:"});
+  CHECK(names(parse({"--dir", "/tmp/x", "--congestion", "dcqcn:paper", "--congestion",
+                     "rocemu1=none,cnp_dscp=40"})) == Names{"dcqcn:paper", "adaptive_window:"});
+  const ConfigFile file(
+      "[congestion]\nalgorithm = \"dcqcn:paper\"\nrpg_ai_rate = 7\n"
+      "devices = [\"rocemu1=none\"]\n");
+  const ParsedOptions configured = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  CHECK(names(configured) == Names{"dcqcn:paper", "adaptive_window:"});
+  bool found = false;
+  for (const congestion::NamedValue& value : configured.options->congestion[0].parameters())
+    found |= value.name == "rpg_ai_rate" && value.value == 7;
+  CHECK(found);
+  CHECK(names(parse({"--dir", "/tmp/x", "--config", file.path.c_str(), "--congestion",
+                     "rocemu0=dcqcn"})) == Names{"dcqcn:mlx5", "adaptive_window:"});
+  for (const char* bad : {"cubic", "rocemu2=dcqcn", "dcqcn,rpg_ai_rate=-1", "./nowhere.so"})
+    CHECK(parse({"--dir", "/tmp/x", "--congestion", bad}).exit_code == kExitUsage);
+}
+
 TEST_CASE("limits come from the configuration file") {
   const ConfigFile file(
       "devices = 3\n[limits]\nmax_qp = 64\nmax_mr_size = 1073741824\n"

@@ -46,7 +46,7 @@ struct rocemu_acknowledgement {
   uint64_t in_flight_bytes; /* what is left unacknowledged */
   uint64_t rtt_ns;          /* of the newest of them, or ROCEMU_NEVER */
   uint32_t packets;
-  uint32_t ecn_echo;              /* not 0: the answer says that congestion was met */
+  uint32_t ecn_echo;             /* not 0: the answer says that congestion was met */
   const struct rocemu_hop* hops; /* from the sender on; valid during the call */
   uint32_t hop_count;
 };
