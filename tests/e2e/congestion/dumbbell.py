@@ -67,7 +67,8 @@ def measure():
             "lost": middle["lost"],
             "algorithm": [device["congestion_control"]["algorithm"] for device in devices],
             **{name: [device["counters"][name] for device in devices]
-               for name in ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored")},
+               for name in ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored",
+                            "retransmitted_frames", "early_retransmissions", "ack_timeouts", "tx_frames")},
             "sysfs": [counter("rocemu2", "np_cnp_sent"), counter("rocemu0", "rp_cnp_handled")],
         }))
 
