@@ -8,8 +8,8 @@ Rules:
   layers    A folder includes only the folders that its row in layers.txt gives it.
   circle    No circle of includes between folders of product code, nor between their files.
   crowded   A folder of product code has at most 30 files.
-  pure      emulator/ (outside of daemon, cli, lab and experiment/command), network/, impairment/ and dpdk_io/ip_host/ know no
-            DPDK, socket, thread or clock.
+  pure      emulator/ (outside of daemon, cli, lab, experiment/command, script/live and script/agent), network/, impairment/
+            and dpdk_io/ip_host/ know no DPDK, socket, thread or clock.
   abi       verbs_shim/abi includes nothing but the C library.
   no-rdma   dpdk_io knows Ethernet, so no RDMA header.
   no-dpdk   DPDK headers belong to dpdk_io and emulator/daemon.
@@ -30,7 +30,8 @@ MAX_FILES = 30
 SOURCES = (".h", ".cc", ".c", ".inc")
 
 PURE = ("emulator", "network", "impairment", "dpdk_io/ip_host")
-IMPURE_WITHIN = ("emulator/daemon", "emulator/cli", "emulator/lab", "emulator/experiment/command")
+IMPURE_WITHIN = ("emulator/daemon", "emulator/cli", "emulator/lab", "emulator/experiment/command", "emulator/script/live",
+                 "emulator/script/agent")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]*)[">]')
 PLAIN_C = ["verbs_shim/abi", "emulator/congestion/include"]

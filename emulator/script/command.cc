@@ -1,6 +1,7 @@
 #include "emulator/script/command.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -10,8 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/net/text.h"
 #include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/installation.h"
+#include "emulator/cli/process/program.h"
 #include "emulator/script/language/parser.h"
+#include "emulator/script/live/live_stage.h"
 #include "emulator/script/play/player.h"
 #include "emulator/script/virtual_time/virtual_stage.h"
 
@@ -24,27 +29,39 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSuffix = ".roce";
+constexpr const char* kAgent = "rocemu-script-agent";
+constexpr unsigned kMaxSlackMs = 60'000;
 
 constexpr char kUsageText[] =
-    R"(Plays scripts of verbs and frames against the NIC, in virtual time (docs/scripts.md)
+    R"(Plays scripts of verbs and frames: against the NIC in virtual time, or against a live one (docs/scripts.md)
 
 Usage: rocemu script [OPTIONS] FILE...
+       rocemu script --agent [--device NAME] [--agent-port PORT]
 
-  FILE      a script, or a folder with scripts (*.roce)
-  -v        print the whole exchange of each
-  --json    print JSON
+  FILE               a script, or a folder with scripts (*.roce)
+  -v                 print the whole exchange of each
+  --json             print JSON
+  --port PEER        play it live, over UDP/IP, against the NIC that has this address and an agent on it
+  --address ADDRESS  with --port: the script's own address (as the kernel chooses)
+  --slack MS         with --port: how late things may be, in milliseconds (200)
+  --agent-port PORT  the agent's TCP port (4792)
+  --agent            be that agent: an ordinary verbs program, to be started where the NIC is
+  --device NAME      with --agent: the device (the one that has the address the script is sent to)
 
 Exit codes: 0 all went as written; 1 one did not; 2 one is no script, or a bad command line
 
 Examples:
   rocemu script duplicate_send.roce
   rocemu script -v tests/scripts
+  rocemu up --port rocemu0=udp:127.0.0.2 && rocemu exec -- rocemu script --agent &
+  rocemu script --port 127.0.0.2 tests/scripts/psn
 )";
 
 struct Options {
   std::vector<fs::path> files;
   bool verbose = false;
   bool json = false;
+  std::optional<LiveOptions> live;
 };
 
 struct Outcome {
@@ -54,19 +71,54 @@ struct Outcome {
   Verdict verdict;
 };
 
+IpAddress address_in(const std::string& option, const std::string& text) {
+  const auto address = parse_ip_address(text);
+  if (!address) throw Failure(option + " is an IP address, not '" + text + "'", cli::kUsage);
+  return *address;
+}
+
+unsigned number_in(const std::string& option, const std::string& text, unsigned most) {
+  unsigned value = 0;
+  const char* const end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, value).ptr != end || value == 0 || value > most)
+    throw Failure(option + " is a number from 1 to " + std::to_string(most), cli::kUsage);
+  return value;
+}
+
+// Options with a value.
+void take_option(const std::string& option, const std::string& value, LiveOptions& live) {
+  if (option == "--port") {
+    live.peer = address_in(option, value);
+  } else if (option == "--address") {
+    live.own = address_in(option, value);
+  } else if (option == "--slack") {
+    live.slack_ns = TimeNs{number_in(option, value, kMaxSlackMs)} * 1'000'000;
+  } else if (option == "--agent-port") {
+    live.agent_port = static_cast<uint16_t>(number_in(option, value, 65535));
+  } else {
+    throw Failure("'" + option + "' is no option; see: rocemu script --help", cli::kUsage);
+  }
+}
+
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (const std::string& word : arguments) {
+  LiveOptions live;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
     if (word == "-v") {
       options.verbose = true;
     } else if (word == "--json") {
       options.json = true;
-    } else if (word.starts_with('-')) {
-      throw Failure("'" + word + "' is no option; see: rocemu script --help", cli::kUsage);
-    } else {
+    } else if (!word.starts_with('-')) {
       options.files.emplace_back(word);
+    } else if (i + 1 == arguments.size()) {
+      throw Failure(word + " needs a value, or is no option; see: rocemu script --help",
+                    cli::kUsage);
+    } else {
+      take_option(word, arguments[++i], live);
     }
   }
+  if (live.peer != IpAddress{}) options.live = live;
   if (options.files.empty())
     throw Failure("which script? write: rocemu script FILE...", cli::kUsage);
   return options;
@@ -165,6 +217,12 @@ Json json_of(const Outcome& outcome, bool verbose) {
   return json;
 }
 
+[[noreturn]] void become_agent(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{(cli::own_executable().parent_path() / kAgent).string()};
+  command.insert(command.end(), arguments.begin() + 1, arguments.end());
+  cli::exec_program(command, cli::current_environment());
+}
+
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
@@ -172,8 +230,12 @@ int run(const std::vector<std::string>& arguments) {
     std::cout << kUsageText;
     return cli::kSuccess;
   }
+  if (!arguments.empty() && arguments.front() == "--agent") become_agent(arguments);
   const Options options = parse(arguments);
-  const MakeStage make_stage = [] { return std::make_unique<VirtualStage>(); };
+  const MakeStage make_stage = [&]() -> std::unique_ptr<Stage> {
+    if (options.live) return std::make_unique<LiveStage>(*options.live);
+    return std::make_unique<VirtualStage>();
+  };
   Json results = Json::array();
   int code = cli::kSuccess;
   for (const fs::path& file : scripts_of(options.files)) {

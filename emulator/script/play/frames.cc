@@ -16,7 +16,6 @@ using wire::MessageKind;
 using wire::OpcodeTraits;
 using wire::Psn;
 
-constexpr uint16_t kSourcePort = 0xc000;
 constexpr size_t kMaxHeaderBytes = 128;
 constexpr uint64_t kNoCredits = 0x1f;
 
@@ -292,7 +291,7 @@ std::vector<std::byte> make_frame(const Frame& frame, const Objects& objects, co
   ip.traffic_class = static_cast<uint8_t>(maker.number("tclass", 0));
   if (frame.fields.has("src"))
     ip.source.bytes.back() = static_cast<uint8_t>(maker.number("src", 0));
-  const wire::HeaderTemplate headers(ends.ethernet, ip, {.source_port = kSourcePort});
+  const wire::HeaderTemplate headers(ends.ethernet, ip, {.source_port = ends.udp_source_port});
   std::vector<std::byte> bytes(headers.size_bytes());
   bytes.insert(bytes.end(), body.begin(), body.end());
   bytes.resize(bytes.size() + wire::kIcrcBytes);

@@ -17,6 +17,7 @@ namespace rocemu::script {
 struct Ends {
   wire::Ethernet ethernet;  // from the script to the NIC
   wire::Ip ip;              // likewise
+  uint16_t udp_source_port = 0xc000;
 };
 
 // The frame that the script sends. Throws Impossible.

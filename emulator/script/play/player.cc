@@ -78,6 +78,9 @@ class Player {
   void send() {
     wait_for_action();
     note(before_ns_, line_->source);
+    if (line_->frame.fields.has("src") && !stage_.sends_from_anywhere())
+      throw Stop{Verdict::Kind::not_applicable, line_->source,
+                 "a UDP socket sends from its own address alone"};
     stage_.send(make_frame(line_->frame, objects_, stage_.ends()));
   }
 

@@ -36,6 +36,8 @@ class Stage {
   // Has a verb called: at once, also for those that wait, which give "nothing" when there is none.
   virtual Fields call(const Call& call) = 0;
   virtual void send(std::span<const std::byte> frame) = 0;
+  // False where frames bear the address of a socket, whatever the script says.
+  virtual bool sends_from_anywhere() const { return true; }
   // Takes the next frame that has come from the NIC.
   virtual std::optional<SeenFrame> take_frame() = 0;
 };
