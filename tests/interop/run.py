@@ -3,10 +3,12 @@
 client, and what both ends see of errors, compared with what two rxe see.
 
     run.py [--user] [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
+    run.py [--user] --scripts FOLDER [--table FILE]
 
 --user   as an ordinary user without any capability, in a user namespace (started by root)
 --short  a few rows (a minute or two for each port); otherwise all of them (some 20 minutes)
 --table  writes a table in Markdown
+--scripts  plays the scripts of a folder (docs/scripts.md) against rxe, instead of all this; AGENT names rocemu-script-agent
 
 ROCEMU and SCENARIO name the rocemu command and the program interop_scenario. Everything happens in a network
 namespace made for it, on a tap between the NIC and qemu; root is not needed where users may make namespaces.
@@ -22,6 +24,7 @@ import time
 from pathlib import Path
 
 import image
+import script_table
 from guest import QEMU, Guest, GuestFailed
 from rows import LARGE_MTU, ROWS, SHORT_SCENARIOS, SMALL_MTU
 from guest_nic import VlanRocemu, VlanRxe
@@ -71,6 +74,7 @@ def parse():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--table", metavar="FILE")
+    parser.add_argument("--scripts", metavar="FOLDER")
     parser.add_argument("--image", help=argparse.SUPPRESS)  # set inside: the work in the namespaces
     return parser.parse_args()
 
@@ -337,6 +341,8 @@ def inside(options):
     with Guest(folder, TAP, LARGE_MTU, f"{GUEST[4]}/24", f"{GUEST[6]}/64") as guest:
         version = (folder / "version").read_text(encoding="ascii").strip()
         print(f"Linux {version} is up after {guest.boot_seconds:.1f} s", flush=True)
+        if options.scripts:
+            return script_table.play(guest, options.rocemu, GUEST[4], options.scripts, options.table)
         guest.push(options.scenario)
         for kind in options.port or ["interface", "udp", "vlan"]:
             if kind == "vlan":

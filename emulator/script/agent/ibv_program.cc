@@ -486,16 +486,21 @@ std::string IbvProgram::name_of(const ibv_srq* wanted) const {
 Fields IbvProgram::poll_cq(const Fields& arguments) {
   ibv_wc wc{};
   if (ibv_poll_cq(cq(arguments).cq.get(), 1, &wc) <= 0) return nothing();
+  const std::string from = objects_.name_of(wire::Qpn{wc.qp_num});
+  const auto receiver = qps_.find(from);
+  // A GRH is told of for datagrams alone (ibv_poll_cq(3)); some devices set the flag for others,
+  // too.
+  const bool is_datagram = receiver != qps_.end() && receiver->second.type == "ud";
   const bool invalidated = (wc.wc_flags & IBV_WC_WITH_INV) != 0;
   return result_completion(
       {.status = wc.status,
        .opcode = wc.opcode,
        .wr_id = wc.wr_id,
-       .qp = objects_.name_of(wire::Qpn{wc.qp_num}),
+       .qp = from,
        .byte_length = wc.byte_len,
        .has_immediate = (wc.wc_flags & IBV_WC_WITH_IMM) != 0,
        .has_invalidated = invalidated,
-       .has_grh = (wc.wc_flags & IBV_WC_GRH) != 0,
+       .has_grh = is_datagram && (wc.wc_flags & IBV_WC_GRH) != 0,
        .immediate = invalidated ? wc.invalidated_rkey : network_order(wc.imm_data),
        .source_qp = wc.src_qp});
 }

@@ -3,14 +3,15 @@
 //
 //   rocemu-script-agent [--device NAME] [--agent-port PORT]
 //
-// A connection is a script, and its end that of all that it made. Each line that comes is a call of
+// A connection is a script, and its end that of all that it made. The agent says when it is ready
+// for one, what the script before made being gone. Each line that comes is a call of
 // docs/scripts.md, and is answered by a line with its result, or "! " and why it cannot be.
 #include <sys/socket.h>
 
 #include <charconv>
-#include <csignal>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 #include "emulator/script/agent/ibv_program.h"
 #include "emulator/script/language/parser.h"
@@ -38,10 +39,13 @@ std::string answer(IbvProgram& program, const std::string& line) {
 void serve(LineSocket socket, const std::string& device) {
   try {
     IbvProgram program(device, socket.own_address(), socket.peer_address());
+    socket.write(kAgentReady);
     while (const auto line = socket.read()) socket.write(answer(program, *line));
-  } catch (const std::exception& error) {
+  } catch (const std::system_error& error) {
     std::cerr << "rocemu-script-agent: " << error.what() << std::endl;
-    if (const auto line = socket.read()) socket.write(std::string("! ") + error.what());
+  } catch (const std::runtime_error& error) {
+    std::cerr << "rocemu-script-agent: " << error.what() << std::endl;
+    socket.write(std::string("! ") + error.what());
   }
 }
 

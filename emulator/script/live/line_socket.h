@@ -13,6 +13,7 @@
 namespace rocemu::script {
 
 inline constexpr uint16_t kAgentPort = 4792;
+inline constexpr const char* kAgentReady = "ready";
 
 // IPv4 or IPv6 as the address is.
 struct SocketAddress {

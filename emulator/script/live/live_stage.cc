@@ -20,6 +20,12 @@ LiveStage::LiveStage(const LiveOptions& options)
     : options_(options),
       agent_(LineSocket::connect(options.own, options.peer, options.agent_port)),
       wire_(agent_.own_address(), options.peer) {
+  const std::optional<std::string> greeting = agent_.read();
+  if (greeting != kAgentReady)
+    throw std::runtime_error("the agent says: " + greeting.value_or("nothing, it has ended"));
+  // What the QPs of the script before sent until they were destroyed.
+  while (wire_.receive()) {
+  }
   // The kernel sends from the port that the socket is bound to.
   ends_.udp_source_port = wire::kRoceUdpPort;
   ends_.ip.source = wire::Gid{agent_.own_address()};

@@ -149,7 +149,9 @@ Fields result_completion(const CompletionText& completion) {
   fields.add("wr_id", completion.wr_id);
   if (!completion.qp.empty()) fields.add_word("qp", completion.qp);
   if (!success) return fields;
-  if (opcode.starts_with("recv")) fields.add("byte_len", completion.byte_length);
+  // The rest describes what was received (ibv_poll_cq(3)).
+  if (!opcode.starts_with("recv")) return fields;
+  fields.add("byte_len", completion.byte_length);
   if (completion.has_immediate) fields.add("imm", completion.immediate);
   if (completion.has_invalidated) fields.add("inv", completion.immediate);
   if (completion.has_grh) fields.add_flag("grh");

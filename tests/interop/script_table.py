@@ -1,0 +1,82 @@
+"""Scripts of verbs and frames (docs/scripts.md) against Linux rxe: which go as written. Where rxe is known to do something
+else, rxe_deviations.txt says what; a script that fails and is not there is a failure, and so is one that is there and
+goes as written."""
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from guest import GuestFailed
+
+HERE = Path(__file__).resolve().parent
+DEVIATIONS = HERE / "rxe_deviations.txt"
+AGENT_SECONDS = 20
+# An emulated machine is slow: what may come this late.
+SLACK_MS = "300"
+
+
+def known_deviations():
+    """By the script's name, folder included: what rxe does."""
+    lines = DEVIATIONS.read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(":", 1) for line in lines if line and not line.startswith("#"))
+    return {name.strip(): what.strip() for name, what in pairs}
+
+
+def start_agent(guest):
+    agent = os.environ.get("AGENT", "rocemu-script-agent")
+    guest.push(agent)
+    running = guest.start("exec rocemu-script-agent")
+    deadline = time.monotonic() + AGENT_SECONDS
+    while ":12B8 " not in guest.run("cat /proc/net/tcp6"):  # port 4792
+        if running.code() is not None or time.monotonic() > deadline:
+            raise GuestFailed(f"the agent did not start: {running.output()}")
+        time.sleep(0.1)
+    return running
+
+
+def name_of(script):
+    path = Path(script["file"])
+    return f"{path.parent.name}/{path.stem}"
+
+
+def verdict(script, deviations):
+    """The word of the table, what was seen, and whether that is as it must be."""
+    known = deviations.get(name_of(script))
+    result = script["result"]
+    if result == "failed":
+        return ("deviates", known or f"expected {script['expected']}; came {script['came']}", known is not None)
+    return (result, script.get("came", "") if result != "ok" else "", known is None and result != "no script")
+
+
+def results(rocemu, *words):
+    played = subprocess.run([rocemu, "script", "--json", *words], stdout=subprocess.PIPE, check=False, text=True)
+    return json.loads(played.stdout)["scripts"]
+
+
+def table_of(rows):
+    """Script, the clause that it holds, and what each peer does."""
+    yield "| script | holds | rocemu | Linux rxe |"
+    yield "|---|---|---|---|"
+    for script, own, word, remark in rows:
+        text = f"{word}: {remark}" if remark else word
+        cells = [name_of(script), script["title"], own, text]
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def play(guest, rocemu, address, folder, table):
+    agent = start_agent(guest)
+    scripts = results(rocemu, "--port", address, "--slack", SLACK_MS, folder)
+    agent.stop()
+    own = {script["file"]: script["result"] for script in results(rocemu, folder)}
+    deviations = known_deviations()
+    rows, wrong = [], 0
+    for script in scripts:
+        word, remark, fits = verdict(script, deviations)
+        wrong += not fits
+        print(f"{'' if fits else 'FAIL '}{word}  {name_of(script)}{': ' if remark else ''}{remark}", flush=True)
+        rows.append((script, own[script["file"]], word, remark))
+    if table:
+        Path(table).write_text("\n".join(table_of(rows)) + "\n", encoding="utf-8")
+    print(f"{len(scripts) - wrong} of {len(scripts)} as they must be")
+    return 1 if wrong or not scripts else 0
