@@ -37,7 +37,7 @@ struct QpContext {
   QpState state = QpState::reset;
   bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
   PathMigration migration{};
-  std::unique_ptr<ControlledFlow> flow{};  // null: no algorithm was chosen for the device
+  std::unique_ptr<ControlledFlow> flow{};           // null: no algorithm was chosen for the device
   std::unique_ptr<TelemetryEcho> telemetry_echo{};  // null: no request has brought telemetry
 
   void set_state(QpState now) {
