@@ -33,7 +33,7 @@ struct AlgorithmKind {
   Needs needs = {};
   std::vector<Parameter> parameters = {};
   std::vector<Preset> presets = {};  // at least one; the first is what is used when none is named
-  // `values`: as of a Preset. Never null.
+  // `values`: as of a Preset. Null: there is no memory for another one.
   std::function<std::unique_ptr<Algorithm>(std::span<const double> values, const Flow& flow)> make;
 };
 

@@ -44,7 +44,9 @@ class Foreign final : public Algorithm {
         .packets = heard.packets,
         .ecn_echo = heard.ecn_echo,
         .hops = reinterpret_cast<const rocemu_hop*>(heard.hops.data()),
-        .hop_count = static_cast<uint32_t>(heard.hops.size())};
+        .hop_count = static_cast<uint32_t>(heard.hops.size()),
+        .hops_passed = heard.hops_passed,
+        .path = heard.path};
     f_.on_acknowledged(state_, &told);
   }
   void on_cnp(TimeNs now) override { call(f_.on_cnp, now); }
@@ -104,7 +106,8 @@ std::string problem(const rocemu_algorithm* algorithm) {
     return "it has no create or no destroy function";
   if (algorithm->deadline != nullptr && algorithm->on_timer == nullptr)
     return "it has a deadline function and no on_timer";
-  constexpr uint32_t kNeeds = ROCEMU_NEEDS_ECN | ROCEMU_NEEDS_EVERY_ANSWER | ROCEMU_NEEDS_TELEMETRY;
+  constexpr uint32_t kNeeds = ROCEMU_NEEDS_ECN | ROCEMU_NEEDS_EVERY_ANSWER |
+                              ROCEMU_NEEDS_TELEMETRY | ROCEMU_NEEDS_HOP_COUNT;
   if ((algorithm->needs & ~kNeeds) != 0) return "it needs what this version does not know";
   if (algorithm->parameter_count > kMostParameters ||
       (algorithm->parameter_count != 0 && algorithm->parameters == nullptr))
@@ -123,7 +126,8 @@ std::shared_ptr<const AlgorithmKind> kind_of(const rocemu_algorithm& algorithm) 
   AlgorithmKind kind{.name = algorithm.name,
                      .needs = {.ecn = (algorithm.needs & ROCEMU_NEEDS_ECN) != 0,
                                .every_answer = (algorithm.needs & ROCEMU_NEEDS_EVERY_ANSWER) != 0,
-                               .telemetry = (algorithm.needs & ROCEMU_NEEDS_TELEMETRY) != 0},
+                               .telemetry = (algorithm.needs & ROCEMU_NEEDS_TELEMETRY) != 0,
+                               .hop_count = (algorithm.needs & ROCEMU_NEEDS_HOP_COUNT) != 0},
                      .make = [&algorithm](std::span<const double> values,
                                           const Flow& flow) -> std::unique_ptr<Algorithm> {
                        const rocemu_flow told{flow.line_rate_bps, flow.max_frame_bytes, flow.seed};

@@ -37,7 +37,8 @@ struct Settings {
   std::string_view name() const;
   // The parameters as they are in force.
   std::vector<NamedValue> parameters() const;
-  // Null without an algorithm. `flow`: its line rate is replaced by the settings', if that is set.
+  // Null without an algorithm, or when a library has no memory for one. `flow`: its line rate is
+  // replaced by the settings', if that is set.
   std::unique_ptr<Algorithm> make(Flow flow) const;
 };
 

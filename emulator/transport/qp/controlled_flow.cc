@@ -20,7 +20,9 @@ std::unique_ptr<ControlledFlow> ControlledFlow::make(const TransportLimits& limi
                                 wire::kRethBytes + attributes.path_mtu_bytes + wire::kIcrcBytes) +
           TelemetryOffer(settings.kind->needs).bytes(),
       .seed = qpn.value};
-  return std::make_unique<ControlledFlow>(settings.make(flow), settings.kind->needs, flow);
+  std::unique_ptr<congestion::Algorithm> algorithm = settings.make(flow);
+  if (algorithm == nullptr) return nullptr;
+  return std::make_unique<ControlledFlow>(std::move(algorithm), settings.kind->needs, flow);
 }
 
 TimeNs ControlledFlow::time_of(uint32_t bytes) {

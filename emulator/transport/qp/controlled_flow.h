@@ -34,7 +34,7 @@ class ControlledFlow {
   ControlledFlow(std::unique_ptr<congestion::Algorithm> algorithm, const congestion::Needs& needs,
                  const congestion::Flow& flow)
       : algorithm_(std::move(algorithm)), needs_(needs), flow_(flow), telemetry_(needs) {}
-  // Null when the limits name no algorithm.
+  // Null when the limits name no algorithm, or that has no memory for another flow.
   static std::unique_ptr<ControlledFlow> make(const TransportLimits& limits,
                                               const QpAttributes& attributes, wire::Qpn qpn);
 

@@ -221,6 +221,20 @@ TEST_CASE("A CNP from an address that is not the peer's slows nothing") {
   CHECK(pair.a.counters()[TraceEvent::cnp_handled] == 0);
 }
 
+TEST_CASE("A QP whose algorithm cannot be made goes without") {
+  PairOptions options;
+  options.node.limits.congestion.kind =
+      std::make_shared<congestion::AlgorithmKind>(congestion::AlgorithmKind{
+          .name = "none at all", .make = [](std::span<const double>, const congestion::Flow&) {
+            return std::unique_ptr<congestion::Algorithm>();
+          }});
+  MarkedPair pair(options);
+  pair.a.post(write(pair.a.buffer(5000, 1), pair.b.buffer(5000)));
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(pair.a.endpoint().report_flows(0, 10).empty());
+}
+
 TEST_CASE("CNPs come no faster than their interval, and what they slow is paced to its rate") {
   // 1 Gbit/s before the first CNP, half of it after.
   PairOptions options = with("dcqcn:paper,line_rate=1000,rpg_time_reset=100000,rpg_byte_reset=0");

@@ -28,14 +28,15 @@ extern "C" {
 enum {
   ROCEMU_NEEDS_ECN = 1,          /* what leaves with data is marked ECT(0) */
   ROCEMU_NEEDS_EVERY_ANSWER = 2, /* every packet asks for an acknowledgement */
-  ROCEMU_NEEDS_TELEMETRY = 4     /* switches write rocemu_hop into packets */
+  ROCEMU_NEEDS_TELEMETRY = 4,    /* switches write rocemu_hop into packets */
+  ROCEMU_NEEDS_HOP_COUNT = 8     /* or say there that they were passed, if no more is asked for */
 };
 
 /* What a switch on the way has written down when it sent a packet on. */
 struct rocemu_hop {
   uint64_t queue_bytes;  /* in the port's queue */
-  uint64_t tx_bytes;     /* that the port has sent so far */
-  uint64_t timestamp_ns; /* of the switch's clock */
+  uint64_t tx_bytes;     /* that the port has sent so far, modulo 2^32 */
+  uint64_t timestamp_ns; /* of the switch's clock, modulo 2^32 */
   uint64_t link_rate_bps;
 };
 
@@ -49,6 +50,8 @@ struct rocemu_acknowledgement {
   uint32_t ecn_echo;             /* not 0: the answer says that congestion was met */
   const struct rocemu_hop* hops; /* from the sender on; valid during the call */
   uint32_t hop_count;
+  uint32_t hops_passed; /* switches on the way; 0: not known */
+  uint32_t path;        /* another number: the packet went another way */
 };
 
 /* The flow that an algorithm is made for: what one QP sends. */
