@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -B
 """Checks captures of a NIC's link: every frame is a whole RoCEv2 packet, its invariant CRC is right,
-and tshark dissects it as RRoCE without finding it malformed.
+and tshark dissects it as RRoCE without finding it malformed. Behind the UDP datagram there may be path
+telemetry (docs/congestion.md), and nothing else.
 
 The CRC is computed here, from IBTA annex A17 and zlib alone, so that a mistake in the NIC's own code
 is not repeated. tshark shows that CRC but does not check it.
@@ -74,6 +75,17 @@ def ip_packet(frame):
     return frame[14:14 + size], header
 
 
+def check_telemetry(surplus):
+    """What stands between the end of the UDP datagram and that of the IP packet."""
+    need(len(surplus) >= 12 and (len(surplus) - 12) % 16 == 0, f"{len(surplus)} bytes behind the datagram")
+    checksum, kind, length, experiment, returns, passed = struct.unpack(">HBBHBB", surplus[:8])
+    need((checksum, kind, length, experiment) == (0, 127, len(surplus) - 2, 0x524f) and returns <= 1,
+         f"what stands behind the datagram is no path telemetry: {surplus[:8].hex()}")
+    room = (len(surplus) - 12) // 16
+    need(surplus[12 + 16 * min(passed, room):].count(0) == 16 * (room - min(passed, room)),
+         f"{passed} switches passed, and more hops are filled in")
+
+
 def invariant_crc(packet, header):
     """Of the packet from its IP header on, its own last 4 bytes left out: as they go on the wire."""
     masked = bytearray(packet)
@@ -96,7 +108,11 @@ def check_frame(frame):
     need(len(packet) >= header + 8 + 12 + 4, "too short for UDP, BTH and ICRC")
     destination, udp_size = struct.unpack(">HH", packet[header + 2:header + 6])
     need(destination == ROCE_PORT, f"UDP destination port {destination}")
-    need(udp_size == len(packet) - header, f"UDP length {udp_size} in an IP payload of {len(packet) - header}")
+    need(8 + 12 + 4 <= udp_size <= len(packet) - header,
+         f"UDP length {udp_size} in an IP payload of {len(packet) - header}")
+    if udp_size != len(packet) - header:
+        check_telemetry(packet[header + udp_size:])
+        packet = packet[:header + udp_size]
     bth = packet[header + 8:header + 20]
     need(bth[1] & 0x0f == 0, "transport header version is not 0")
     need((udp_size - 8) % 4 == 0, "headers, payload and padding are not a multiple of 4 bytes")

@@ -5,6 +5,7 @@
 #include "base/byte_order.h"
 #include "base/net/path_telemetry.h"
 #include "emulator/wire/icrc.h"
+#include "tests/unit/wire/pcap_file.h"
 #include "tests/unit/wire/sample_frames.h"
 
 namespace rocemu::wire {
@@ -74,6 +75,23 @@ TEST_CASE("telemetry: anything else behind a datagram is refused") {
     auto wrong = record_of(2);
     wrong[3] = std::byte{26};
     CHECK(parse_frame(build(network, wrong), packet) == ParseError::bad_udp_length);
+  }
+}
+
+// That file was put together from the standards alone, and tests/e2e holds it against tshark.
+TEST_CASE("telemetry: packets that were not built here") {
+  const auto frames = test::read_pcap(ROCEMU_TEST_DATA "/path-telemetry.pcap");
+  REQUIRE(frames.size() == 4);
+  const unsigned room[] = {5, 5, 5, 0};
+  const unsigned passed[] = {2, 0, 3, 7};
+  for (size_t i = 0; i < frames.size(); ++i) {
+    Packet packet;
+    REQUIRE(parse_frame(frames[i], packet) == ParseError::none);
+    CHECK(icrc_matches(packet.l3));
+    CHECK(packet.payload.size() == (i < 2 ? 64 : 0));
+    CHECK(telemetry_room(packet.telemetry.data()) == room[i]);
+    CHECK(telemetry_passed(packet.telemetry.data()) == passed[i]);
+    CHECK(telemetry_returns(packet.telemetry.data()) == (i >= 2));
   }
 }
 
