@@ -144,4 +144,44 @@ TEST_CASE("An offer that was agreed on stays, and tells what the newest answer b
   CHECK(offer.bytes() != 0);
 }
 
+TEST_CASE("Where packets with telemetry do not get through, two timeouts later those without do") {
+  PairOptions options;
+  options.retry_count = 7;
+  options.node.limits.congestion = *congestion::parse_settings("hpcc").settings;
+  Pair pair(options);
+  unsigned with = 0;
+  pair.fabric.observer = [&](const sim::FrameRecord& frame) {
+    wire::Packet packet;
+    if (frame.kind != sim::FrameRecord::Kind::sent) return true;
+    REQUIRE(wire::parse_frame(frame.frame, packet) == wire::ParseError::none);
+    with += !packet.telemetry.empty();
+    return packet.telemetry.empty();
+  };
+  const Buffer near = pair.a.buffer(100 * 1024, 1);
+  const Buffer far = pair.b.buffer(100 * 1024);
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK((pair.b.bytes(far) == pair.a.bytes(near)));
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 2);
+  CHECK(with > 0);
+}
+
+TEST_CASE("READs have no telemetry, and need none") {
+  PairOptions options;
+  options.node.limits.congestion = *congestion::parse_settings("hpcc").settings;
+  Pair pair(options);
+  const Buffer near = pair.a.buffer(50 * 1024);
+  const Buffer far = pair.b.buffer(50 * 1024, 1);
+  pair.fabric.observer = [&](const sim::FrameRecord& frame) {
+    wire::Packet packet;
+    REQUIRE(wire::parse_frame(frame.frame, packet) == wire::ParseError::none);
+    CHECK(packet.telemetry.empty());
+    return true;
+  };
+  pair.a.post(read(near, far));
+  pair.drive();
+  CHECK((pair.a.bytes(near) == pair.b.bytes(far)));
+}
+
 }  // namespace rocemu::transport_test
