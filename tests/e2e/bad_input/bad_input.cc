@@ -5,8 +5,9 @@
 
 int main(int argc, char** argv) {
   using namespace rocemu::e2e;
-  return run_rows(
-      argc, argv, "bad_input", "what a program can do wrong, and the error that must follow",
-      {registration_rows(), local_memory_rows(), remote_memory_rows(), receive_rows(), queue_rows(),
-       state_rows(), no_answer_rows(), limit_rows(), window_rows(), handle_rows()});
+  return run_rows(argc, argv, "bad_input",
+                  "what a program can do wrong, and the error that must follow",
+                  {registration_rows(), local_memory_rows(), remote_memory_rows(), receive_rows(),
+                   queue_rows(), state_rows(), no_answer_rows(), limit_rows(), window_rows(),
+                   handle_rows(), work_queue_rows()});
 }

@@ -123,5 +123,6 @@ std::span<const Row> no_answer_rows();
 std::span<const Row> limit_rows();
 std::span<const Row> window_rows();
 std::span<const Row> handle_rows();
+std::span<const Row> work_queue_rows();
 
 }  // namespace rocemu::e2e

@@ -96,8 +96,10 @@ int destroy_wq(ibv_wq* wq) {
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attr) {
   constexpr uint32_t kMaxLog = 7;
   static_assert(1u << kMaxLog == ROCEMU_FLOW_RECEIVERS_MAX);
-  const bool right =
+  bool right =
       attr->comp_mask == 0 && attr->log_ind_tbl_size <= kMaxLog && attr->ind_tbl != nullptr;
+  for (uint32_t i = 0; right && i < 1u << attr->log_ind_tbl_size; ++i)
+    right = attr->ind_tbl[i] != nullptr && attr->ind_tbl[i]->context == context;
   auto* table = right ? new_object<IndirectionTable>() : nullptr;
   if (table == nullptr) {
     errno = right ? ENOMEM : EINVAL;
