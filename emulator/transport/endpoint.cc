@@ -7,7 +7,6 @@
 #include "emulator/transport/service/uc_qp.h"
 #include "emulator/transport/service/ud_qp.h"
 #include "emulator/wire/icrc.h"
-#include "emulator/wire/icrc_identification.h"
 #include "emulator/wire/mad.h"
 
 namespace rocemu::transport {
@@ -121,14 +120,15 @@ bool tells_of_congestion(const wire::Packet& packet) {
   return wire::congestion_met(packet.ip) || packet.bth.opcode == wire::kCnpOpcode;
 }
 
+}  // namespace
+
 // A frame without an Ethernet source came through a socket, without its IP header: there the
 // identification, which some senders count up, is unknown.
-bool icrc_right(const wire::Packet& packet) {
-  return wire::icrc_matches(packet.l3) ||
-         (packet.ethernet.source == MacAddress{} && wire::identification_by_icrc(packet.l3));
+bool Endpoint::icrc_right(TimeNs now, const wire::Packet& packet) {
+  return packet.ethernet.source == MacAddress{}
+             ? identifications_.is_right(now, packet.ip.source, packet.l3)
+             : wire::icrc_matches(packet.l3);
 }
-
-}  // namespace
 
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   wire::Packet packet;
@@ -138,7 +138,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       continue;
     if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
       tally_.note(TraceEvent::malformed);
-    } else if (!icrc_by_port_ && !icrc_right(packet)) {
+    } else if (!icrc_by_port_ && !icrc_right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
       receive(*qp, now, packet);

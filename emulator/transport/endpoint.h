@@ -15,6 +15,7 @@
 
 #include "base/time.h"
 #include "emulator/transport/flow_table.h"
+#include "emulator/transport/identification_history.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/flow_report.h"
 #include "emulator/transport/interface/host_interface.h"
@@ -124,6 +125,7 @@ class Endpoint {
   void send_cnps();
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool steer(std::span<const std::byte> frame);
+  bool icrc_right(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
 
   Memory& memory_;
@@ -140,6 +142,7 @@ class Endpoint {
   std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;
   FlowTable flows_;
+  IdentificationHistory identifications_;
   uint64_t steered_ = 0;        // frames that flows were asked about
   std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;      // QPs that may have something to send
