@@ -3,7 +3,7 @@
 #
 #   scripts/fuzz.sh TARGET MINUTES [--jobs N] [--coverage]
 #
-# TARGET: frame, gso, transport, services, control, cm, rings or ip_host. Starts from tests/fuzz/corpus/TARGET and from what
+# TARGET: frame, gso, transport, services, control, cm, rings, ip_host or script. Starts from tests/fuzz/corpus/TARGET and from what
 # earlier runs found (build/fuzz/corpus/TARGET). With --coverage it prints at the end which lines
 # of the code under test all these inputs reach; 0 MINUTES then only does that.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|gso|transport|services|control|cm|rings|ip_host MINUTES [--jobs N] [--coverage]" >&2
+  echo "fuzz.sh: $*; usage: scripts/fuzz.sh frame|gso|transport|services|control|cm|rings|ip_host|script MINUTES [--jobs N] [--coverage]" >&2
   exit 2
 }
 
@@ -50,6 +50,7 @@ case $target in
           emulator/daemon/rings/doorbells.cc emulator/daemon/rings/doorbells.h)
     ;;
   ip_host) max_len=1024 code=(dpdk_io/ip_host) ;;
+  script) max_len=2048 code=(emulator/script) ;;
   *) usage "there is no target '$target'" ;;
 esac
 

@@ -9,7 +9,7 @@ SCENARIOS = 10_000_000
 SCENARIOS_AT_ONCE = 100_000
 KILLS = 10_000
 KILLS_AT_ONCE = 50
-FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings", "ip_host"]
+FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings", "ip_host", "script"]
 HOSTILE_KINDS = ["lingering-sockets", "fuse-files", "userfaultfd", "userfaultfd-before", "userfaultfd-heir", "userfaultfd-again",
                  "fuse-memory", "long-queues", "huge-rings", "many-objects", "all-queues", "unread-events", "cm-flood"]
 HOSTILE_ATTEMPTS = 3

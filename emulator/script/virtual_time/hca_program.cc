@@ -90,17 +90,20 @@ Fields HcaProgram::call(const Call& call) {
 
 // ---- queues and QPs ----
 
-void HcaProgram::make_cq(const std::string& name, uint32_t depth) {
+int HcaProgram::make_cq(const std::string& name, uint32_t depth) {
   Cq& cq = cqs_[name];
   const device::Handle channel =
       *hca_.create_channel(context_, std::make_unique<CompletionEvents>(cq.shown));
-  cq.handle =
-      *hca_.create_cq(context_, {depth, channel, 0, 0}, std::make_unique<Completions>(cq.shown));
+  const auto made =
+      hca_.create_cq(context_, {depth, channel, 0, 0}, std::make_unique<Completions>(cq.shown));
+  if (!made) return made.error();
+  cq.handle = *made;
+  return 0;
 }
 
 Fields HcaProgram::create_cq(const Fields& arguments) {
-  make_cq(arguments.text("CQ"), static_cast<uint32_t>(arguments.number("depth", kDepth)));
-  return result_of(0);
+  return result_of(
+      make_cq(arguments.text("CQ"), static_cast<uint32_t>(arguments.number("depth", kDepth))));
 }
 
 uint64_t HcaProgram::user_pointer(const std::string& kind, const std::string& name) {
@@ -373,6 +376,7 @@ sim::SendRequest HcaProgram::send_request(const Fields& arguments) {
   }
   if (request.opcode == transport::WorkOpcode::bind_window) {
     const Numbers& region = objects_.numbers(arguments.text("mr"));
+    if (request.sges.empty()) throw Impossible("a window is bound to a place, 'at'");
     request.binding = {wire::RKey{key("rkey")}, wire::LKey{region.lkey},
                        request.sges.front().address, request.sges.front().length_bytes,
                        access_bits(arguments.text("access", "remote_write|remote_read"))};

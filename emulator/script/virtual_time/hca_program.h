@@ -68,7 +68,7 @@ class HcaProgram {
   Cq& cq(const Fields& arguments, const char* key = "CQ");
   int apply(QpParts& qp, const QpSettings& settings);
   std::string state(const QpParts& qp);
-  void make_cq(const std::string& name, uint32_t depth);
+  int make_cq(const std::string& name, uint32_t depth);
   void make_xrcd();
   uint32_t address_handle();
   std::vector<transport::Sge> sges(const Fields& arguments) const;
