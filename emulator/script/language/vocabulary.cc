@@ -34,130 +34,121 @@ std::vector<Key> completion_keys() {
 
 constexpr Key kQp{"QP", Takes::object};
 
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all = {
-      {"create_cq", {{"CQ", Takes::new_object}}, 1, {{"depth"}}, {}},
-      {"create_qp",
-       {{"QP", Takes::new_object}, {"TYPE", Takes::word, kQpTypes}},
-       2,
-       {{"srq", Takes::object},
-        {"send_cq", Takes::object},
-        {"recv_cq", Takes::object},
-        {"send_wr"},
-        {"recv_wr"},
-        {"sq_sig_all", Takes::nothing}},
-       {}},
-      {"modify_qp", {kQp, {"STATE", Takes::word, kQpStates}}, 1, attributes(), {}},
-      {"connect", {kQp}, 1, attributes(), {}},
-      {"query_qp",
-       {kQp},
-       1,
-       {},
-       {{"STATE", Takes::word, kQpStates}},
-       {{"sq_draining"}, {"timeout"}, {"retry_cnt"}, {"rnr_retry"}, {"min_rnr_timer"}}},
-      {"destroy_qp", {kQp}, 1, {}, {}},
-      {"reg_mr",
-       {{"MR", Takes::new_object}},
-       1,
-       {{"bytes"}, {"access", Takes::flags, kAccess}, {"filled", Takes::bytes}},
-       {}},
-      {"dereg_mr", {{"MR", Takes::object}}, 1, {}, {}},
-      {"alloc_mw", {{"MW", Takes::new_object}, {"TYPE", Takes::word, "type1 type2"}}, 2, {}, {}},
-      {"dealloc_mw", {{"MW", Takes::object}}, 1, {}, {}},
-      {"create_srq", {{"SRQ", Takes::new_object}}, 1, {{"wr"}, {"xrc", Takes::nothing}}, {}},
-      {"modify_srq", {{"SRQ", Takes::object}}, 1, {{"limit"}}, {}},
-      {"post_srq_recv",
-       {{"SRQ", Takes::object}},
-       1,
-       {{"wr_id"}, {"at", Takes::place}, {"len"}},
-       {}},
-      {"post_recv", {kQp}, 1, {{"wr_id"}, {"at", Takes::place}, {"len"}, {"lkey", Takes::key}}, {}},
-      {"post_send",
-       {kQp, {"OPCODE", Takes::word, kSendOpcodes}},
-       2,
-       {{"wr_id"},
-        {"at", Takes::place},
-        {"len"},
-        {"lkey", Takes::key},
-        {"va", Takes::place},
-        {"rkey", Takes::key},
-        {"imm"},
-        {"inv", Takes::key},
-        {"compare"},
-        {"swap"},
-        {"add"},
-        {"qkey"},
-        {"dest_qp"},
-        {"srqn", Takes::key},
-        {"mw", Takes::object},
-        {"mr", Takes::object},
-        {"access", Takes::flags, kAccess},
-        {"inline", Takes::nothing},
-        {"solicited", Takes::nothing},
-        {"fence", Takes::nothing},
-        {"unsignaled", Takes::nothing}},
-       {}},
-      {"poll_cq",
-       {{"CQ", Takes::object}},
-       0,
-       {},
-       {{"STATUS", Takes::word, kStatuses}, {"OPCODE", Takes::word, kWcOpcodes}},
-       completion_keys()},
-      {"req_notify_cq", {{"CQ", Takes::object}}, 0, {{"solicited_only", Takes::nothing}}, {}},
-      {"get_cq_event", {{"CQ", Takes::object}}, 0, {}, {{"EVENT", Takes::word, "event nothing"}}},
-      {"get_async_event",
-       {},
-       0,
-       {},
-       {{"EVENT", Takes::word, kEvents}},
-       {{"qp", Takes::object}, {"srq", Takes::object}}},
-      {"memory", {{"PLACE", Takes::place}}, 1, {{"bytes"}}, {{"BYTES", Takes::bytes}}},
-      {"set_memory", {{"PLACE", Takes::place}, {"BYTES", Takes::bytes}}, 2, {}, {}},
-  };
-  return all;
-}
+const std::vector<Verb> kVerbs = {
+    {"create_cq", {{"CQ", Takes::new_object}}, 1, {{"depth"}}, {}},
+    {"create_qp",
+     {{"QP", Takes::new_object}, {"TYPE", Takes::word, kQpTypes}},
+     2,
+     {{"srq", Takes::object},
+      {"send_cq", Takes::object},
+      {"recv_cq", Takes::object},
+      {"send_wr"},
+      {"recv_wr"},
+      {"sq_sig_all", Takes::nothing}},
+     {}},
+    {"modify_qp", {kQp, {"STATE", Takes::word, kQpStates}}, 1, attributes(), {}},
+    {"connect", {kQp}, 1, attributes(), {}},
+    {"query_qp",
+     {kQp},
+     1,
+     {},
+     {{"STATE", Takes::word, kQpStates}},
+     {{"sq_draining"}, {"timeout"}, {"retry_cnt"}, {"rnr_retry"}, {"min_rnr_timer"}}},
+    {"destroy_qp", {kQp}, 1, {}, {}},
+    {"reg_mr",
+     {{"MR", Takes::new_object}},
+     1,
+     {{"bytes"}, {"access", Takes::flags, kAccess}, {"filled", Takes::bytes}},
+     {}},
+    {"dereg_mr", {{"MR", Takes::object}}, 1, {}, {}},
+    {"alloc_mw", {{"MW", Takes::new_object}, {"TYPE", Takes::word, "type1 type2"}}, 2, {}, {}},
+    {"dealloc_mw", {{"MW", Takes::object}}, 1, {}, {}},
+    {"create_srq", {{"SRQ", Takes::new_object}}, 1, {{"wr"}, {"xrc", Takes::nothing}}, {}},
+    {"modify_srq", {{"SRQ", Takes::object}}, 1, {{"limit"}}, {}},
+    {"post_srq_recv", {{"SRQ", Takes::object}}, 1, {{"wr_id"}, {"at", Takes::place}, {"len"}}, {}},
+    {"post_recv", {kQp}, 1, {{"wr_id"}, {"at", Takes::place}, {"len"}, {"lkey", Takes::key}}, {}},
+    {"post_send",
+     {kQp, {"OPCODE", Takes::word, kSendOpcodes}},
+     2,
+     {{"wr_id"},
+      {"at", Takes::place},
+      {"len"},
+      {"lkey", Takes::key},
+      {"va", Takes::place},
+      {"rkey", Takes::key},
+      {"imm"},
+      {"inv", Takes::key},
+      {"compare"},
+      {"swap"},
+      {"add"},
+      {"qkey"},
+      {"dest_qp"},
+      {"srqn", Takes::key},
+      {"mw", Takes::object},
+      {"mr", Takes::object},
+      {"access", Takes::flags, kAccess},
+      {"inline", Takes::nothing},
+      {"solicited", Takes::nothing},
+      {"fence", Takes::nothing},
+      {"unsignaled", Takes::nothing}},
+     {}},
+    {"poll_cq",
+     {{"CQ", Takes::object}},
+     0,
+     {},
+     {{"STATUS", Takes::word, kStatuses}, {"OPCODE", Takes::word, kWcOpcodes}},
+     completion_keys()},
+    {"req_notify_cq", {{"CQ", Takes::object}}, 0, {{"solicited_only", Takes::nothing}}, {}},
+    {"get_cq_event", {{"CQ", Takes::object}}, 0, {}, {{"EVENT", Takes::word, "event nothing"}}},
+    {"get_async_event",
+     {},
+     0,
+     {},
+     {{"EVENT", Takes::word, kEvents}},
+     {{"qp", Takes::object}, {"srq", Takes::object}}},
+    {"memory", {{"PLACE", Takes::place}}, 1, {{"bytes"}}, {{"BYTES", Takes::bytes}}},
+    {"set_memory", {{"PLACE", Takes::place}, {"BYTES", Takes::bytes}}, 2, {}, {}},
+};
 
-constexpr uint8_t kAnyRnr = wire::syndrome::kRnr;
+constexpr uint8_t kAnyRnr = wire::syndrome::kRnr;  // without its timer
 
-const std::vector<Opcode>& opcodes() {
-  using namespace wire::syndrome;
-  static const std::vector<Opcode> all = {
-      {"SEND_FIRST", Operation::send_first, {}},
-      {"SEND_MIDDLE", Operation::send_middle, {}},
-      {"SEND_LAST", Operation::send_last, {}},
-      {"SEND_LAST_IMM", Operation::send_last_imm, {}},
-      {"SEND_LAST_INV", Operation::send_last_invalidate, {}},
-      {"SEND_ONLY", Operation::send_only, {}},
-      {"SEND_ONLY_IMM", Operation::send_only_imm, {}},
-      {"SEND_ONLY_INV", Operation::send_only_invalidate, {}},
-      {"WRITE_FIRST", Operation::write_first, {}},
-      {"WRITE_MIDDLE", Operation::write_middle, {}},
-      {"WRITE_LAST", Operation::write_last, {}},
-      {"WRITE_LAST_IMM", Operation::write_last_imm, {}},
-      {"WRITE_ONLY", Operation::write_only, {}},
-      {"WRITE_ONLY_IMM", Operation::write_only_imm, {}},
-      {"READ_REQUEST", Operation::read_request, {}},
-      {"READ_RESPONSE_FIRST", Operation::read_response_first, {}},
-      {"READ_RESPONSE_MIDDLE", Operation::read_response_middle, {}},
-      {"READ_RESPONSE_LAST", Operation::read_response_last, {}},
-      {"READ_RESPONSE_ONLY", Operation::read_response_only, {}},
-      {"CAS", Operation::compare_swap, {}},
-      {"FADD", Operation::fetch_add, {}},
-      {"ATOMIC_WRITE", Operation::atomic_write, {}},
-      {"ATOMIC_ACK", Operation::atomic_acknowledge, {}},
-      {"ACK", Operation::acknowledge, kAck},
-      {"RNR_NAK", Operation::acknowledge, kAnyRnr},
-      {"NAK_SEQUENCE", Operation::acknowledge, kNakSequence},
-      {"NAK_INVALID_REQUEST", Operation::acknowledge, kNakInvalidRequest},
-      {"NAK_REMOTE_ACCESS", Operation::acknowledge, kNakRemoteAccess},
-      {"NAK_REMOTE_OPERATION", Operation::acknowledge, kNakRemoteOperation},
-      {"NAK_INVALID_RD_REQUEST", Operation::acknowledge, kNakInvalidRdRequest},
-      {"ACKNOWLEDGE", Operation::acknowledge, {}},  // of another syndrome
-      {"CNP", {}, {}},
-      {"OPCODE", {}, {}},  // any, by its number
-  };
-  return all;
-}
+using namespace wire::syndrome;
+
+const std::vector<Opcode> kOpcodes = {
+    {"SEND_FIRST", Operation::send_first, {}},
+    {"SEND_MIDDLE", Operation::send_middle, {}},
+    {"SEND_LAST", Operation::send_last, {}},
+    {"SEND_LAST_IMM", Operation::send_last_imm, {}},
+    {"SEND_LAST_INV", Operation::send_last_invalidate, {}},
+    {"SEND_ONLY", Operation::send_only, {}},
+    {"SEND_ONLY_IMM", Operation::send_only_imm, {}},
+    {"SEND_ONLY_INV", Operation::send_only_invalidate, {}},
+    {"WRITE_FIRST", Operation::write_first, {}},
+    {"WRITE_MIDDLE", Operation::write_middle, {}},
+    {"WRITE_LAST", Operation::write_last, {}},
+    {"WRITE_LAST_IMM", Operation::write_last_imm, {}},
+    {"WRITE_ONLY", Operation::write_only, {}},
+    {"WRITE_ONLY_IMM", Operation::write_only_imm, {}},
+    {"READ_REQUEST", Operation::read_request, {}},
+    {"READ_RESPONSE_FIRST", Operation::read_response_first, {}},
+    {"READ_RESPONSE_MIDDLE", Operation::read_response_middle, {}},
+    {"READ_RESPONSE_LAST", Operation::read_response_last, {}},
+    {"READ_RESPONSE_ONLY", Operation::read_response_only, {}},
+    {"CAS", Operation::compare_swap, {}},
+    {"FADD", Operation::fetch_add, {}},
+    {"ATOMIC_WRITE", Operation::atomic_write, {}},
+    {"ATOMIC_ACK", Operation::atomic_acknowledge, {}},
+    {"ACK", Operation::acknowledge, kAck},
+    {"RNR_NAK", Operation::acknowledge, kAnyRnr},
+    {"NAK_SEQUENCE", Operation::acknowledge, kNakSequence},
+    {"NAK_INVALID_REQUEST", Operation::acknowledge, kNakInvalidRequest},
+    {"NAK_REMOTE_ACCESS", Operation::acknowledge, kNakRemoteAccess},
+    {"NAK_REMOTE_OPERATION", Operation::acknowledge, kNakRemoteOperation},
+    {"NAK_INVALID_RD_REQUEST", Operation::acknowledge, kNakInvalidRdRequest},
+    {"ACKNOWLEDGE", Operation::acknowledge, {}},  // of another syndrome
+    {"CNP", {}, {}},
+    {"OPCODE", {}, {}},  // any, by its number
+};
 
 constexpr Key kCommon[] = {
     {"qp", Takes::object},
@@ -191,8 +182,8 @@ std::string joined(const Table& table, Name name) {
 }  // namespace
 
 const Verb* find_verb(std::string_view name) {
-  const auto found = std::ranges::find(verbs(), name, &Verb::name);
-  return found == verbs().end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kVerbs, name, &Verb::name);
+  return found == kVerbs.end() ? nullptr : &*found;
 }
 
 bool shows_state(std::string_view verb) { return verb == "memory" || verb == "query_qp"; }
@@ -201,16 +192,16 @@ bool takes_off(std::string_view verb) {
 }
 
 std::string all_verbs() {
-  return joined(verbs(), [](const Verb& verb) { return verb.name; });
+  return joined(kVerbs, [](const Verb& verb) { return verb.name; });
 }
 
 const Opcode* find_opcode(std::string_view name) {
-  const auto found = std::ranges::find(opcodes(), name, &Opcode::name);
-  return found == opcodes().end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kOpcodes, name, &Opcode::name);
+  return found == kOpcodes.end() ? nullptr : &*found;
 }
 
 std::string all_opcodes() {
-  return joined(opcodes(), [](const Opcode& opcode) { return opcode.name; }) + " nothing";
+  return joined(kOpcodes, [](const Opcode& opcode) { return opcode.name; }) + " nothing";
 }
 
 std::string opcode_name(uint8_t bth_opcode, uint8_t syndrome) {
@@ -219,7 +210,7 @@ std::string opcode_name(uint8_t bth_opcode, uint8_t syndrome) {
   const uint8_t kind = wire::syndrome::is_ack(syndrome)   ? wire::syndrome::kAck
                        : wire::syndrome::is_rnr(syndrome) ? kAnyRnr
                                                           : syndrome;
-  for (const Opcode& opcode : opcodes())
+  for (const Opcode& opcode : kOpcodes)
     if (opcode.operation == operation && opcode.syndrome.value_or(kind) == kind)
       return std::string(opcode.name);
   char text[16];

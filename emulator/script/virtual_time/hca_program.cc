@@ -12,8 +12,6 @@ namespace rocemu::script {
 
 namespace {
 
-constexpr uint64_t kBase = 0x100000;
-constexpr size_t kMemoryBytes = 4 << 20;
 constexpr uint64_t kRegionAlignment = 4096;
 constexpr uint32_t kDepth = 256;
 constexpr const char* kCq = "cq";
@@ -47,8 +45,8 @@ device::AhAttr path_to(const wire::Gid& gid) {
 }  // namespace
 
 HcaProgram::HcaProgram(sim::HcaNode& node, const wire::Gid& peer)
-    : node_(node), hca_(node.hca()), peer_(peer), memory_(kMemoryBytes) {
-  context_ = *hca_.open_context(dma::AddressSpace::local(memory_, kBase),
+    : node_(node), hca_(node.hca()), peer_(peer) {
+  context_ = *hca_.open_context(dma::AddressSpace::local(memory_.all(), ProgramMemory::kBase),
                                 std::make_unique<AsyncEvents>(async_events_));
   pd_ = *hca_.alloc_pd(context_);
   make_cq(kCq, kDepth);
@@ -260,24 +258,29 @@ Fields HcaProgram::modify_srq(const Fields& arguments) {
 
 // ---- memory ----
 
-std::byte* HcaProgram::at(uint64_t address, size_t bytes) {
-  if (address < kBase || bytes > kMemoryBytes || address - kBase > kMemoryBytes - bytes)
+uint64_t ProgramMemory::allocate(uint64_t bytes) {
+  if (bytes > kBytes - used_bytes_) throw Impossible("4 MiB of memory are all there is");
+  const uint64_t address = kBase + used_bytes_;
+  used_bytes_ += (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
+  return address;
+}
+
+std::byte* ProgramMemory::at(uint64_t address, size_t bytes) {
+  if (address < kBase || bytes > kBytes || address - kBase > kBytes - bytes)
     throw Impossible("the program has no memory there");
-  return memory_.data() + (address - kBase);
+  return bytes_.data() + (address - kBase);
 }
 
 Fields HcaProgram::reg_mr(const Fields& arguments) {
   const uint64_t bytes = arguments.number("bytes", kRegionAlignment);
-  const uint64_t address = kBase + used_bytes_;
-  if (bytes > kMemoryBytes - used_bytes_) throw Impossible("4 MiB of memory are all there is");
+  const uint64_t address = memory_.allocate(bytes);
   const std::string access =
       arguments.text("access", "local_write|remote_write|remote_read|remote_atomic|mw_bind");
   const auto keys = hca_.reg_mr(context_, {pd_, access_bits(access), address, bytes, address});
   if (!keys) return result_of(keys.error());
-  used_bytes_ += (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
   if (const Value* filled = arguments.find("filled")) {
     const std::vector<std::byte> with = filled->make_bytes();
-    std::copy_n(with.begin(), std::min<size_t>(with.size(), bytes), at(address, bytes));
+    std::copy_n(with.begin(), std::min<size_t>(with.size(), bytes), memory_.at(address, bytes));
   }
   regions_[arguments.text("MR")] = keys->mr;
   Fields result = result_of(0);
@@ -307,13 +310,13 @@ Fields HcaProgram::dealloc_mw(const Fields& arguments) {
 Fields HcaProgram::memory(const Fields& arguments) {
   const uint64_t address = objects_.address(*arguments.find("PLACE"));
   const size_t bytes = arguments.number("bytes", sizeof(uint64_t));
-  const std::byte* const from = at(address, bytes);
+  const std::byte* const from = memory_.at(address, bytes);
   return result_bytes({from, from + bytes});
 }
 
 Fields HcaProgram::set_memory(const Fields& arguments) {
   const std::vector<std::byte> bytes = arguments.find("BYTES")->make_bytes();
-  std::ranges::copy(bytes, at(objects_.address(*arguments.find("PLACE")), bytes.size()));
+  std::ranges::copy(bytes, memory_.at(objects_.address(*arguments.find("PLACE")), bytes.size()));
   return result_of(0);
 }
 
@@ -371,7 +374,7 @@ sim::SendRequest HcaProgram::send_request(const Fields& arguments) {
   request.sges = sges(arguments);
   if (arguments.has("inline") && !request.sges.empty()) {
     const transport::Sge& sge = request.sges.front();
-    const std::byte* const from = at(sge.address, sge.length_bytes);
+    const std::byte* const from = memory_.at(sge.address, sge.length_bytes);
     request.inline_payload = std::vector<std::byte>(from, from + sge.length_bytes);
   }
   if (request.opcode == transport::WorkOpcode::bind_window) {
@@ -410,7 +413,7 @@ Fields HcaProgram::poll_cq(const Fields& arguments) {
   const transport::Completion completion = shown.completions.front();
   shown.completions.pop_front();
   if (const auto& data = completion.inline_data; data.length_bytes > 0)
-    std::memcpy(at(data.address, data.length_bytes), data.bytes.data(), data.length_bytes);
+    std::memcpy(memory_.at(data.address, data.length_bytes), data.bytes.data(), data.length_bytes);
   return result_completion({.status = static_cast<uint32_t>(completion.status),
                             .opcode = static_cast<uint32_t>(completion.opcode),
                             .wr_id = completion.wr_id,

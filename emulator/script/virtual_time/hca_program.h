@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,22 @@
 #include "emulator/sim/hca_node.h"
 
 namespace rocemu::script {
+
+// The memory of the program, of which regions are parts.
+class ProgramMemory {
+ public:
+  static constexpr uint64_t kBase = 0x100000;
+  static constexpr size_t kBytes = 4 << 20;
+
+  std::span<std::byte> all() { return bytes_; }
+  // Pages of their own for a region. Throw Impossible where there is no more, or none.
+  uint64_t allocate(uint64_t bytes);
+  std::byte* at(uint64_t address, size_t bytes);
+
+ private:
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(kBytes);
+  size_t used_bytes_ = 0;
+};
 
 class HcaProgram {
  public:
@@ -73,15 +90,13 @@ class HcaProgram {
   uint32_t address_handle();
   std::vector<transport::Sge> sges(const Fields& arguments) const;
   sim::SendRequest send_request(const Fields& arguments);
-  std::byte* at(uint64_t address, size_t bytes);
   uint64_t user_pointer(const std::string& kind, const std::string& name);
 
   sim::HcaNode& node_;
   device::Hca& hca_;
   wire::Gid peer_;
   Objects objects_;
-  std::vector<std::byte> memory_;
-  size_t used_bytes_ = 0;
+  ProgramMemory memory_;
   device::ContextId context_ = 0;
   device::Handle pd_ = 0;
   device::Handle xrcd_ = 0;
