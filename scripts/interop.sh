@@ -2,6 +2,7 @@
 # Runs the NIC against Linux's Soft RoCE (rdma_rxe), which is in the kernel of a virtual machine (qemu without KVM).
 #
 #   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
+#   scripts/interop.sh --scripts tests/scripts [--table FILE]     scripts of verbs and frames (docs/scripts.md)
 #
 # All of it takes some 20 minutes on two idle cores, --short two. The first run fetches a kernel and programs (some
 # 100 MB) from the Debian mirror into ~/.cache/rocemu-interop. Exit code 77: it cannot be run here, and says why.
@@ -10,6 +11,7 @@ cd "$(dirname "$0")/.."
 
 ./scripts/packages.sh build run interop
 cmake --preset release -DBUILD_TESTING=ON > /dev/null
-cmake --build --preset release --target rocemu_bench interop_scenario
+cmake --build --preset release --target rocemu_bench interop_scenario rocemu-script-agent
 export ROCEMU=$PWD/build/release/bin/rocemu SCENARIO=$PWD/build/release/tests/interop/interop_scenario
+export AGENT=$PWD/build/release/bin/rocemu-script-agent
 exec tests/interop/run.py "$@"
