@@ -48,6 +48,8 @@ def run(name, arguments):
     experiment = load(name)
     out = arguments.out / name
     results = run_all(experiment.points(arguments.small), HERE / name, out, arguments.rocemu, arguments.jobs)
+    if hasattr(experiment, "live"):  # what is measured over the live NIC, after the points so that nothing runs beside it
+        results["live"] = experiment.live(arguments.rocemu, arguments.small)
     claims = experiment.claims(results, arguments.small)
     text = table(claims)
     print(f"\n{name}: {experiment.SOURCE}\n\n{text}")
