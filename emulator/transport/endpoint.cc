@@ -165,7 +165,7 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   qp.tally().note(TraceEvent::delivered, packet.bth.psn.value());
   if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
-    return;
+    return touch(qp);
   qp.on_packet(now, packet);
   touch(qp);
   if (qp.answering) return;

@@ -11,7 +11,6 @@ namespace rocemu::transport {
 bool Endpoint::on_congestion(Qp& qp, TimeNs now, const wire::Packet& packet) {
   if (packet.bth.opcode == wire::kCnpOpcode) {
     qp.on_cnp(now, packet);
-    touch(qp);
     return true;
   }
   const auto cnp = qp.notification_for(packet, notification_.traffic_class());
