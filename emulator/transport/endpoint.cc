@@ -227,9 +227,13 @@ inline void Endpoint::touch(Qp& qp) {
 
 // Makes sure that on_timeout comes in time. A deadline that has moved away is left standing: it
 // costs one look when it comes.
-void Endpoint::watch(Qp& qp) {
+inline void Endpoint::watch(Qp& qp) {
   const ControlledFlow* const flow = qp.flow();
-  watch_for(qp, flow == nullptr ? qp.deadline() : std::min(qp.deadline(), flow->deadline()));
+  if (flow == nullptr) [[likely]] {
+    watch_for(qp, qp.deadline());
+  } else {
+    watch_for(qp, std::min(qp.deadline(), flow->deadline()));
+  }
 }
 
 void Endpoint::watch_for(Qp& qp, TimeNs deadline) {
@@ -237,32 +241,38 @@ void Endpoint::watch_for(Qp& qp, TimeNs deadline) {
   if (deadline < timers_.deadline_of(slot)) timers_.schedule(slot, deadline);
 }
 
-namespace {
-
-// The frame that the burst has got last is the flow's.
-void note_sent(ControlledFlow& flow, TimeNs now, Burst& burst) {
-  flow.on_frame_sent(now, burst.added_bytes());
-  if (flow.wants_ecn()) burst.mark_ecn_capable();
+inline Turn Endpoint::transmit_frame(Qp& qp, TimeNs now) {
+  const uint32_t before = burst_.weight();
+  const Turn turn = qp.transmit(now, burst_);
+  qp.share_left -= std::min(qp.share_left, burst_.weight() - before);
+  return turn;
 }
 
-}  // namespace
-
-// At least one frame, as many as the share of the QP allows, and of a QP with a rate no more than
-// that.
-Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
+// Of a QP with a rate, the program's or congestion control's: no more than that.
+Turn Endpoint::transmit_paced_share(Qp& qp, TimeNs now) {
   Pacer* const pacer = qp.pacer();
   ControlledFlow* const flow = qp.flow();
   Turn turn;
   do {
     if (pacer != nullptr && !pacer->may_send(now)) return Turn::paced;
-    if (flow != nullptr && !flow->may_send(now)) [[unlikely]]
-      return Turn::paced;
-    const uint32_t before = burst_.weight();
-    turn = qp.transmit(now, burst_);
-    qp.share_left -= std::min(qp.share_left, burst_.weight() - before);
-    if (pacer != nullptr && turn == Turn::sent) pacer->on_sent(now, burst_.added_bytes());
-    if (flow != nullptr && turn == Turn::sent) [[unlikely]]
-      note_sent(*flow, now, burst_);
+    if (flow != nullptr && !flow->may_send(now)) return Turn::paced;
+    turn = transmit_frame(qp, now);
+    if (turn != Turn::sent) return turn;
+    if (pacer != nullptr) pacer->on_sent(now, burst_.added_bytes());
+    if (flow == nullptr) continue;
+    flow->on_frame_sent(now, burst_.added_bytes());
+    if (flow->wants_ecn()) burst_.mark_ecn_capable();
+  } while (qp.share_left > 0 && !burst_.full());
+  return turn;
+}
+
+// At least one frame, and as many as the share of the QP allows.
+Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
+  if (qp.pacer() != nullptr || qp.flow() != nullptr) [[unlikely]]
+    return transmit_paced_share(qp, now);
+  Turn turn;
+  do {
+    turn = transmit_frame(qp, now);
   } while (turn == Turn::sent && qp.share_left > 0 && !burst_.full());
   return turn;
 }

@@ -121,6 +121,8 @@ class Endpoint {
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
   Turn transmit_share(Qp& qp, TimeNs now);
+  Turn transmit_paced_share(Qp& qp, TimeNs now);
+  Turn transmit_frame(Qp& qp, TimeNs now);
   bool on_congestion(Qp& qp, TimeNs now, const wire::Packet& packet);
   void send_cnps();
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
