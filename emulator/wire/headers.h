@@ -23,6 +23,8 @@ inline constexpr size_t kIethBytes = 4;
 inline constexpr size_t kCnpReservedBytes = 16;  // what a CNP has for a payload
 inline constexpr size_t kIcrcBytes = 4;
 inline constexpr size_t kMaxMtuBytes = 4096;
+// What may stand before the payload of a packet that says where it belongs (selective.h).
+inline constexpr size_t kMaxPlaceBytes = kRethBytes;
 
 struct Ethernet {
   MacAddress destination{};
@@ -89,7 +91,14 @@ struct Deth {
   Qpn source_qp{};
 };
 
-// Which of these a frame has is decided by its opcode alone (opcode.h).
+// Where a SEND's payload belongs (selective.h): in the receive of that number, counted by the
+// messages that take one, from the packet of that number on.
+struct ReceivePlace {
+  uint32_t receive = 0;
+  uint32_t packet = 0;
+};
+
+// Which of these a frame has is decided by its opcode alone (opcode.h), but for the last one.
 struct ExtendedHeaders {
   Reth reth{};
   Aeth aeth{};
@@ -99,6 +108,7 @@ struct ExtendedHeaders {
   Qpn xrc_srq{};
   uint32_t immediate = 0;  // as it stands in the frame, network order untouched (ibv's imm_data)
   RKey invalidate{};       // IETH
+  ReceivePlace receive_place{};
 };
 
 // AETH syndromes (IBTA vol 1, table 47 and 48).

@@ -4,6 +4,7 @@
 #include "base/net/checksum.h"
 #include "base/net/path_telemetry.h"
 #include "emulator/wire/packet.h"
+#include "emulator/wire/selective.h"
 
 namespace rocemu::wire {
 namespace {
@@ -178,7 +179,9 @@ ParseError parse_transport(Bytes bytes, Packet& packet) {
   const size_t padded_bytes = bytes.size() - header_bytes - kIcrcBytes;
   if (padded_bytes % 4 != 0 || packet.bth.pad_bytes > padded_bytes) return ParseError::bad_payload;
   const size_t payload_bytes = padded_bytes - packet.bth.pad_bytes;
-  if (payload_bytes > kMaxMtuBytes) return ParseError::bad_payload;
+  const size_t place_bytes =
+      selective::is_placed(packet.bth) ? selective::place_bytes(packet.bth.opcode) : 0;
+  if (payload_bytes > kMaxMtuBytes + place_bytes) return ParseError::bad_payload;
   if (!traits.payload && padded_bytes != 0) return ParseError::bad_payload;
   if (packet.bth.opcode == kCnpOpcode && payload_bytes != kCnpReservedBytes)
     return ParseError::bad_payload;

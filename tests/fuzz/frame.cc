@@ -71,7 +71,8 @@ void check_packet(Bytes frame, const Packet& packet) {
   expect(within(packet.telemetry, frame), "telemetry lies in the frame");
   expect(packet.telemetry.empty() || packet.telemetry.data() == packet.l3.data() + packet.l3.size(),
          "telemetry stands behind the datagram");
-  expect(packet.payload.size() <= wire::kMaxMtuBytes, "the payload fits the largest MTU");
+  expect(packet.payload.size() <= wire::kMaxMtuBytes + wire::kMaxPlaceBytes,
+         "the payload fits the largest MTU");
   expect(packet.traits().known, "the opcode is known");
   expect(packet.traits().payload || packet.payload.empty(), "payload only where it may be");
   expect((packet.payload.size() + packet.bth.pad_bytes) % 4 == 0, "payload and pad: whole words");

@@ -208,6 +208,10 @@ Connection draw_connection(Random& random, const Plan& plan) {
 sim::NodeOptions draw_node(Random& random, bool ipv6, bool calm) {
   sim::NodeOptions node;
   node.ipv6 = ipv6;
+  using enum transport::Recovery;
+  node.limits.recovery =
+      pick(random, {go_back_n, go_back_n, selective_repeat, selective_repeat, selective_repeat});
+  node.limits.multipath = random.below(2) == 0;
   node.limits.window_packets = pick(random, {1u, 3u, 16u, 64u, 256u, 256u});
   node.limits.ack_interval_packets = pick(random, {1u, 4u, 16u, 64u, 64u});
   node.limits.quantum_frames = pick(random, {1u, 3u, 16u});

@@ -1,12 +1,14 @@
 #include "tests/sim/scenario.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "emulator/sim/packet_text.h"
+#include "emulator/transport/requester/scoreboard.h"
 #include "tests/sim/flow.h"
 
 namespace rocemu::sim_scenarios {
@@ -158,12 +160,17 @@ class Scenario {
     const QpSide& side = plan_.connections[index / 2].side[index % 2];
     const QpSide& other = plan_.connections[index / 2].side[1 - index % 2];
     const transport::QpLoad load = party.node.endpoint().load(party.qpn);
-    const uint32_t window = party.node.endpoint().limits().window_packets;
+    const transport::TransportLimits& limits = party.node.endpoint().limits();
+    const bool selective = limits.recovery == transport::Recovery::selective_repeat;
+    // Selective repeat bounds how many PSNs there are from the oldest that is missing on.
+    const uint32_t window = selective ? std::clamp(std::bit_ceil(4 * limits.window_packets), 64u,
+                                                   transport::Scoreboard::kMostPsns)
+                                      : limits.window_packets;
     const uint32_t longest_read = kLongestMessageBytes / plan_.connections[index / 2].mtu_bytes;
     verdict_.check(load.requests <= window + 1, "more requests taken than the window bounds");
     verdict_.check(load.unacknowledged_psns <= window - 1 + longest_read, "the window is exceeded");
     verdict_.check(load.rd_atomics <= side.max_rd_atomic, "more READs and atomics than allowed");
-    verdict_.check(load.queued_responses <= 2u * other.max_rd_atomic + 3,
+    verdict_.check(load.queued_responses <= 2u * other.max_rd_atomic + (selective ? 19 : 3),
                    "more answers wait than READs and atomics account for");
     verdict_.check(load.kept_atomic_results <= std::max<uint32_t>(other.max_rd_atomic, 1),
                    "more atomic results kept than needed");

@@ -10,6 +10,7 @@
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/tag_matching.h"
 #include "emulator/wire/build.h"
+#include "emulator/wire/selective.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::transport {
@@ -74,6 +75,10 @@ struct QpAttributes {
   MigrationRequest migration = MigrationRequest::none;
 };
 
+// How a reliable connection makes good for losses (docs/loss-recovery.md). Selective repeat needs a
+// peer that has it as well; with others it is go-back-N.
+enum class Recovery : uint8_t { go_back_n, selective_repeat };
+
 // TransportLimits bounds what a QP may have under way, and says by which rules. It is configurable,
 // and status shows it.
 struct TransportLimits {
@@ -82,15 +87,26 @@ struct TransportLimits {
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
   congestion::Settings congestion = {};
   uint64_t line_rate_bps = 100'000'000'000;  // of the port, for congestion control
+  Recovery recovery = Recovery::go_back_n;
+  bool multipath = false;    // of selective repeat: each packet has a UDP source port of its own
+  uint32_t rto_low_us = 0;   // of selective repeat, with few packets in flight; 0: as measured
+  uint32_t rto_high_us = 0;  // and with more
+
+  // What every packet says of this in BTH bits that are reserved (wire/selective.h).
+  uint8_t offer() const {
+    if (recovery == Recovery::go_back_n) return 0;
+    return wire::selective::kUnderstood | (multipath ? wire::selective::kAnyOrder : 0);
+  }
 };
 
 // QpLoad says how much a QP has under way.
 struct QpLoad {
-  uint32_t requests = 0;             // taken off the send queue, not completed
-  uint32_t unacknowledged_psns = 0;  // sent, not acknowledged
-  uint32_t rd_atomics = 0;           // READs and atomics that wait for their answer
-  uint32_t queued_responses = 0;     // answers that have not left
-  uint32_t kept_atomic_results = 0;  // for the case that an atomic is asked for again
+  uint32_t requests = 0;                    // taken off the send queue, not completed
+  uint32_t unacknowledged_psns = 0;         // sent, not acknowledged
+  uint32_t rd_atomics = 0;                  // READs and atomics that wait for their answer
+  uint32_t queued_responses = 0;            // answers that have not left
+  uint32_t kept_atomic_results = 0;         // for the case that an atomic is asked for again
+  Recovery recovery = Recovery::go_back_n;  // as requester, with this peer
 };
 
 }  // namespace rocemu::transport

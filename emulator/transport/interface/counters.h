@@ -35,6 +35,7 @@ inline constexpr std::pair<TraceEvent, const char*> kCounterNames[] = {
     {TraceEvent::retransmitted, "retransmitted_frames"},
     {TraceEvent::duplicate_request, "duplicate_requests"},
     {TraceEvent::out_of_sequence, "out_of_sequence"},
+    {TraceEvent::placed_ahead, "placed_ahead"},
     {TraceEvent::sequence_nak_sent, "sequence_naks_sent"},
     {TraceEvent::sequence_nak_received, "sequence_naks_received"},
     {TraceEvent::rnr_nak_sent, "rnr_naks_sent"},

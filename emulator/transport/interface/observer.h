@@ -29,6 +29,7 @@ enum class TraceEvent : uint8_t {
   retransmitted,
   duplicate_request,
   out_of_sequence,
+  placed_ahead,  // taken out of order: selective repeat
   sequence_nak_sent,
   sequence_nak_received,
   rnr_nak_sent,

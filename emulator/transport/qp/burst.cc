@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/byte_order.h"
+#include "base/net/headers.h"
 #include "emulator/transport/qp/qp.h"
 #include "emulator/wire/frame_fields.h"
 #include "emulator/wire/icrc.h"
@@ -26,6 +28,13 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
        static_cast<uint16_t>(payload_bytes), static_cast<uint8_t>(telemetry_bytes), side, false});
   weight_ += kFrameWeight + payload_bytes;
   return at;
+}
+
+void Burst::spread_added(const Path& path) {
+  constexpr uint32_t kPorts = 0xc000;        // 14 bits of them (IBTA annex A17)
+  constexpr uint32_t kOdd = 2'654'435'761u;  // the golden ratio: neighbours get ports far apart
+  const uint32_t port = kPorts | (++spread_ * kOdd >> 18);
+  store_be16(frames_.back().buffer.data + path.headers.size_bytes() - kUdpBytes, port);
 }
 
 std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {

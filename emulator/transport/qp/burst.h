@@ -38,6 +38,9 @@ class Burst {
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
                  uint32_t telemetry_bytes = 0);
+  // That frame gets a UDP source port of its own, so that a network with several paths spreads
+  // them.
+  void spread_added(const Path& path);
   uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
   // Of that frame, when it carries data: its ECN field becomes ECT(0), unless the program has set
   // it.
@@ -86,6 +89,7 @@ class Burst {
   unsigned room_ = 0;
   uint32_t weight_ = 0;
   bool icrc_by_port_ = false;
+  uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;
   std::vector<Qp*> failed_qps_;

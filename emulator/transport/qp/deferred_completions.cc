@@ -23,6 +23,10 @@ void DeferredCompletions::fail(uint32_t tag) {
   const Scatter scatter = scatters_[tag];
   const Side side = side_of(scatter.kind);
   bool announced = false;
+  if (scatter.kind == ScatterKind::ahead || scatter.kind == ScatterKind::response_ahead) {
+    scatter.qp->on_scatter_failed(scatter.kind, scatter.psn, announced);
+    return;
+  }
   for (Pending& pending : pending_) {
     if (pending.qp != scatter.qp || pending.side != side || pending.scatters_before <= tag)
       continue;

@@ -14,14 +14,17 @@ namespace rocemu::transport {
 
 class Qp;
 
-// A scatter moves data of our own request, of a receive, or of a peer's WRITE.
-enum class ScatterKind : uint8_t { read_response, receive, remote_write };
+// A scatter moves data of our own request, of a receive, or of a peer's WRITE. Those ahead move
+// what no completion announces yet, of packets whose turn has not come.
+enum class ScatterKind : uint8_t { read_response, receive, remote_write, ahead, response_ahead };
 
 // The side of a QP that completes: both kinds of responder scatters belong to one.
 enum class Side : uint8_t { requester, responder };
 
 constexpr Side side_of(ScatterKind kind) {
-  return kind == ScatterKind::read_response ? Side::requester : Side::responder;
+  return kind == ScatterKind::read_response || kind == ScatterKind::response_ahead
+             ? Side::requester
+             : Side::responder;
 }
 
 class DeferredCompletions {

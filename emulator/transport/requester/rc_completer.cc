@@ -14,6 +14,8 @@ namespace rocemu::transport {
 void RcRequester::on_response(TimeNs now, const wire::Packet& packet) {
   if (context_.flow != nullptr) [[unlikely]]
     context_.flow->note_answer(packet);
+  if (selective_ && take_selectively(now, packet)) [[unlikely]]
+    return;
   switch (packet.operation()) {
     case wire::Operation::acknowledge:
       on_acknowledge(now, packet);
@@ -171,9 +173,9 @@ void RcRequester::response_done(TimeNs now, Request& request) {
 }
 
 bool RcRequester::take_data(const Request& request, std::span<const std::byte> data,
-                            uint32_t offset_bytes, wire::Psn psn) {
+                            uint32_t offset_bytes, wire::Psn psn, ScatterKind kind) {
   return scatter(context_, context_.resources.pd, request.work.sges.view(), offset_bytes, data,
-                 ScatterKind::read_response, psn);
+                 kind, psn);
 }
 
 // The oldest unacknowledged PSN has moved on from `before`.
@@ -238,6 +240,8 @@ void RcRequester::on_timeout(TimeNs now, TimeNs answers_by) {
     pace_.hold(now, packet_interval_ns());
     send_probe();
   }
+  if (repeats_selectively()) [[unlikely]]
+    on_selective_timeout(now);
 }
 
 // A packet was lost: sends again what is in flight, over the alternate path when this one has used
@@ -245,6 +249,7 @@ void RcRequester::on_timeout(TimeNs now, TimeNs answers_by) {
 void RcRequester::send_again() {
   if (recovery_.retry()) {
     probe_.stop();
+    if (repeats_selectively()) give_up_in_flight();
   } else if (!context_.migration.migrate(context_)) {
     fail_oldest(WcStatus::retry_exceeded_error);
   }
@@ -254,6 +259,7 @@ void RcRequester::send_again() {
 void RcRequester::on_path_migrated() {
   recovery_.begin_anew();
   probe_.stop();
+  if (repeats_selectively()) give_up_in_flight();
 }
 
 void RcRequester::send_probe() {

@@ -76,11 +76,15 @@ void RcRequester::reset() {
   round_trip_ = {};
   probe_ = {};
   pace_ = {};
+  selective_.reset();
+  fatal_nak_.reset();
 }
 
 void RcRequester::start() {
   window_.start();
   recovery_.start();
+  if (context_.limits.recovery == Recovery::selective_repeat)
+    selective_ = std::make_unique<SelectiveRepeat>(context_);
 }
 
 void RcRequester::on_attributes_changed() {
@@ -115,6 +119,8 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
   if (recovery_.waits_for_receiver()) return Turn::idle;
+  if (repeats_selectively()) [[unlikely]]
+    steer();
   for (uint32_t i = 0; i < kLocalRequestsInATurn; ++i) {
     const Turn turn = transmit_next(now, burst);
     if (turn != Turn::later) return turn;
@@ -137,8 +143,14 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   }
   if (is_local(request.work.opcode)) return take_local_turn(request.work);
   const wire::Psn psn = request.first_psn + window_.current_packet();
-  if (recovery_.in_flight_before(psn) >= packets_allowed()) return Turn::idle;
+  if (repeats_selectively()) [[unlikely]] {
+    if (!selective_->may_send(psn, packets_allowed())) return Turn::idle;
+  } else if (recovery_.in_flight_before(psn) >= packets_allowed()) {
+    return Turn::idle;
+  }
   if (!may_start(request) || !pace_.allows(now)) return Turn::idle;
+  if (selective_ && !request.started) [[unlikely]]
+    selective_->prepare(request);
   return send_packet(now, burst, request);
 }
 
@@ -159,7 +171,7 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   const SendWork& work = request.work;
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t index = window_.current_packet();
-  const RequestPacket packet = request_packet(request, index, mtu);
+  RequestPacket packet = request_packet(request, index, mtu);
   const bool answered_by_itself = is_read_or_atomic(work.opcode);
 
   wire::Bth bth;
@@ -174,14 +186,20 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   bth.solicited =
       !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
 
+  bth.reserved7 = context_.limits.offer();
+  uint32_t place_bytes = 0;
+  if (repeats_selectively()) [[unlikely]]
+    place_bytes = shape_selectively(request, index, bth, packet.ext, packet.psns);
   ControlledFlow* const flow = context_.flow.get();
   const uint32_t telemetry_bytes =
       flow == nullptr || answered_by_itself ? 0 : flow->telemetry_bytes();
-  std::byte* const payload = burst.add(context_.qp, Side::requester, context_.attributes.path, bth,
-                                       packet.ext, packet.payload_bytes, telemetry_bytes);
+  std::byte* payload = burst.add(context_.qp, Side::requester, context_.attributes.path, bth,
+                                 packet.ext, place_bytes + packet.payload_bytes, telemetry_bytes);
   if (payload == nullptr) return Turn::no_buffer;
   if (telemetry_bytes != 0) [[unlikely]]
     flow->write_telemetry(burst.added_telemetry());
+  if (bth.reserved7 != 0) [[unlikely]]
+    payload = finish_selectively(burst, request, bth, packet.ext, payload);
   if (packet.payload_bytes > 0 &&
       !gather(context_, burst, work, index * mtu, packet.payload_bytes, payload)) {
     // The frame is in the burst already: let it fail as if the memory could not be read.
@@ -200,7 +218,11 @@ inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, 
   const bool again = recovery_.on_sent(now, psn, end, answered);
   if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());
   round_trip_.on_sent(now, psn, end, again, answered);
-  probe_.on_sent(now, end, answered, recovery_.in_flight());
+  if (repeats_selectively()) [[unlikely]] {
+    selective_->on_sent(now, psn, end, is_read_or_atomic(window_.current().work.opcode));
+  } else {
+    probe_.on_sent(now, end, answered, recovery_.in_flight());
+  }
   congestion_.on_sent(now, packets);
   if (context_.flow != nullptr) [[unlikely]]
     context_.flow->on_request_sent(now, psn, packets, again, bytes);
@@ -218,6 +240,7 @@ void RcRequester::flush() {
   recovery_.stop_timers();
   probe_.stop();
   pace_.stop();
+  if (selective_) selective_->stop_timers();
 }
 
 }  // namespace rocemu::transport

@@ -6,14 +6,19 @@
 //
 //   SendWindow        the requests under way, and the cursor that says what is sent next
 //   GoBackN           what is in flight, and when and from where it is sent again
+//   SelectiveRepeat   the same with a peer that has it, if the device does
 //   ProbeTimer        an answer that is long overdue by the round trips measured so far
 //   RoundTripMeter    measures them
 //   AdaptiveWindow    the congestion control: how much may be in flight, and how fast it leaves
 //   SendPace          holds packets back for that
 //   ControlledFlow    stands in for both where the device has chosen another algorithm
 //
-// This class joins them: rc_requester.cc sends, rc_completer.cc handles answers and timeouts.
+// This class joins them: rc_requester.cc sends, rc_completer.cc handles answers and timeouts, and
+// rc_selective.cc those of selective repeat.
 #pragma once
+
+#include <memory>
+#include <optional>
 
 #include "base/time.h"
 #include "emulator/congestion/adaptive_window.h"
@@ -22,6 +27,7 @@
 #include "emulator/transport/requester/go_back_n.h"
 #include "emulator/transport/requester/probe_timer.h"
 #include "emulator/transport/requester/round_trip_meter.h"
+#include "emulator/transport/requester/selective_repeat.h"
 #include "emulator/transport/requester/send_window.h"
 #include "emulator/wire/packet.h"
 
@@ -47,19 +53,23 @@ class RcRequester {
     load.requests = window_.size();
     load.unacknowledged_psns = recovery_.in_flight();
     load.rd_atomics = window_.rd_atomics();
+    load.recovery = repeats_selectively() ? Recovery::selective_repeat : Recovery::go_back_n;
   }
 
   Turn transmit(TimeNs now, Burst& burst);
   void on_response(TimeNs now, const wire::Packet& packet);
   void on_timeout(TimeNs now, TimeNs answers_by);
   TimeNs deadline() const {
-    return std::min({recovery_.deadline(), probe_.deadline(), pace_.deadline()});
+    const TimeNs next = std::min({recovery_.deadline(), probe_.deadline(), pace_.deadline()});
+    return selective_ ? std::min(next, selective_->deadline()) : next;
   }
+  bool repeats_selectively() const { return selective_ && selective_->active(); }
 
   void flush();                                    // what has been taken off the queue
   void flush_posted() { window_.flush_posted(); }  // what still stands in it
   void on_fetch_failed(wire::Psn psn);
   void on_scatter_failed(bool announced);
+  void on_response_lost(wire::Psn psn);
 
  private:
   using Request = SendWindow::Request;
@@ -82,7 +92,7 @@ class RcRequester {
   bool acknowledge_before(TimeNs now, wire::Psn end);
   bool accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic);
   bool take_data(const Request& request, std::span<const std::byte> data, uint32_t offset_bytes,
-                 wire::Psn psn);
+                 wire::Psn psn, ScatterKind kind = ScatterKind::read_response);
   void response_done(TimeNs now, Request& request);
   void progress(TimeNs now, wire::Psn before);
   void on_implied_nak(TimeNs now);
@@ -90,6 +100,23 @@ class RcRequester {
   void send_again();
   void send_probe();
   void fail_oldest(WcStatus status);
+
+  // rc_selective.cc
+  bool take_selectively(TimeNs now, const wire::Packet& packet);
+  void on_report(TimeNs now, const wire::Packet& packet);
+  void on_selective_rnr(TimeNs now, wire::Psn psn, uint8_t timer_code);
+  void on_selective_answer(TimeNs now, const wire::Packet& packet);
+  void finish_answer(TimeNs now, wire::Psn before);
+  void complete_delivered();
+  void fail_when_due();
+  void on_selective_timeout(TimeNs now);
+  void give_up_in_flight();
+  uint32_t shape_selectively(const Request& request, uint32_t index, wire::Bth& bth,
+                             wire::ExtendedHeaders& ext, uint32_t& psns);
+  std::byte* finish_selectively(Burst& burst, const Request& request, const wire::Bth& bth,
+                                const wire::ExtendedHeaders& ext, std::byte* payload);
+  void steer();
+  Request* find_request(wire::Psn psn);
 
   // How many packets may be in flight by congestion control. An algorithm that the device has
   // chosen hears of losses instead of the adaptive window, which so stays whole.
@@ -125,6 +152,12 @@ class RcRequester {
   RoundTripMeter round_trip_;
   ProbeTimer probe_;
   SendPace pace_;
+  std::unique_ptr<SelectiveRepeat> selective_;  // null: the device does not have it
+  struct FatalNak {
+    wire::Psn psn;
+    uint8_t syndrome = 0;
+  };
+  std::optional<FatalNak> fatal_nak_;  // of selective repeat: answers before it may be to come
 };
 
 }  // namespace rocemu::transport

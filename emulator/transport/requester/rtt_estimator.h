@@ -45,6 +45,8 @@ class RttEstimator {
     if (backoffs_ > 0) --backoffs_;
   }
 
+  TimeNs smoothed_ns() const { return known() ? smoothed_ns_ : kUnknownNs; }
+
   TimeNs timeout_ns() const {
     const TimeNs once_ns =
         known() ? std::max(kFloorNs, smoothed_ns_ + std::max(smoothed_ns_, 4 * variation_ns_))

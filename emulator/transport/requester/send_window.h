@@ -27,6 +27,7 @@ class SendWindow {
     uint32_t packets = 0;    // PSNs it owns
     uint32_t responses = 0;  // READ and atomics: response packets that have come, in order
     bool started = false;    // its first packet has been sent (RC and XRC)
+    uint32_t receive = 0;    // the number of the receive that it takes there
 
     wire::Psn end_psn() const { return first_psn + packets; }
     bool sends_packets() const { return work.fault == WcStatus::success && !is_local(work.opcode); }

@@ -6,6 +6,7 @@
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/responder/packet_checks.h"
+#include "emulator/wire/selective.h"
 
 namespace rocemu::transport {
 
@@ -13,13 +14,18 @@ using wire::MessageKind;
 
 void RcResponder::reset() {
   responses_.reset();
+  responses_.tell_ahead(nullptr, nullptr);
   atomic_results_.release();
   message_ = MessageKind::none;
   receive_.taken = false;
+  ahead_.reset();
 }
 
 void RcResponder::start() {
   expected_psn_ = context_.attributes.receive_psn;
+  if (context_.limits.recovery == Recovery::selective_repeat)
+    ahead_ = std::make_unique<OutOfOrder>();
+  responses_.tell_ahead(ahead_ ? &ahead_->arrivals : nullptr, &expected_psn_);
   nak_.reset();
   established_ = false;
 }
@@ -30,16 +36,23 @@ void RcResponder::on_request(const wire::Packet& packet) {
     if (context_.state == QpState::ready_to_receive)
       context_.events.on_qp_event(context_.qpn, QpEvent::communication_established);
   }
+  if (ahead_) [[unlikely]]
+    responses_.set_any_order(context_.limits.multipath &&
+                             wire::selective::takes_any_order(packet.bth));
   const wire::Psn psn = packet.bth.psn;
   const int32_t distance = psn.distance_from(expected_psn_);
   if (distance < 0) {
     context_.tally.note(TraceEvent::duplicate_request, psn.value());
     on_duplicate(packet);
   } else if (distance > 0) {
-    refuse(Refusal::out_of_sequence_psn, psn);
+    if (!ahead_ || !take_ahead(packet)) refuse(Refusal::out_of_sequence_psn, psn);
   } else {
     const Refusal refusal = execute(packet);
-    if (refusal != Refusal::none) refuse(refusal, psn);
+    if (refusal != Refusal::none) {
+      refuse(refusal, psn);
+    } else if (ahead_) [[unlikely]] {
+      execute_arrived();
+    }
     if (nak_.renew(expected_psn_)) queue_acknowledge(wire::syndrome::kNakSequence, expected_psn_);
   }
 }
@@ -91,6 +104,8 @@ Refusal RcResponder::execute(const wire::Packet& packet) {
     refusal = check_message(packet.traits(), packet.payload.size(),
                             context_.attributes.path_mtu_bytes, message_);
   if (refusal != Refusal::none) return refusal;
+  if (ahead_ && !is_in_its_place(packet)) [[unlikely]]
+    return Refusal::wrong_place;
   switch (packet.traits().kind) {
     case MessageKind::send:
       if (context_.resources.tags != nullptr) [[unlikely]]
@@ -146,6 +161,10 @@ bool RcResponder::check_remote(const SharedReceiver& target, const wire::Reth& r
 
 void RcResponder::write(const MemoryRange& range, std::span<const std::byte> payload,
                         wire::Psn psn) {
+  if (ahead_) [[unlikely]] {
+    if (!ahead_->in_place) write_around(range, payload, psn, ScatterKind::remote_write);
+    return;
+  }
   const uint32_t tag = context_.deferred.note_scatter(context_.qp, ScatterKind::remote_write, psn);
   context_.memory.scatter(range, payload.data(), static_cast<uint32_t>(payload.size()), tag);
 }
@@ -153,7 +172,8 @@ void RcResponder::write(const MemoryRange& range, std::span<const std::byte> pay
 // Makes sure that a good receive is at hand.
 Refusal RcResponder::take_receive(const SharedReceiver& target) {
   if (!receive_.taken) {
-    if (!target.queue->pop(receive_.work)) return Refusal::receiver_not_ready;
+    const bool claimed = ahead_ && take_claimed_receive();
+    if (!claimed && !target.queue->pop(receive_.work)) return Refusal::receiver_not_ready;
     receive_.taken = true;
     receive_.received_bytes = 0;
     receive_.inline_data.length_bytes = 0;
@@ -181,6 +201,7 @@ Refusal RcResponder::fill_receive(const wire::Packet& packet, const SharedReceiv
   if (packet.payload.size() > receive_.work.length_bytes - offset)
     return Refusal::receive_too_short;
   receive_.received_bytes += static_cast<uint32_t>(packet.payload.size());
+  if (ahead_ && ahead_->in_place) return Refusal::none;
   return scatter(context_, receive_pd(target), receive_.work, offset, packet.payload,
                  packet.bth.psn)
              ? Refusal::none
@@ -298,6 +319,8 @@ void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message
   // A NAK for this packet that has not left yet is out of date.
   nak_.on_executed(nak_.outstanding() && responses_.take_back_nak(expected_psn_));
   expected_psn_ = expected_psn_ + psns;
+  if (ahead_) [[unlikely]]
+    note_executed(packet, expected_psn_ - psns, psns);
   if (message_ends) responses_.count_message();
   const MessageKind kind = packet.traits().kind;
   if (packet.bth.ack_request && (kind == MessageKind::send || kind == MessageKind::write))
@@ -305,6 +328,10 @@ void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message
 }
 
 void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {
+  if (ahead_ && syndrome == wire::syndrome::kAck && !ahead_->arrivals.empty()) [[unlikely]] {
+    syndrome = wire::syndrome::kNakSequence;
+    psn = expected_psn_;
+  }
   responses_.add_acknowledge(syndrome, psn, nak_.outstanding());
 }
 
@@ -362,6 +389,7 @@ void RcResponder::fail(const RefusalRule& rule, wire::Psn psn) {
 
 void RcResponder::flush() {
   if (receive_.taken) complete_receive(WcStatus::flush_error, nullptr, 0);
+  if (ahead_) flush_ahead();
   message_ = MessageKind::none;
   // Only answers up to a final NAK still leave.
   if (!responses_.final_nak_waits()) responses_.clear();
@@ -390,6 +418,10 @@ void RcResponder::on_fetch_failed(wire::Psn psn) {
 }
 
 void RcResponder::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) {
+  if (kind == ScatterKind::ahead) {
+    ahead_->arrivals.remove(psn);  // it comes again, and fails in its turn
+    return;
+  }
   refuse(kind == ScatterKind::remote_write ? Refusal::remote_memory_lost
          : announced                       ? Refusal::completed_receive_memory_lost
                                            : Refusal::receive_memory_lost,

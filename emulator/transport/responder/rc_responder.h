@@ -11,15 +11,19 @@
 // Over XRC each request names an SRQ of the QP's domain, whose protection domain, receives and CQ
 // it uses (annex A14); it may be gone at the next packet.
 //
+// With selective repeat packets ahead are taken as well: out_of_order.h.
+//
 // Answers leave through response_queue.h.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/responder/atomic_results.h"
 #include "emulator/transport/responder/nak_state.h"
+#include "emulator/transport/responder/out_of_order.h"
 #include "emulator/transport/responder/refusals.h"
 #include "emulator/transport/responder/response_queue.h"
 #include "emulator/wire/packet.h"
@@ -105,6 +109,20 @@ class RcResponder {
   void announce_match();
   void complete_tagged(WcStatus status, const wire::Packet& packet, uint8_t flags);
 
+  // out_of_order.cc
+  bool take_ahead(const wire::Packet& packet);
+  bool place_ahead(const wire::Packet& packet);
+  bool write_ahead(const wire::Packet& packet, MemoryRange& range);
+  void write_around(const MemoryRange& range, std::span<const std::byte> payload, wire::Psn psn,
+                    ScatterKind kind);
+  bool fill_ahead(const wire::Packet& packet);
+  const ReceiveWork* claim_receive(uint32_t messages, const SharedReceiver& target);
+  bool take_claimed_receive();
+  bool is_in_its_place(const wire::Packet& packet) const;
+  void execute_arrived();
+  void note_executed(const wire::Packet& packet, wire::Psn first, uint32_t psns);
+  void flush_ahead();
+
   void refuse(Refusal refusal, wire::Psn psn);
   void fail(const RefusalRule& rule, wire::Psn psn);
   void queue_acknowledge(uint8_t syndrome, wire::Psn psn);
@@ -120,6 +138,7 @@ class RcResponder {
   wire::Qpn srq_{};  // XRC: the SRQ that the message under way is for
   ResponseQueue responses_;
   AtomicResults atomic_results_;
+  std::unique_ptr<OutOfOrder> ahead_;  // null: go-back-N alone
 };
 
 }  // namespace rocemu::transport

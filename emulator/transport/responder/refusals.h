@@ -30,6 +30,7 @@ enum class Refusal : uint8_t {
   wrong_qkey,
   request_to_requester,
   datagram_too_long,
+  no_place,
   repeated_psn,
   out_of_sequence_psn,
   receiver_not_ready,
@@ -37,6 +38,7 @@ enum class Refusal : uint8_t {
   other_srq,
   opcode_sequence,
   payload_length,
+  wrong_place,
   access_not_enabled,
   bad_rkey,
   dma_length,
@@ -113,6 +115,7 @@ inline constexpr RefusalRule kRules[] = {
     {wrong_qkey, "wrong_qkey", "10.2.5", kNo, kNo, drop(TraceEvent::qkey_violation)},
     {request_to_requester, "request_to_requester", "annex A14", kMismatch, kNo, kNo},
     {datagram_too_long, "datagram_too_long", "9.8.3.2", kNo, kNo, kMismatch},
+    {no_place, "no_place", "docs/loss-recovery.md", kMismatch, kNo, kNo},
 
     // The PSN. RC answers a repeated one (RcResponder::on_duplicate); the first one ahead draws a
     // NAK, later ones as NakState says. UC takes a FIRST or ONLY behind a gap all the same.
@@ -130,6 +133,8 @@ inline constexpr RefusalRule kRules[] = {
     {opcode_sequence, "opcode_sequence", "9.7.4.1.4, class C; UC: 9.8.2.2.5", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},
     {payload_length, "payload_length", "9.7.4.1.6, class C; UC: 9.8.2.2.5", kFail, kCut, kNo,
+     kNakInvalidRequest, request_error},
+    {wrong_place, "wrong_place", "docs/loss-recovery.md", kFail, kNo, kNo,
      kNakInvalidRequest, request_error},
     {access_not_enabled, "access_not_enabled", "9.9.3, class C", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},

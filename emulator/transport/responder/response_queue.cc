@@ -5,6 +5,7 @@
 
 #include "emulator/transport/qp/qp.h"
 #include "emulator/transport/qp/rc_tables.h"
+#include "emulator/wire/selective.h"
 
 namespace rocemu::transport {
 
@@ -138,6 +139,8 @@ bool ResponseQueue::make_room_for_replay(wire::Psn psn) {
         index < static_cast<int32_t>(responses_[i].packets))
       return false;
   }
+  // With selective repeat a gap is asked for, and what is under way goes on behind it.
+  if (ahead_ != nullptr) return rd_atomics_ < context_.attributes.max_dest_rd_atomic + kGapsAtOnce;
   drop_if([&](const Response& response) {
     const int32_t index = index_in(response);
     return index >= 0 && index < static_cast<int32_t>(response.sent);
@@ -181,22 +184,53 @@ void ResponseQueue::acknowledge(Burst& burst) {
 
 std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn psn,
                                     const Response& response, uint32_t payload_bytes,
-                                    uint32_t telemetry_bytes) {
+                                    uint32_t telemetry_bytes, uint8_t marks) {
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.mig_req = context_.migration.migrated();
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = psn;
+  bth.reserved7 = context_.limits.offer() | marks;
   wire::ExtendedHeaders ext;
   ext.aeth = {response.syndrome, response.msn};
   ext.atomic_original = response.value;
-  return burst.add(context_.qp, Side::responder, context_.attributes.path, bth, ext, payload_bytes,
-                   telemetry_bytes);
+  const Path& path = context_.attributes.path;
+  std::byte* const payload = burst.add(context_.qp, Side::responder, path, bth, ext, payload_bytes,
+                                       telemetry_bytes);
+  if (any_order_ && payload != nullptr && response.kind == Response::Kind::read) [[unlikely]]
+    burst.spread_added(path);
+  return payload;
+}
+
+// A NAK that has become untrue while it waited behind READ responses still acknowledges what it did
+// then, and no more: the answers to what came since have not left.
+Turn ResponseQueue::send_selective_nak(Burst& burst, const Response& response) {
+  Response answer = response;
+  std::array<std::byte, ArrivalsAhead::kBitmapBytes> taken;
+  size_t bytes = 0;
+  if (answer.psn == *expected_) {
+    bytes = ahead_->write_bitmap(*expected_, taken);
+    context_.tally.note(TraceEvent::sequence_nak_sent, answer.psn.value());
+  } else {
+    answer.syndrome = wire::syndrome::kAck;
+    answer.psn = answer.psn - 1;
+  }
+  const bool selective = bytes > 0;
+  std::byte* const payload = add_frame(
+      burst, selective ? Operation::read_response_only : Operation::acknowledge, answer.psn, answer,
+      static_cast<uint32_t>(bytes), 0, selective ? wire::selective::kPlaced : uint8_t{0});
+  if (payload == nullptr) return Turn::no_buffer;
+  std::copy_n(taken.begin(), bytes, payload);
+  pop_front();
+  return Turn::sent;
 }
 
 // Sends an ACK, a NAK or an atomic ACK.
 Turn ResponseQueue::send_answer(Burst& burst, const Response& response) {
+  if (ahead_ != nullptr && response.kind == Response::Kind::acknowledge &&
+      response.syndrome == wire::syndrome::kNakSequence)
+    return send_selective_nak(burst, response);
   const Operation operation = response.kind == Response::Kind::atomic
                                   ? Operation::atomic_acknowledge
                                   : Operation::acknowledge;

@@ -16,6 +16,7 @@
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/qp/ring_buffer.h"
+#include "emulator/transport/responder/arrivals_ahead.h"
 #include "emulator/wire/headers.h"
 
 namespace rocemu::transport {
@@ -23,6 +24,14 @@ namespace rocemu::transport {
 class ResponseQueue {
  public:
   explicit ResponseQueue(QpContext& context) : context_(context) {}
+
+  // NAKs for sequence errors say what is in `ahead`; null: nothing. Both outlive the queue's use.
+  void tell_ahead(const ArrivalsAhead* ahead, const wire::Psn* expected) {
+    ahead_ = ahead;
+    expected_ = expected;
+  }
+  // The peer takes READ responses in any order.
+  void set_any_order(bool any_order) { any_order_ = any_order; }
 
   void reset();
   void clear();
@@ -57,6 +66,8 @@ class ResponseQueue {
   void acknowledge(Burst& burst);
 
  private:
+  static constexpr uint32_t kGapsAtOnce = 8;  // of READ responses: that wait to be sent again
+
   struct Response {
     enum class Kind : uint8_t { acknowledge, read, atomic };
     Kind kind = Kind::acknowledge;
@@ -79,16 +90,20 @@ class ResponseQueue {
   bool has_room() const;
   template <class Unwanted>
   void drop_if(Unwanted unwanted);
+  Turn send_selective_nak(Burst& burst, const Response& response);
   Turn send_answer(Burst& burst, const Response& response);
   Turn send_read(Burst& burst, Response& response, std::optional<wire::Psn>& unreadable);
   std::byte* add_frame(Burst& burst, wire::Operation operation, wire::Psn psn,
                        const Response& response, uint32_t payload_bytes,
-                       uint32_t telemetry_bytes = 0);
+                       uint32_t telemetry_bytes = 0, uint8_t marks = 0);
 
   QpContext& context_;
   RingBuffer<Response> responses_;
   uint32_t rd_atomics_ = 0;  // of them
   uint32_t msn_ = 0;         // 24 bits
+  const ArrivalsAhead* ahead_ = nullptr;
+  const wire::Psn* expected_ = nullptr;
+  bool any_order_ = false;
 };
 
 }  // namespace rocemu::transport

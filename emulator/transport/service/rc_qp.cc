@@ -1,6 +1,7 @@
 #include "emulator/transport/service/rc_qp.h"
 
 #include "emulator/transport/responder/packet_checks.h"
+#include "emulator/wire/selective.h"
 
 namespace rocemu::transport {
 
@@ -50,7 +51,13 @@ void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
   if (refusal == Refusal::none) {
     context_.tally.note_bytes(TraceEvent::payload_received,
                               static_cast<uint32_t>(packet.payload.size()));
-    refusal = dispatch(now, packet);
+    if (wire::selective::is_placed(packet.bth) &&
+        context_.limits.recovery == Recovery::selective_repeat) [[unlikely]] {
+      wire::Packet placed = packet;
+      refusal = wire::selective::take_place(placed) ? dispatch(now, placed) : Refusal::no_place;
+    } else {
+      refusal = dispatch(now, packet);
+    }
   }
   if (refusal != Refusal::none) note_refusal(context_, rule_of(refusal), packet.bth.psn);
 }
@@ -109,7 +116,9 @@ void RcQp::on_fetch_failed(Side side, wire::Psn psn) {
 
 void RcQp::on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) {
   if (context_.state == QpState::error) return;
-  if (kind == ScatterKind::read_response) {
+  if (kind == ScatterKind::response_ahead) {
+    requester_.on_response_lost(psn);
+  } else if (kind == ScatterKind::read_response) {
     requester_.on_scatter_failed(announced);
   } else {
     responder_.on_scatter_failed(kind, psn, announced);

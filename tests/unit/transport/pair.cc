@@ -25,7 +25,9 @@ Sent digest(const sim::FrameRecord& record) {
           packet.bth.solicited,
           packet.ext,
           packet.bth.mig_req,
-          packet.ip.destination};
+          packet.ip.destination,
+          packet.bth.reserved7,
+          packet.udp.source_port};
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ bool Host::had_event(QpEvent event) const {
 
 Pair::Pair(const PairOptions& options)
     : a(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth),
-      b(fabric.add_node<sim::EndpointNode>(options.node), kSendDepth) {
+      b(fabric.add_node<sim::EndpointNode>(options.b_node.value_or(options.node)), kSendDepth) {
   create(a, options.a_service, options.a_shares_receives);
   create(b, options.b_service, false, options.equip_b);
   connect(a, options, options.a_psn, options.b_psn);

@@ -31,6 +31,7 @@ class Host;
 
 struct PairOptions {
   sim::NodeOptions node;
+  std::optional<sim::NodeOptions> b_node = std::nullopt;  // of `b`, when it is another
   Service a_service = Service::rc;
   Service b_service = Service::rc;
   bool a_shares_receives = false;
@@ -130,6 +131,8 @@ struct Sent {
   wire::ExtendedHeaders ext;
   bool mig_req;
   wire::Gid destination;
+  uint8_t reserved7;
+  uint16_t source_port;
 };
 
 class Pair {

@@ -166,7 +166,8 @@ TEST_CASE("Whatever parses after a mutation has its spans inside the frame") {
     (error == ParseError::none ? parsed : refused) += 1;
     if (error != ParseError::none) continue;
     const bool sound = lies_within(packet.l3, frame) && lies_within(packet.payload, packet.l3) &&
-                       packet.traits().known && packet.payload.size() <= kMaxMtuBytes &&
+                       packet.traits().known &&
+                       packet.payload.size() <= kMaxMtuBytes + kMaxPlaceBytes &&
                        (packet.traits().payload || packet.payload.empty()) &&
                        (packet.payload.size() + packet.bth.pad_bytes) % 4 == 0;
     if (!sound) FAIL("round " << round);

@@ -1,0 +1,200 @@
+#include "emulator/transport/requester/scoreboard.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rocemu::transport {
+
+void Scoreboard::begin(wire::Psn una, uint32_t psns) {
+  *this = {};
+  slots_.resize(psns);
+  una_ = sent_end_ = expected_ = evidence_.answers = una;
+}
+
+wire::Psn Scoreboard::held_end() const {
+  const wire::Psn end = una_ + static_cast<uint32_t>(slots_.size());
+  return sent_end_.before(end) ? sent_end_ : end;
+}
+
+void Scoreboard::set(Slot& slot, State state) {
+  const auto count = [this](State counted, uint32_t change) {
+    if (counted == State::lost) lost_ += change;
+    if (counted == State::arrived || counted == State::answered) settled_ += change;
+  };
+  count(slot.state, -1u);
+  slot.state = state;
+  count(state, 1);
+}
+
+void Scoreboard::on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool awaits_answer) {
+  ++order_;
+  const bool again = psn.before(sent_end_);
+  if (end.after(sent_end_)) sent_end_ = end;
+  const wire::Psn held = held_end();
+  for (; psn != end && psn.before(held); ++psn) {
+    Slot& slot = at(psn);
+    if (slot.state == State::answered) continue;
+    set(slot, State::out);
+    slot.sent_at = now;
+    slot.order = order_;
+    slot.awaits_answer = awaits_answer;
+    slot.again = again;
+  }
+  if (psn != end) tail_ = {now, order_, State::out, awaits_answer, false, again};
+}
+
+void Scoreboard::on_report(TimeNs now, const Report& report) {
+  advance_expected(now, report.expected);
+  for (size_t bit = 0; bit < report.taken.size() * 8; ++bit) {
+    if ((report.taken[bit / 8] >> bit % 8 & std::byte{1}) == std::byte{0}) continue;
+    const wire::Psn psn = report.expected + static_cast<uint32_t>(bit) + 1;
+    if (is_held(psn)) on_arrived(now, psn);
+  }
+  if (report.missing && is_held(report.expected)) {
+    Slot& slot = at(report.expected);
+    slot.reached = false;
+    if (slot.state == State::arrived) set(slot, State::lost);
+  }
+  if (report.expected.after(evidence_.answers)) evidence_.answers = report.expected;
+}
+
+void Scoreboard::advance_expected(TimeNs now, wire::Psn expected) {
+  if (!expected.after(expected_)) return;
+  wire::Psn psn = expected_.before(una_) ? una_ : expected_;
+  for (; psn != expected && is_held(psn); ++psn) on_arrived(now, psn);
+  if (psn != expected) tail_.reached = true;
+  expected_ = expected;
+}
+
+void Scoreboard::on_arrived(TimeNs now, wire::Psn psn) {
+  Slot& slot = at(psn);
+  if (slot.awaits_answer) {
+    if (!slot.reached) {
+      mark_reached(psn);
+      note_delivery(now, slot);
+    }
+  } else if (slot.state != State::arrived) {
+    set(slot, State::arrived);
+    ++delivered_;
+    note_delivery(now, slot);
+  }
+}
+
+// The request that asked for `psn` has arrived, and so asks for all that it asked for.
+void Scoreboard::mark_reached(wire::Psn psn) {
+  const uint32_t order = at(psn).order;
+  for (; is_held(psn) && at(psn).order == order; ++psn) at(psn).reached = true;
+  if (tail_.order == order) tail_.reached = true;
+}
+
+bool Scoreboard::on_answer(TimeNs now, wire::Psn psn) {
+  if (!is_held(psn)) return false;
+  Slot& slot = at(psn);
+  if (!slot.awaits_answer || slot.state == State::answered) return false;
+  advance_expected(now, psn);
+  if (!slot.reached) mark_reached(psn);
+  note_delivery(now, slot);
+  if (!slot.again && psn.after(evidence_.answers)) evidence_.answers = psn;
+  set(slot, State::answered);
+  ++delivered_;
+  return true;
+}
+
+// What was sent again is evidence of nothing: this may be the answer to the original, and all that
+// left between the two would look lost.
+void Scoreboard::note_delivery(TimeNs now, const Slot& slot) {
+  if (slot.again) return;
+  if (static_cast<int32_t>(slot.order - evidence_.order) > 0) evidence_.order = slot.order;
+  if (static_cast<int32_t>(slot.order - timed_order_) <= 0) return;
+  timed_order_ = slot.order;
+  round_trip_ = now - slot.sent_at;
+}
+
+void Scoreboard::slide(wire::Psn una) {
+  while (una_ != una) {
+    Slot& slot = at(una_);
+    set(slot, State::out);
+    const wire::Psn next = una_ + static_cast<uint32_t>(slots_.size());
+    slot = next.before(sent_end_) ? tail_ : Slot{};
+    ++una_;
+  }
+  if (una_.after(sent_end_)) sent_end_ = una_;
+}
+
+bool Scoreboard::is_lost(wire::Psn psn, const Evidence& evidence) const {
+  const Slot& slot = at(psn);
+  if (slot.state != State::out) return false;
+  if (!slot.reached && static_cast<int32_t>(evidence.order - slot.order) > 0) return true;
+  return slot.awaits_answer && !slot.again && psn.before(evidence.answers);
+}
+
+// Finds the first PSN from `psn` on that is lost. PSNs are sent in their order for the first time,
+// so that none behind one that is newer than the evidence is older.
+wire::Psn Scoreboard::find_lost(wire::Psn psn, const Evidence& evidence) const {
+  const wire::Psn held = held_end();
+  for (; psn.before(held) && !is_lost(psn, evidence); ++psn) {
+    const Slot& slot = at(psn);
+    if (!slot.again && static_cast<int32_t>(slot.order - evidence.order) > 0 &&
+        !psn.before(evidence.answers))
+      return held;
+  }
+  return psn;
+}
+
+bool Scoreboard::would_lose(const Evidence& evidence) const {
+  return find_lost(una_, evidence) != held_end();
+}
+
+bool Scoreboard::mark_lost(const Evidence& evidence) {
+  const wire::Psn held = held_end();
+  bool found = false;
+  for (wire::Psn psn = find_lost(una_, evidence); psn != held; psn = find_lost(psn, evidence)) {
+    set(at(psn), State::lost);
+    found = true;
+  }
+  return found;
+}
+
+void Scoreboard::give_up(wire::Psn psn) {
+  if (is_held(psn)) set(at(psn), State::lost);
+}
+
+void Scoreboard::give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns) {
+  if (is_held(psn) && !(at(psn).again && now - at(psn).sent_at < lately_ns)) give_up(psn);
+}
+
+void Scoreboard::give_up_all() {
+  const wire::Psn held = held_end();
+  for (wire::Psn psn = una_; psn.before(held); ++psn)
+    if (at(psn).state == State::out) set(at(psn), State::lost);
+  if (una_ != sent_end_) give_up(una_);
+}
+
+bool Scoreboard::is_answered(wire::Psn psn) const {
+  return is_held(psn) && at(psn).state == State::answered;
+}
+
+std::optional<TimeNs> Scoreboard::oldest_out_since() const {
+  const Slot& oldest = at(una_);
+  if (una_ == sent_end_ || oldest.state != State::out) return std::nullopt;
+  if (oldest.awaits_answer && !oldest.again) return std::nullopt;
+  return oldest.sent_at;
+}
+
+wire::Psn Scoreboard::first_lost() const {
+  wire::Psn psn = una_;
+  while (at(psn).state != State::lost) ++psn;
+  return psn;
+}
+
+uint32_t Scoreboard::run_from(const SendWindow::Request& request, wire::Psn psn) const {
+  const Slot& first = at(psn);
+  if (!first.awaits_answer) return 1;
+  const auto rest = static_cast<uint32_t>(request.end_psn().distance_from(psn));
+  if (!first.reached) return rest;
+  uint32_t run = 1;
+  while (run < rest && is_held(psn + run) && at(psn + run).state == State::lost) ++run;
+  return run;
+}
+
+}  // namespace rocemu::transport

@@ -1,0 +1,122 @@
+// What a requester with selective repeat knows of each PSN in flight (selective_repeat.h, rules 2,
+// 3, 6 and 7). It holds as many as it was begun for; of PSNs behind those, which only the last READ
+// can own, it knows that they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "emulator/transport/requester/send_window.h"
+#include "emulator/wire/types.h"
+
+namespace rocemu::transport {
+
+class Scoreboard {
+ public:
+  static constexpr uint32_t kMostPsns = 1024;
+
+  // What is known to be later than what is missing.
+  struct Evidence {
+    uint32_t order = 0;  // of sending, of a request that has arrived
+    wire::Psn answers;   // answers to all before it have left
+  };
+  // An answer says that everything before `expected` has arrived, that `expected` itself is
+  // `missing`, and which of those behind it have been taken, by bits as in a selective NAK.
+  struct Report {
+    wire::Psn expected;
+    bool missing = false;
+    std::span<const std::byte> taken;
+  };
+
+  // Nothing is in flight, and `una` is sent next. `psns`: a power of two, kMostPsns at most.
+  void begin(wire::Psn una, uint32_t psns);
+
+  void on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool awaits_answer);
+  void on_report(TimeNs now, const Report& report);
+  // Everything before `expected` has arrived.
+  void advance_expected(TimeNs now, wire::Psn expected);
+  // Data of a READ or an atomic has come. False: it has been there before, or is too far ahead.
+  bool on_answer(TimeNs now, wire::Psn psn);
+  // The oldest PSN that is not over is now `una`.
+  void slide(wire::Psn una);
+
+  // Marks as lost what must have come before `evidence`. True: there was some.
+  bool mark_lost(const Evidence& evidence);
+  // Whether mark_lost() would find some.
+  bool would_lose(const Evidence& evidence) const;
+  void give_up(wire::Psn psn);
+  // But not when it was sent again lately.
+  void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
+  void give_up_all();
+
+  const Evidence& evidence() const { return evidence_; }
+  wire::Psn expected() const { return expected_; }  // everything before it has arrived
+  bool is_answered(wire::Psn psn) const;
+  // Whether it is in flight and near enough to be noted by itself.
+  bool is_held(wire::Psn psn) const { return !psn.before(una_) && psn.before(held_end()); }
+  // When the oldest PSN was sent; empty: it is not out, or a READ response, which others may go
+  // before for as long as they like.
+  std::optional<TimeNs> oldest_out_since() const;
+  bool oldest_is_copy() const { return at(una_).again; }
+
+  wire::Psn una() const { return una_; }
+  wire::Psn sent_end() const { return sent_end_; }
+  uint32_t in_flight() const { return static_cast<uint32_t>(sent_end_.distance_from(una_)); }
+
+  bool has_lost() const { return lost_ > 0; }
+  wire::Psn first_lost() const;  // precondition: has_lost()
+  // How many PSNs of `request` are to be asked for at once from `psn` on.
+  uint32_t run_from(const SendWindow::Request& request, wire::Psn psn) const;
+  // How many PSNs are out: neither lost nor arrived.
+  uint32_t out() const { return in_flight() - settled_ - lost_; }
+  bool has_room_for(wire::Psn psn) const {
+    return static_cast<uint32_t>(psn.distance_from(una_)) < slots_.size();
+  }
+  // Whether `psn` is lost and may be asked for whatever is out: the oldest, or READ responses.
+  bool is_urgent(wire::Psn psn) const {
+    return is_held(psn) && at(psn).state == State::lost && (psn == una_ || at(psn).awaits_answer);
+  }
+
+  uint32_t take_delivered() { return std::exchange(delivered_, 0); }
+  std::optional<TimeNs> take_round_trip() { return std::exchange(round_trip_, std::nullopt); }
+
+ private:
+  enum class State : uint8_t { out, lost, arrived, answered };
+  struct Slot {
+    TimeNs sent_at = 0;
+    uint32_t order = 0;  // of its last sending
+    State state = State::out;
+    bool awaits_answer = false;
+    bool reached = false;  // awaits_answer: its request has arrived
+    bool again = false;    // sent more than once
+  };
+
+  Slot& at(wire::Psn psn) { return slots_[psn.value() & (slots_.size() - 1)]; }
+  const Slot& at(wire::Psn psn) const { return slots_[psn.value() & (slots_.size() - 1)]; }
+  wire::Psn held_end() const;
+  void set(Slot& slot, State state);
+  void on_arrived(TimeNs now, wire::Psn psn);
+  void mark_reached(wire::Psn psn);
+  void note_delivery(TimeNs now, const Slot& slot);
+  bool is_lost(wire::Psn psn, const Evidence& evidence) const;
+  wire::Psn find_lost(wire::Psn psn, const Evidence& evidence) const;
+
+  std::vector<Slot> slots_;  // of the PSNs from una_ on
+  Slot tail_;                // of the PSNs behind those
+  wire::Psn una_;
+  wire::Psn sent_end_;
+  wire::Psn expected_;
+  uint32_t order_ = 0;
+  uint32_t timed_order_ = 0;  // up to it round trips have been measured
+  uint32_t lost_ = 0;
+  uint32_t settled_ = 0;  // arrived or answered
+  uint32_t delivered_ = 0;
+  Evidence evidence_;
+  std::optional<TimeNs> round_trip_;
+};
+
+}  // namespace rocemu::transport

@@ -1,0 +1,294 @@
+// Selective repeat: agreed on by both ends, and only what was lost is sent again.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "emulator/wire/selective.h"
+#include "tests/unit/transport/pair.h"
+
+namespace rocemu::transport_test {
+
+namespace {
+
+PairOptions selective() {
+  PairOptions options;
+  options.mtu_bytes = 256;
+  options.node.limits.recovery = Recovery::selective_repeat;
+  return options;
+}
+
+Recovery recovery_of(Host& host) { return host.endpoint().load(host.qpn).recovery; }
+
+// One message of one packet, by which both ends know of each other.
+void agree(Pair& pair) {
+  pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
+  pair.drive();
+  REQUIRE(recovery_of(pair.a) == Recovery::selective_repeat);
+  pair.a.send_cq.completions.clear();
+  pair.sent.clear();
+}
+
+// Loses the next frame of one side with each of these PSNs.
+void lose_once(Pair& pair, bool from_a, std::set<uint32_t> psns) {
+  pair.lose = [from_a, psns](const Sent& frame) mutable {
+    return frame.from_a == from_a && psns.erase(frame.psn) > 0;
+  };
+}
+
+std::vector<uint32_t> psns_by(const Pair& pair, bool from_a) {
+  std::vector<uint32_t> result;
+  for (const Sent& frame : pair.sent)
+    if (frame.from_a == from_a) result.push_back(frame.psn);
+  return result;
+}
+
+uint64_t retransmitted(Pair& pair) { return pair.a.counters()[TraceEvent::retransmitted]; }
+
+}  // namespace
+
+TEST_CASE("Go-back-N says nothing in bits that are reserved") {
+  Pair pair;
+  pair.a.post(write(pair.a.buffer(5000, 1), pair.b.buffer(5000)));
+  pair.drive();
+  for (const Sent& frame : pair.sent) CHECK(frame.reserved7 == 0);
+}
+
+TEST_CASE("A peer without selective repeat gets go-back-N and the standard's frames") {
+  PairOptions options = selective();
+  options.b_node = sim::NodeOptions{};
+  Pair pair(options);
+  const Buffer near = pair.a.buffer(10 * 256, 1);
+  const Buffer far = pair.b.buffer(10 * 256);
+  pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
+  pair.drive();
+  lose_once(pair, true, {104});
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(recovery_of(pair.a) == Recovery::go_back_n);
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(retransmitted(pair) == 7);
+  for (const Sent& frame : pair.sent) {
+    CHECK(frame.reserved7 == (frame.from_a ? wire::selective::kUnderstood : 0));
+    CHECK(frame.payload_bytes <= options.mtu_bytes);
+  }
+}
+
+TEST_CASE("Of a WRITE the lost packets alone are sent again") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(10 * 256, 1);
+  const Buffer far = pair.b.buffer(10 * 256);
+  lose_once(pair, true, {103, 105, 106});
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(psns_by(pair, true) ==
+        std::vector<uint32_t>{101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 103, 105, 106});
+  CHECK(pair.b.counters()[TraceEvent::placed_ahead] == 5);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
+}
+
+TEST_CASE("A packet that is lost again is found by what has left after it") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(200 * 256, 1);
+  const Buffer far = pair.b.buffer(200 * 256);
+  unsigned losses = 0;
+  pair.lose = [&](const Sent& frame) { return frame.from_a && frame.psn == 103 && ++losses <= 3; };
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(losses == 4);
+  CHECK(retransmitted(pair) >= 3);
+  CHECK(retransmitted(pair) <= 6);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+}
+
+TEST_CASE("The last packet of all is sent again long before the ACK timeout") {
+  PairOptions options = selective();
+  options.timeout = 18;  // 1 s
+  Pair pair(options);
+  agree(pair);
+  lose_once(pair, true, {104});
+  pair.a.post(write(pair.a.buffer(4 * 256, 1), pair.b.buffer(4 * 256)));
+  pair.run_for(1 * kMs);
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  // One to hear how far the responder has got, and the one that was lost.
+  CHECK(retransmitted(pair) == 2);
+}
+
+TEST_CASE("SENDs are placed in the receives that they are for, and complete in order") {
+  Pair pair(selective());
+  agree(pair);
+  std::vector<Buffer> near, far;
+  for (uint8_t i = 0; i < 4; ++i) {
+    near.push_back(pair.a.buffer(700, static_cast<uint8_t>(i + 1)));
+    far.push_back(pair.b.buffer(1000));
+    pair.b.receive(i, {far[i].sge(0, 100), far[i].sge(100, 900)});
+  }
+  lose_once(pair, true, {101, 105});
+  for (uint8_t i = 0; i < 4; ++i) pair.a.post(send(near[i], i));
+  pair.drive();
+  CHECK(wr_ids(pair.b.receive_cq) == std::vector<uint64_t>{0, 1, 2, 3});
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{0, 1, 2, 3});
+  for (size_t i = 0; i < 4; ++i) {
+    std::vector<std::byte> got = pair.b.bytes(far[i]);
+    got.resize(700);
+    CHECK(got == pair.a.bytes(near[i]));
+    CHECK(pair.b.receive_cq.completions[i].byte_length == 700);
+  }
+  CHECK(retransmitted(pair) == 2);
+  CHECK(pair.b.counters()[TraceEvent::placed_ahead] == 10);
+}
+
+TEST_CASE("What has no receive yet is sent again when its turn comes") {
+  PairOptions options = selective();
+  options.rnr_retry = 7;
+  Pair pair(options);
+  agree(pair);
+  const Buffer near = pair.a.buffer(600, 3);
+  std::vector<Buffer> far{pair.b.buffer(600), pair.b.buffer(600)};
+  pair.b.receive(0, {far[0].sge()});
+  lose_once(pair, true, {102});
+  pair.a.post(send(near, 0));
+  pair.a.post(send(near, 1));
+  pair.run_for(2 * kMs);
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{0});
+  pair.b.receive(1, {far[1].sge()});
+  pair.drive();
+  CHECK(wr_ids(pair.b.receive_cq) == std::vector<uint64_t>{0, 1});
+  for (const Buffer& buffer : far) CHECK(pair.b.bytes(buffer) == pair.a.bytes(near));
+}
+
+TEST_CASE("A late WRITE does not undo a newer one to the same place") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer older = pair.a.buffer(256, 1);
+  const Buffer newer = pair.a.buffer(256, 2);
+  const Buffer far = pair.b.buffer(256);
+  lose_once(pair, true, {101});
+  pair.a.post(write(older, far, 1));
+  pair.a.post(write(newer, far, 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(pair.b.bytes(far) == pair.a.bytes(newer));
+}
+
+TEST_CASE("Of a READ response the lost packets alone are asked for again") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(20 * 256);
+  const Buffer far = pair.b.buffer(20 * 256, 5);
+  lose_once(pair, false, {103, 107, 108});
+  pair.a.post(read(near, far));
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(pair.a.bytes(near) == pair.b.bytes(far));
+  const auto asked = pair.sent_by(pair.a, Operation::read_request);
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[1].psn == 103);
+  CHECK(asked[1].ext.reth.length_bytes == 256);
+  CHECK(asked[1].ext.reth.virtual_address == far.address + 2 * 256);
+  CHECK(asked[2].psn == 107);
+  CHECK(asked[2].ext.reth.length_bytes == 2 * 256);
+}
+
+TEST_CASE("A READ request that was lost is sent again whole, and what follows it waits") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(8 * 256);
+  const Buffer far = pair.b.buffer(8 * 256, 5);
+  const Buffer cell = pair.b.buffer(8);
+  const Buffer result = pair.a.buffer(8);
+  pair.b.set_word(cell, 40);
+  lose_once(pair, true, {101});
+  pair.a.post(read(near, far, 1));
+  pair.a.post(fetch_add(result, cell, 2, 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(pair.a.bytes(near) == pair.b.bytes(far));
+  CHECK(pair.a.word(result) == 40);
+  CHECK(pair.b.word(cell) == 42);
+}
+
+TEST_CASE("An atomic whose answer is lost is not executed again") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer cell = pair.b.buffer(8);
+  const Buffer result = pair.a.buffer(16);
+  lose_once(pair, false, {101});
+  pair.a.post(fetch_add({result.address, 8, result.key}, cell, 1, 1));
+  pair.a.post(fetch_add({result.address + 8, 8, result.key}, cell, 1, 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(pair.a.word(result) == 0);
+  CHECK(pair.a.word(result, 8) == 1);
+  CHECK(pair.b.word(cell) == 2);
+}
+
+TEST_CASE("A packet ahead with a key that grants nothing fails in its turn") {
+  Pair pair(selective());
+  agree(pair);
+  Buffer far = pair.b.buffer(1024);
+  far.key ^= 1;
+  lose_once(pair, true, {101});
+  pair.a.post(write(pair.a.buffer(256, 1), pair.b.buffer(256), 1));
+  pair.a.post(write(pair.a.buffer(1024, 1), far, 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success, WcStatus::remote_access_error});
+  CHECK(pair.b.had_event(QpEvent::access_error));
+}
+
+TEST_CASE("What a packet says of its place has to prove true") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer far = pair.b.buffer(4096);
+  pair.b.receive(1, {far.sge()});
+  std::vector<std::byte> placed(8 + 256);
+  wire::ExtendedHeaders ext;
+  ext.receive_place = {0, 7};  // and not the second packet of that message
+  const uint8_t last = wire::bth_opcode(wire::Transport::rc, Operation::send_last);
+  wire::selective::store_place(placed.data(), last, ext);
+  wire::Bth bth;
+  bth.opcode = last;
+  bth.psn = Psn(102);
+  bth.reserved7 = wire::selective::kUnderstood | wire::selective::kPlaced;
+  const auto frame = pair.frame_for(pair.b, bth, {}, placed);
+  const std::span<const std::byte> ahead(frame);
+  pair.b.endpoint().on_frames(pair.fabric.now_ns(), std::span(&ahead, 1));
+  CHECK(pair.b.counters()[TraceEvent::placed_ahead] == 1);
+  pair.inject(pair.b, Operation::send_first, 101, {}, std::vector<std::byte>(256));
+  pair.drive();
+  CHECK(pair.b.state() == QpState::error);
+  CHECK(statuses(pair.b.receive_cq) == std::vector{WcStatus::flush_error});
+}
+
+TEST_CASE("Packets that overtake each other on many paths are not sent again") {
+  PairOptions options = selective();
+  options.node.limits.multipath = true;
+  Pair pair(options);
+  const impairment::Impairments paths{
+      .delay_ns = 10 * kUs, .reorder_ppm = 300'000, .reorder_delay_ns = 8 * kUs};
+  pair.fabric.set_link(pair.a.node(), pair.b.node(), paths);
+  pair.fabric.set_link(pair.b.node(), pair.a.node(), paths);
+  agree(pair);
+  const Buffer near = pair.a.buffer(400 * 256, 1);
+  const Buffer far = pair.b.buffer(400 * 256);
+  const Buffer back = pair.a.buffer(400 * 256);
+  pair.a.post(write(near, far));
+  pair.a.post(fenced(read(back, far)));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(pair.a.bytes(back) == pair.a.bytes(near));
+  CHECK(pair.b.counters()[TraceEvent::placed_ahead] > 20);
+  CHECK(retransmitted(pair) == 0);
+  std::set<uint16_t> ports;
+  for (const Sent& frame : pair.sent)
+    if (frame.payload_bytes > 0) ports.insert(frame.source_port);
+  CHECK(ports.size() > 300);
+}
+
+}  // namespace rocemu::transport_test
