@@ -128,10 +128,8 @@ class Parser {
     add_env();
     add_link();
     add_version();
-    // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
+    // Has a command line of its own: emulator/lab.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
-    app_.add_subcommand("sim", "An experiment with up to thousands of NICs in virtual time");
-    app_.add_subcommand("script", "Play scripts of verbs and frames against the NIC");
   }
 
   Options parse(const std::vector<std::string>& arguments) {
@@ -213,13 +211,11 @@ class Parser {
         ->option_text("SPEC")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    sub->add_option("--congestion", options_.nic.congestion,
-                    "Congestion control of every device, or of one: "
-                    "[DEVICE=]NAME[:PRESET][,KEY=VALUE]..., like dcqcn:paper,rpg_ai_rate=40 "
-                    "(docs/congestion.md); several times for several devices")
-        ->option_text("SPEC")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    sub->add_option("--recovery", options_.nic.recovery,
+                    "How losses are made good: go-back-n, or selective-repeat with peers that "
+                    "have it (docs/loss-recovery.md)")
+        ->option_text("NAME")
+        ->check(CLI::IsMember({"go-back-n", "selective-repeat"}));
     sub->add_option("--config", options_.nic.config,
                     "TOML file with these options and more (docs/configuration.md)")
         ->option_text("FILE")

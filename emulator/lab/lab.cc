@@ -27,7 +27,7 @@ constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
 Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
-                    [--congestion SPEC]... [--name NAME]
+                    [--congestion SPEC]... [--recovery NAME] [--name NAME]
        rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
@@ -38,6 +38,7 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --impair SPEC   what the wire does to all that hosts send, RoCE and TCP alike; or h2:SPEC, h2.rx:SPEC …
   --network FILE  the switches and links between the hosts, h1 being the file's first (docs/networks.md)
   --congestion SPEC  of every NIC, as of rocemu up; or of one host's, h2=SPEC (docs/congestion.md)
+  --recovery NAME  of every NIC, as of rocemu up (docs/loss-recovery.md)
   --name NAME     several labs at a time (default)
   --share-memory  as of rocemu exec
 
@@ -69,11 +70,9 @@ std::string in_one_line(const std::vector<std::string>& names) {
 
 UpOptions up_options(Words words) {
   UpOptions options;
-  std::map<std::string, std::string> values = {{"--hosts", "2"},
-                                               {"--link", "interface"},
-                                               {"--mtu", "9000"},
-                                               {"--name", "default"},
-                                               {"--network", ""}};
+  std::map<std::string, std::string> values = {{"--hosts", "2"},  {"--link", "interface"},
+                                               {"--mtu", "9000"}, {"--name", "default"},
+                                               {"--network", ""}, {"--recovery", ""}};
   for (; !words.empty(); words = words.subspan(2)) {
     const std::string& option = words[0];
     if (words.size() == 1)
@@ -95,6 +94,7 @@ UpOptions up_options(Words words) {
     throw Failure("--link is interface or udp", cli::kUsage);
   options.udp = link == "udp";
   options.name = values["--name"];
+  options.recovery = values["--recovery"];
   // The wire is started from another folder.
   if (const std::string& file = values["--network"]; !file.empty())
     options.network = std::filesystem::absolute(file);

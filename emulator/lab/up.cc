@@ -208,6 +208,8 @@ class Builder {
                                               "rocemu0=" + port};
             for (const std::string& spec : congestion_of(host_name(i)))
               words.insert(words.end(), {"--congestion", spec});
+            if (!options_.recovery.empty())
+              words.insert(words.end(), {"--recovery", options_.recovery});
             become_rocemu(dir_, std::move(words));
           },
           &signals_));

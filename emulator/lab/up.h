@@ -15,6 +15,7 @@ struct UpOptions {
   unsigned mtu_bytes = 0;
   std::vector<std::string> impair;
   std::string network;                  // a file
+  std::string recovery;                 // as rocemud takes it; empty: its default
   std::vector<std::string> congestion;  // each as rocemud takes it, or HOST=…
 };
 

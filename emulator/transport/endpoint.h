@@ -110,6 +110,8 @@ class Endpoint {
   Counters counters(wire::Qpn qpn) const;
   // The flows that an algorithm decides over, at most `most` of them.
   std::vector<FlowReport> report_flows(TimeNs now, size_t most) const;
+  // Of the first QPs, where selective repeat is configured.
+  std::vector<RecoveryReport> report_recoveries(size_t most) const;
   // Without one, events are counted only. The observer outlives the endpoint.
   void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }

@@ -31,6 +31,16 @@ std::vector<FlowReport> Endpoint::report_flows(TimeNs now, size_t most) const {
   return reports;
 }
 
+std::vector<RecoveryReport> Endpoint::report_recoveries(size_t most) const {
+  std::vector<RecoveryReport> reports;
+  if (limits_.recovery == Recovery::go_back_n) return reports;
+  qps_.visit_while([&](const Qp& qp) {
+    reports.push_back({qp.qpn(), qp.load().recovery});
+    return reports.size() < most;
+  });
+  return reports;
+}
+
 // As many as the burst has room for.
 void Endpoint::send_cnps() {
   while (!notification_.empty() && !burst_.full()) {

@@ -43,7 +43,8 @@ DeviceSnapshot EngineDevice::snapshot() {
           frames_.port().stats(),
           endpoint.multicast_groups().groups(),
           endpoint.limits().congestion,
-          endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows)};
+          endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows),
+          endpoint.report_recoveries(DeviceSnapshot::kMostFlows)};
 }
 
 TimeNs EngineDevice::next_event() const {

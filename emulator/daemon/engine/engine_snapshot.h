@@ -36,6 +36,7 @@ struct DeviceSnapshot {
   congestion::Settings congestion;
   std::vector<transport::FlowReport> flows;  // of the first kMostFlows QPs that have one
   static constexpr size_t kMostFlows = 256;
+  std::vector<transport::RecoveryReport> recoveries;  // the same, where selective repeat is set
 };
 
 struct EngineSnapshot {

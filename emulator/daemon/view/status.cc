@@ -118,6 +118,17 @@ ordered_json describe(const congestion::Settings& settings,
   return shown;
 }
 
+// Which recovery each QP has with its peer.
+ordered_json describe(const std::vector<transport::RecoveryReport>& recoveries) {
+  ordered_json shown = ordered_json::array();
+  for (const transport::RecoveryReport& report : recoveries)
+    shown.push_back(
+        {{"qpn", report.qpn.value},
+         {"recovery", report.recovery == transport::Recovery::selective_repeat ? "selective-repeat"
+                                                                               : "go-back-n"}});
+  return shown;
+}
+
 ordered_json describe(const EngineStats& engine) {
   return {{"turns", engine.turns},
           {"busy_turns", engine.busy_turns},
@@ -143,6 +154,7 @@ ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& sna
           {"port_state", config.port.active ? "ACTIVE" : "DOWN"},
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
+          {"recovery", describe(snapshot.recoveries)},
           {"port", describe(snapshot.port)},
           {"congestion_control", describe(snapshot.congestion, snapshot.flows)},
           {"impairments", describe(links)}};

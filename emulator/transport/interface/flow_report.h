@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "emulator/congestion/algorithm.h"
+#include "emulator/transport/interface/attributes.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::transport {
@@ -16,6 +17,12 @@ struct FlowReport {
   uint64_t window_bytes = congestion::kUnlimited;   // now
   uint64_t cnps = 0;                                // since the flow began
   std::vector<congestion::NamedValue> values = {};  // the algorithm's own
+};
+
+// Of a reliable QP: by which recovery it makes good for losses, with the peer that it has.
+struct RecoveryReport {
+  wire::Qpn qpn{};
+  Recovery recovery = Recovery::go_back_n;
 };
 
 }  // namespace rocemu::transport

@@ -196,8 +196,8 @@ std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn
   ext.aeth = {response.syndrome, response.msn};
   ext.atomic_original = response.value;
   const Path& path = context_.attributes.path;
-  std::byte* const payload = burst.add(context_.qp, Side::responder, path, bth, ext, payload_bytes,
-                                       telemetry_bytes);
+  std::byte* const payload =
+      burst.add(context_.qp, Side::responder, path, bth, ext, payload_bytes, telemetry_bytes);
   if (any_order_ && payload != nullptr && response.kind == Response::Kind::read) [[unlikely]]
     burst.spread_added(path);
   return payload;

@@ -4,6 +4,7 @@
 #
 #   impaired.sh SPEC [PROGRAM ...]     as in rocemu run --impair SPEC (docs/impairments.md)
 #
+# RECOVERY names another loss recovery than the default (docs/loss-recovery.md).
 # ROCEMU names the rocemu command to use (default: the one in PATH).
 set -euo pipefail
 
@@ -66,4 +67,4 @@ for program in "${programs[@]}"; do
     exit 77
   }
 done
-"$ROCEMU" run --impair "$spec" -- "$self" --inside "${programs[@]}"
+"$ROCEMU" run --recovery "${RECOVERY:-go-back-n}" --impair "$spec" -- "$self" --inside "${programs[@]}"

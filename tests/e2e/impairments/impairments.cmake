@@ -11,10 +11,21 @@ rocemu_e2e_test(impaired/everything 240 ${here}/impairments/impaired.sh
                 loss=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=20us,jitter=5us,rate=10gbit,outage=1ms/500ms)
 rocemu_e2e_test(impaired/link-lost 120 ${here}/impairments/link_lost.py)
 
+# The same with selective repeat.
+foreach(spec loss=1% loss=5%,dup=1%,reorder=1% loss=1%,corrupt=0.5%,delay=20us,jitter=5us)
+  string(REGEX REPLACE "[%=,.]+" "-" name ${spec})
+  rocemu_e2e_test(impaired/selective-${name} 240 env RECOVERY=selective-repeat
+                  ${here}/impairments/impaired.sh ${spec} ib_write_bw ib_read_bw ib_send_bw)
+endforeach()
+
 # Every byte, at loss alone and at everything together.
 set(few_messages --messages 200 --max-size 65536 --budget-mib 4)
 rocemu_e2e_test(impaired/verify_bytes-loss 240 ${rocemu} run --impair loss=1% --
                 $<TARGET_FILE:verify_bytes> -d rocemu0 -D rocemu1 ${few_messages})
 rocemu_e2e_test(impaired/verify_bytes-everything 240
                 ${rocemu} run --impair loss=2%,dup=2%,reorder=2%,corrupt=1%,delay=10us,jitter=10us,seed=3 --
+                $<TARGET_FILE:verify_bytes> -d rocemu0 -D rocemu1 ${few_messages})
+rocemu_e2e_test(impaired/verify_bytes-selective 240
+                ${rocemu} run --recovery selective-repeat
+                --impair loss=2%,dup=2%,reorder=2%,corrupt=1%,delay=10us,jitter=10us,seed=3 --
                 $<TARGET_FILE:verify_bytes> -d rocemu0 -D rocemu1 ${few_messages})

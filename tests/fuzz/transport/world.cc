@@ -1,7 +1,9 @@
 #include "tests/fuzz/transport/world.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "emulator/transport/requester/scoreboard.h"
 #include "emulator/wire/icrc.h"
 #include "tests/fuzz/expect.h"
 
@@ -20,6 +22,9 @@ transport::TransportLimits draw_limits(ByteSource& input) {
   limits.window_packets = input.pick<uint32_t>({256, 1, 2, 7, 16, 64});
   limits.ack_interval_packets = input.pick<uint32_t>({64, 1, 3, 16});
   limits.quantum_frames = input.pick<uint32_t>({16, 1, 4});
+  limits.recovery =
+      input.pick({transport::Recovery::go_back_n, transport::Recovery::selective_repeat});
+  limits.multipath = input.pick({false, true});
   return limits;
 }
 
@@ -280,15 +285,19 @@ void World::check() {
 
 void World::check_load(const QueuePair& qp) {
   const transport::QpLoad load = endpoint_.load(qp.qpn);
+  const bool selective = limits_.recovery == transport::Recovery::selective_repeat;
+  const uint32_t window = selective ? std::clamp(std::bit_ceil(4 * limits_.window_packets), 64u,
+                                                 transport::Scoreboard::kMostPsns)
+                                    : limits_.window_packets;
   const bool has_window =
       qp.service != transport::Service::ud && qp.service != transport::Service::uc;
-  expect(load.requests <=
-             std::min<size_t>(kSendDepth, has_window ? limits_.window_packets + 1 : kSendDepth),
+  expect(load.requests <= std::min<size_t>(kSendDepth, has_window ? window + 1 : kSendDepth),
          "no more requests are taken than the window bounds");
-  expect(load.unacknowledged_psns < limits_.window_packets + kLongestReadPackets,
+  expect(load.unacknowledged_psns < window + kLongestReadPackets,
          "the window bounds what is in flight");
   expect(load.rd_atomics <= qp.max_rd_atomic, "READs and atomics in flight are bounded");
-  expect(load.queued_responses <= 2 * qp.max_dest_rd_atomic + 3, "waiting answers are bounded");
+  expect(load.queued_responses <= 2u * qp.max_dest_rd_atomic + (selective ? 19 : 3),
+         "waiting answers are bounded");
   expect(load.kept_atomic_results <= std::max<uint32_t>(qp.max_dest_rd_atomic, 1),
          "kept results of atomics are bounded");
 }

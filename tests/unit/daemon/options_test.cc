@@ -163,6 +163,19 @@ TEST_CASE("limits come from the configuration file") {
   CHECK(parsed.options->transport.window_packets == 32);
 }
 
+TEST_CASE("loss recovery comes from the file, and from the command line before it") {
+  const ConfigFile file("[transport]\nrecovery = \"selective-repeat\"\nmultipath = true\n");
+  const ParsedOptions parsed = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->transport.recovery == transport::Recovery::selective_repeat);
+  CHECK(parsed.options->transport.multipath);
+  const ParsedOptions given =
+      parse({"--dir", "/tmp/x", "--config", file.path.c_str(), "--recovery", "go-back-n"});
+  REQUIRE(given.options);
+  CHECK(given.options->transport.recovery == transport::Recovery::go_back_n);
+  CHECK(parse({"--dir", "/tmp/x", "--recovery", "none"}).exit_code == kExitUsage);
+}
+
 TEST_CASE("bad usage and bad configuration end with 2") {
   const auto refused = [](std::vector<const char*> arguments) {
     const ParsedOptions parsed = parse(std::move(arguments));
