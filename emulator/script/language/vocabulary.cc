@@ -223,7 +223,8 @@ std::span<const Key> common_fields() { return kCommon; }
 std::vector<Key> header_fields(const Opcode& opcode, const wire::OpcodeTraits& traits) {
   std::vector<Key> keys;
   const auto add = [&](bool has, std::initializer_list<Key> more) {
-    if (has) keys.insert(keys.end(), more);
+    if (!has) return;
+    for (const Key& key : more) keys.push_back(key);
   };
   add(traits.xrceth, {{"srqn", Takes::key}});
   add(traits.deth, {{"qkey"}, {"sqpn"}});
