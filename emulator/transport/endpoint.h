@@ -112,6 +112,8 @@ class Endpoint {
   std::vector<FlowReport> report_flows(TimeNs now, size_t most) const;
   // Of the first QPs, where selective repeat is configured.
   std::vector<RecoveryReport> report_recoveries(size_t most) const;
+  // The rate that an algorithm allows the QP now; nothing when none decides.
+  std::optional<uint64_t> allowed_rate_bps(wire::Qpn qpn) const;
   // Without one, events are counted only. The observer outlives the endpoint.
   void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }

@@ -41,6 +41,12 @@ std::vector<RecoveryReport> Endpoint::report_recoveries(size_t most) const {
   return reports;
 }
 
+std::optional<uint64_t> Endpoint::allowed_rate_bps(wire::Qpn qpn) const {
+  const Qp* const qp = qps_.find(qpn);
+  if (qp == nullptr || qp->flow() == nullptr) return std::nullopt;
+  return qp->flow()->rate_bps();
+}
+
 // As many as the burst has room for.
 void Endpoint::send_cnps() {
   while (!notification_.empty() && !burst_.full()) {
