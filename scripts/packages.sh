@@ -13,7 +13,7 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
        libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libmnl-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
-bench=(python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
+bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format fio iproute2 iputils-ping libfabric-bin libopenmpi-dev librdmacm-dev openmpi-bin python3
       python3-pyverbs python3-scapy qemu-block-extra qemu-utils qperf rdmacm-utils tgt tshark ucx-utils)

@@ -12,6 +12,7 @@ from typing import Callable
 
 import busy
 import lab
+import simulators
 import veth
 
 BANDWIDTH_SIZES = [8, 64, 512, 4096, 16384, 65536, 262144, 1 << 20, 8 << 20]
@@ -263,6 +264,13 @@ def kernel_devices():
             yield path.name
 
 
+def simulator_measurements(build):
+    """By a core's own time: other work on the machine is not counted, though it is felt."""
+    yield Measurement("sim/leaf-spine-128", lambda: simulators.experiment(build, "leaf_spine"))
+    yield Measurement("sim/fat-tree-1024", lambda: simulators.experiment(build, "fat_tree"))
+    yield Measurement("ns3/leaf-spine-128", lambda: simulators.ns3(build))
+
+
 def all_measurements(nic):
     yield from verbs_measurements(nic.build, "rocemu", ("rocemu0", "rocemu1"), nic.environment)
     sharing = {**nic.environment, "ROCEMU_SHARE_MEMORY": "1"}  # as by rocemu exec --share-memory
@@ -274,6 +282,7 @@ def all_measurements(nic):
     yield from other_measurements()
     yield from busy_measurements(nic)
     yield from veth_measurements(nic.build)
+    yield from simulator_measurements(nic.build)
     for device in kernel_devices():
         yield from verbs_measurements(nic.build, f"kernel-{device}", (device, device), None)
 

@@ -79,4 +79,8 @@ def all_targets(results):
     yield at_most("registering 1 GiB", median("rocemu/register/1073741824", "us"), 50, "us")
     yield at_least("cmtime -c 1000, its connect step", median("rocemu/connects", "connects_per_s"), 5000, "/s")
     yield at_most("rocemu run -- true", median("rocemu/start-up", "ms"), 250, "ms")
+    yield at_least("rocemu sim, packets end to end of 128 hosts, a core",
+                   median("sim/leaf-spine-128", "packets_per_s"), 200_000, "/s")
+    yield at_least("rocemu sim, hops of packets, a core", median("sim/leaf-spine-128", "hops_per_s"), 1_000_000, "/s")
+    yield at_most("rocemu sim, 1,024 hosts with 16 QPs", median("sim/fat-tree-1024", "gb_of_memory"), 4, "GB")
     yield at_most("idle NIC", median("rocemu/idle", "cpu_percent"), 0.3, "% CPU")
