@@ -1,5 +1,7 @@
 #include "emulator/experiment/sampler.h"
 
+#include <algorithm>
+
 namespace rocemu::experiment {
 
 Sampler::Sampler(const Experiment& experiment, const Cluster& cluster)
@@ -40,9 +42,11 @@ void Sampler::sample(TimeNs now, const std::vector<Flow>& flows) {
     const bool open = flow.state == FlowState::open;
     const uint64_t moved =
         open && !flow.lasting ? cluster_.moved_bytes(flow.connection) : flow.moved_bytes;
-    if (moved != seen.moved_bytes)
-      series_.rates.push_back({now, seen.flow, moved - seen.moved_bytes});
-    seen.moved_bytes = moved;
+    // What came twice is counted until the flow is over, and then no more.
+    if (moved > seen.moved_bytes)
+      series_.rates.push_back({now, seen.flow, moved - seen.moved_bytes,
+                               open ? cluster_.allowed_rate_bps(flow.connection) : std::nullopt});
+    seen.moved_bytes = std::max(seen.moved_bytes, moved);
     if (open) active_[kept++] = seen;
   }
   active_.resize(kept);

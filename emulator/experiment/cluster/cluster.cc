@@ -62,9 +62,12 @@ Cluster::Cluster(const network::Description& network, const NicSettings& nic, ui
     : settings_(nic),
       random_(seed),
       network_(network.topology, seeded(network.settings, random_), *this) {
+  transport::TransportLimits limits = nic.limits;
   for (uint32_t host = 0; host < network_.host_count(); ++host) {
+    const uint32_t link = network::link_of(network_.port_of_host(host));
+    limits.line_rate_bps = network.topology.links[link].settings.rate_bits_per_s;
     network_.add_mac(network::mac_number(mac_of(host)), host);
-    nics_.emplace_back(*this, host, buffers_, memory_, nic.limits, nic.max_qps);
+    nics_.emplace_back(*this, host, buffers_, memory_, limits, nic.max_qps);
   }
 }
 
@@ -165,6 +168,11 @@ uint64_t Cluster::moved_bytes(ConnectionId connection) const {
   return bytes;
 }
 
+std::optional<uint64_t> Cluster::allowed_rate_bps(ConnectionId connection) const {
+  const End& end = connections_[connection].ends[0];
+  return nics_[end.host].endpoint().allowed_rate_bps(end.qpn);
+}
+
 transport::Counters Cluster::counters() const {
   transport::Counters sum;
   for (const Nic<Cluster>& nic : nics_)
@@ -182,7 +190,7 @@ void Cluster::deliver(uint32_t host, TimeNs now, HeaderFrame* frame) {
   ++counts_.frames_delivered;
   const uint32_t length_bytes = frame->length_bytes;
   const bool cut = frame->shortened;
-  std::ranges::copy(frame->kept(), arriving_.begin());
+  frame->write(arriving_.data());
   HeaderFrames::release(frame);
   if (cut) {
     ++counts_.cut_frames;

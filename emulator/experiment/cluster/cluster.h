@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -62,6 +63,9 @@ class Cluster {
 
   // Payload that has come to the far end of the connection, or to this one by READs.
   uint64_t moved_bytes(ConnectionId connection) const;
+
+  // What congestion control allows the near end now; nothing when no algorithm decides.
+  std::optional<uint64_t> allowed_rate_bps(ConnectionId connection) const;
 
   // kNever when nothing will happen by itself.
   TimeNs next_event() const { return std::min(network_.next_event(), timers_.next_deadline()); }

@@ -9,6 +9,9 @@
 #include <deque>
 #include <span>
 
+#include "base/byte_order.h"
+#include "base/net/headers.h"
+
 namespace rocemu::experiment {
 
 class HeaderFramePool;
@@ -16,14 +19,23 @@ class HeaderFramePool;
 struct HeaderFrame {
   // All headers of any packet of RoCEv2, and as much of a small payload as follows them.
   static constexpr uint32_t kKeptBytes = 128;
+  // Of what is behind the UDP datagram, where path telemetry travels.
+  static constexpr uint32_t kMostTailBytes = 128;
 
   HeaderFramePool* pool = nullptr;
   HeaderFrame* next_free = nullptr;
   uint32_t length_bytes = 0;
   uint32_t holders = 0;
   bool shortened = false;  // by a switch: its ICRC is not its own any more
+  uint8_t tail_bytes = 0;  // behind the UDP datagram
   std::array<std::byte, kKeptBytes> headers;
+  std::array<std::byte, kMostTailBytes> tail;
 
+  // Writes what is kept to where the frame is to be. Precondition: room for its length.
+  void write(std::byte* to) const {
+    std::ranges::copy(kept(), to);
+    std::copy_n(tail.begin(), tail_bytes, to + length_bytes - tail_bytes);
+  }
   std::span<const std::byte> kept() const {
     return std::span(headers).first(std::min(length_bytes, kKeptBytes));
   }
@@ -37,16 +49,23 @@ class HeaderFramePool {
   HeaderFramePool(const HeaderFramePool&) = delete;
   HeaderFramePool& operator=(const HeaderFramePool&) = delete;
 
-  // A frame of `length_bytes`, of which `bytes` has at least what is kept.
+  // A frame of `length_bytes`, of which `bytes` has what is kept.
   HeaderFrame* make(const std::byte* bytes, uint32_t length_bytes) {
     HeaderFrame* const frame = take();
     frame->length_bytes = length_bytes;
     std::copy_n(bytes, frame->kept().size(), frame->headers.begin());
+    frame->tail_bytes = tail_of(bytes, length_bytes);
+    if (frame->tail_bytes != 0) [[unlikely]]
+      std::copy_n(bytes + length_bytes - frame->tail_bytes, frame->tail_bytes, frame->tail.begin());
     return frame;
   }
   HeaderFrame* copy(const HeaderFrame& from) {
-    HeaderFrame* const frame = make(from.headers.data(), from.length_bytes);
+    HeaderFrame* const frame = take();
+    frame->length_bytes = from.length_bytes;
+    frame->headers = from.headers;
     frame->shortened = from.shortened;
+    frame->tail_bytes = from.tail_bytes;
+    frame->tail = from.tail;
     return frame;
   }
   void give_back(HeaderFrame* frame) noexcept {
@@ -56,6 +75,14 @@ class HeaderFramePool {
   }
 
  private:
+  // NICs here send untagged IPv4 alone.
+  static uint8_t tail_of(const std::byte* bytes, uint32_t length_bytes) {
+    const uint32_t datagram_end =
+        kEthernetBytes + kIpv4Bytes + load_be16(bytes + kEthernetBytes + kIpv4Bytes + 4);
+    const uint32_t tail_bytes = length_bytes - std::min(length_bytes, datagram_end);
+    return static_cast<uint8_t>(tail_bytes <= HeaderFrame::kMostTailBytes ? tail_bytes : 0);
+  }
+
   HeaderFrame* take() {
     HeaderFrame* frame = free_;
     if (frame == nullptr) {
@@ -89,9 +116,17 @@ struct HeaderFrames {
     }
     return frame->headers.data();
   }
+  static std::byte* writable_at(Frame& frame, size_t offset, size_t bytes) {
+    if (frame->tail_bytes == 0 || offset + frame->tail_bytes != frame->length_bytes ||
+        bytes > frame->tail_bytes)
+      return nullptr;
+    writable(frame);
+    return frame->tail.data();
+  }
   static void shorten(Frame& frame, size_t length_bytes) {
     frame->length_bytes = static_cast<uint32_t>(length_bytes);
     frame->shortened = true;
+    frame->tail_bytes = 0;
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
@@ -18,6 +19,7 @@ struct RateSample {  // of the interval before
   TimeNs at_ns;
   uint32_t flow;
   uint64_t moved_bytes;
+  std::optional<uint64_t> allowed_bits_per_s;  // by congestion control, at this moment
 };
 struct PauseSample {  // of the interval before
   TimeNs at_ns;

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "emulator/experiment/results/ideal_time.h"
+#include "emulator/experiment/results/plots.h"
 #include "emulator/experiment/results/statistics.h"
 #include "emulator/experiment/results/summary.h"
 
@@ -97,10 +98,13 @@ void write_series(const Experiment& experiment, const Series& series,
       out << sample.at_ns << ',' << names.port(sample.port) << ',' << sample.bytes << '\n';
   });
   write_file(directory / "rates.csv", [&](std::ostream& out) {
-    out << "time_ns,flow,bits_per_s\n";
-    for (const RateSample& sample : series.rates)
+    out << "time_ns,flow,bits_per_s,allowed_bits_per_s\n";
+    for (const RateSample& sample : series.rates) {
       out << sample.at_ns << ',' << sample.flow << ','
-          << bits_per_s(sample.moved_bytes, experiment.results.interval_ns) << '\n';
+          << bits_per_s(sample.moved_bytes, experiment.results.interval_ns) << ',';
+      if (sample.allowed_bits_per_s) out << *sample.allowed_bits_per_s;
+      out << '\n';
+    }
   });
   write_file(directory / "pauses.csv", [&](std::ostream& out) {
     out << "time_ns,port,pauses_sent,paused_ns\n";
@@ -126,6 +130,9 @@ void write_results(const Experiment& experiment, const Outcome& outcome,
   write_file(directory / "summary.json",
              [&](std::ostream& out) { out << summary_of(experiment, outcome, ideal_ns); });
   if (experiment.results.interval_ns != 0) write_series(experiment, outcome.series, directory);
+  if (!experiment.results.plots) return;
+  for (const auto& [name, svg] : plots_of(experiment, outcome, ideal_ns))
+    write_file(directory / name, [&](std::ostream& out) { out << svg; });
 }
 
 }  // namespace rocemu::experiment

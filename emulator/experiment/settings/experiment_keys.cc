@@ -70,6 +70,12 @@ constexpr Key kKeys[] = {
        d.experiment.nic.connections = network::choice<Connections>(
            v, {{"flow", Connections::per_flow}, {"pair", Connections::per_pair}});
      }},
+    {"nic", "congestion", "\"dcqcn:paper\"",
+     [](Draft& d, const Values& v) {
+       const congestion::ParsedSettings parsed = congestion::parse_settings(one(v));
+       if (!parsed.settings) throw Wrong{parsed.error};
+       d.experiment.nic.limits.congestion = *parsed.settings;
+     }},
     {"nic", "recovery", "\"go-back-n\"",
      [](Draft&, const Values& v) {
        network::choice<int>(v, {{"go-back-n", 0}});
@@ -101,6 +107,14 @@ bool within(const std::string& section, const std::string& outer, std::string& i
   return true;
 }
 
+std::string one_value(const network::TomlKey& key) {
+  try {
+    return one(key.values);
+  } catch (const Wrong& wrong) {
+    throw WrongKey{key.section, key.name, wrong.what};
+  }
+}
+
 void apply_workload_key(Draft& draft, const std::string& name, const network::TomlKey& key) {
   if (name.empty() || name.find('.') != std::string::npos)
     throw WrongKey{key.section, key.name,
@@ -120,6 +134,10 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     draft.network_keys.push_back({inner, toml.name, toml.values});
     return;
   }
+  if (toml.section == "congestion") {
+    draft.parameters.push_back({toml.name, one_value(toml)});
+    return;
+  }
   if (within(toml.section, "workload", inner)) return apply_workload_key(draft, inner, toml);
   const auto* const key = std::ranges::find_if(kKeys, [&](const Key& each) {
     return each.section == toml.section && each.name == toml.name;
@@ -128,7 +146,8 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     const std::string known = names_in(toml.section);
     if (known.empty())
       throw WrongKey{"", toml.section,
-                     "there is no such section; there are network, nic, workload.NAME, results"};
+                     "there is no such section; there are network, nic, congestion, "
+                     "workload.NAME, results"};
     throw WrongKey{toml.section, toml.name, "there is no such key; there are " + known};
   }
   try {

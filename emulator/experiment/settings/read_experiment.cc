@@ -69,6 +69,11 @@ Experiment put_together(Draft& draft) {
   if (experiment.duration_ns == 0)
     throw WrongKey{"", "duration", "it is missing (as in duration = \"10ms\")"};
   if (!draft.has_drain) experiment.drain_ns = kDrain * experiment.duration_ns;
+  for (const auto& [key, value] : draft.parameters) {
+    const std::string wrong =
+        congestion::set_parameter(experiment.nic.limits.congestion, key, value);
+    if (!wrong.empty()) throw WrongKey{"congestion", key, wrong};
+  }
   experiment.network = make_network(draft);
   const HostNames hosts(experiment.network.topology);
   if (draft.workloads.empty())

@@ -128,7 +128,7 @@ TEST_CASE("what is wrong with an experiment") {
       {"speed = 5\n", "e.toml: speed: there is no such key"},
       {"[neck]\na = 1\n",
        "e.toml: neck: there is no such section; there are network, nic, "
-       "workload.NAME, results"},
+       "congestion, workload.NAME, results"},
       {incast, "e.toml: duration: it is missing (as in duration = \"10ms\")"},
       {"duration = \"1ms\"\n" + incast, "e.toml: network: it is missing; write network = \"FILE\""},
       {"duration = \"1ms\"\nnetwork = \"none.toml\"\n" + incast,
