@@ -6,6 +6,8 @@ option(ROCEMU_WERROR "Treat warnings as errors" ON)
 option(ROCEMU_FUZZ "Link fuzz targets with libFuzzer (needs clang)" OFF)
 
 add_library(rocemu_options INTERFACE)
+# Results of rocemu sim are the same on every machine: no product is rounded together with a sum.
+target_compile_options(rocemu_options INTERFACE -ffp-contract=off)
 target_include_directories(rocemu_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(rocemu_options INTERFACE -Wall -Wextra -Wshadow -Wcast-align
                        $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
