@@ -48,8 +48,8 @@ def run(name, arguments):
     experiment = load(name)
     out = arguments.out / name
     results = run_all(experiment.points(arguments.small), HERE / name, out, arguments.rocemu, arguments.jobs)
-    if hasattr(experiment, "live"):  # what is measured over the live NIC, after the points so that nothing runs beside it
-        results["live"] = experiment.live(arguments.rocemu, arguments.small)
+    if hasattr(experiment, "live"):  # after the points, so that nothing runs beside it
+        results["live"] = {} if arguments.virtual else experiment.live(arguments.rocemu, arguments.small)
     claims = experiment.claims(results, arguments.small)
     text = table(claims)
     print(f"\n{name}: {experiment.SOURCE}\n\n{text}")
@@ -63,6 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which (all): {', '.join(names())}")
     parser.add_argument("--small", action="store_true", help="the short form, as tests run it: fewer points, less time")
+    parser.add_argument("--virtual", action="store_true", help="nothing over a live NIC")
     parser.add_argument("--out", type=Path, default=Path("experiments-out"), help="where results go (%(default)s)")
     parser.add_argument("--rocemu", default="rocemu", help="the command (%(default)s)")
     parser.add_argument("--jobs", type=int, help="runs at a time (as many as there are cores)")

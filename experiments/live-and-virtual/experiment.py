@@ -33,6 +33,8 @@ def virtual_rates(results):
 
 def claims(results, small):
     there, here = virtual_rates(results), results["live"]
+    if not here:
+        return [Claim("sum of four", "the link's, less headers", f"{sum(there):.3f} Gbit/s in virtual time", 0.3 < sum(there) < 0.4)]
     found = [Claim("sum of four", f"{sum(there):.3f} Gbit/s in virtual time", f"{sum(here):.3f} Gbit/s live",
                    abs(sum(here) / sum(there) - 1) < 0.1)]
     for pair in range(PAIRS):

@@ -77,8 +77,16 @@ constexpr Key kKeys[] = {
        d.experiment.nic.limits.congestion = *parsed.settings;
      }},
     {"nic", "recovery", "\"go-back-n\"",
-     [](Draft&, const Values& v) {
-       network::choice<int>(v, {{"go-back-n", 0}});
+     [](Draft& d, const Values& v) {
+       using transport::Recovery;
+       d.experiment.nic.limits.recovery = network::choice<Recovery>(
+           v,
+           {{"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}});
+     }},
+    {"nic", "multipath", "true",
+     [](Draft& d, const Values& v) {
+       d.experiment.nic.limits.multipath =
+           network::choice<bool>(v, {{"true", true}, {"false", false}});
      }},
     {"results", "interval", "\"10us\"",
      [](Draft& d, const Values& v) { d.experiment.results.interval_ns = quantity(kDuration, v); }},
