@@ -128,8 +128,10 @@ class Parser {
     add_env();
     add_link();
     add_version();
-    // Has a command line of its own: emulator/lab.
+    // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
+    app_.add_subcommand("sim", "An experiment with up to thousands of NICs in virtual time");
+    app_.add_subcommand("script", "Play scripts of verbs and frames against the NIC");
   }
 
   Options parse(const std::vector<std::string>& arguments) {
@@ -208,6 +210,13 @@ class Parser {
                     "Impairments of what every device sends, or of one link: "
                     "[DEVICE[.tx|.rx|.both]:]SPEC, SPEC like loss=1%,delay=20us "
                     "(docs/impairments.md); several times for several links")
+        ->option_text("SPEC")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    sub->add_option("--congestion", options_.nic.congestion,
+                    "Congestion control of every device, or of one: "
+                    "[DEVICE=]NAME[:PRESET][,KEY=VALUE]..., like dcqcn:paper,rpg_ai_rate=40 "
+                    "(docs/congestion.md); several times for several devices")
         ->option_text("SPEC")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

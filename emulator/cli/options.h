@@ -15,8 +15,9 @@ struct NicOptions {
   std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
   std::filesystem::path pcap;
   std::filesystem::path network;
-  std::string recovery;
-  std::vector<std::string> impair;  // each as impairment::parse_assignment() takes it
+  std::vector<std::string> impair;      // each as impairment::parse_assignment() takes it
+  std::vector<std::string> congestion;  // each as rocemud takes it
+  std::string recovery;                 // as rocemud takes it; empty: the default
   std::filesystem::path config;
   std::string log_level;
 };

@@ -121,6 +121,22 @@ std::string counter_table(const std::vector<const Json*>& devices) {
   return table(rows);
 }
 
+// What the ports of a network of switches have seen: what is not zero in it.
+std::string network_table(const Json& ports) {
+  std::vector<Row> rows = {{"NETWORK PORT"}};
+  for (const Json& port : ports) {
+    if (!port.is_object()) continue;
+    std::string counts = plain_members(port, "port", Zeros::kHide);
+    for (const char* group : {"queue_max_bytes", "lost"}) {
+      const std::string some = plain_members(member(port, group), "", Zeros::kHide);
+      if (!some.empty())
+        counts += std::string(counts.empty() ? "" : ", ") + group + " (" + some + ")";
+    }
+    rows.push_back({value_text(member(port, "port")), counts});
+  }
+  return rows.size() > 1 ? table(rows) : "";
+}
+
 }  // namespace
 
 std::string status_text(const Json& status) {
@@ -140,6 +156,7 @@ std::string status_text(const Json& status) {
   parts.push_back(gid_table(devices));
   parts.push_back(object_table(devices));
   parts.push_back(counter_table(devices));
+  parts.push_back(network_table(member(status, "network")));
 
   std::string text;
   for (const std::string& part : parts) {

@@ -87,6 +87,22 @@ void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
   add_limit(section, "rto_high_us", limits.rto_high_us, 0u, 10'000'000u);
 }
 
+// [congestion] of the configuration file: the algorithm of all devices, those of some, and
+// parameters by their names, of which those that were given are not empty.
+struct CongestionTexts {
+  std::string algorithm;
+  std::vector<std::string> devices;
+  std::map<std::string, std::string> parameters;
+};
+
+void add_congestion(CLI::App& app, CongestionTexts& texts) {
+  CLI::App* section = add_section(app, "congestion");
+  section->add_option("--algorithm", texts.algorithm);
+  section->add_option("--devices", texts.devices);
+  for (const std::string& name : congestion::parameter_names())
+    section->add_option("--" + name, texts.parameters[name]);
+}
+
 bool has_device(uint32_t devices, const std::string& name) {
   if (name == impairment::kAllPorts) return true;
   for (uint32_t i = 0; i < devices; ++i)
@@ -131,6 +147,39 @@ std::string read_impairments(const std::vector<std::string>& texts, Options& opt
   return {};
 }
 
+// [DEVICE=]NAME[:PRESET][,KEY=VALUE]... Returns what is wrong, or nothing.
+std::string read_congestion(std::string_view text, Options& options) {
+  const std::string_view head = text.substr(0, text.find(','));
+  const size_t equals = head.substr(0, head.find('/')).find('=');
+  const std::string device(equals == head.npos ? impairment::kAllPorts : head.substr(0, equals));
+  if (!has_device(options.devices, device))
+    return "there is no device '" + device + "'; the last one is " +
+           device::default_config(options.devices - 1).name;
+  if (equals != head.npos) text.remove_prefix(equals + 1);
+  const congestion::ParsedSettings parsed = congestion::parse_settings(text);
+  if (!parsed.settings) return parsed.error;
+  for (uint32_t i = 0; i < options.devices; ++i)
+    if (equals == head.npos || device::default_config(i).name == device)
+      options.congestion[i] = *parsed.settings;
+  return {};
+}
+
+// The file's section first, so that the command line has the last word. Returns what is wrong, or
+// nothing.
+std::string read_congestion(const CongestionTexts& file, const std::vector<std::string>& given,
+                            Options& options) {
+  options.congestion.resize(options.devices);
+  std::string all =
+      file.algorithm.empty() ? std::string(congestion::kAdaptiveWindow) : file.algorithm;
+  for (const auto& [name, value] : file.parameters)
+    if (!value.empty()) all += "," + name + "=" + value;
+  std::string error = read_congestion(all, options);
+  for (const auto* texts : {&file.devices, &given})
+    for (const std::string& text : *texts)
+      if (error.empty()) error = read_congestion(text, options);
+  return error;
+}
+
 // Returns what is wrong, or nothing.
 std::string read_network(const std::string& file, Options& options) {
   network::ParsedDescription parsed = network::read_description(file);
@@ -153,6 +202,8 @@ struct Texts {
   std::string pcap;
   std::string network;
   std::vector<std::string> impair;
+  std::vector<std::string> congestion;
+  CongestionTexts congestion_section;
   std::vector<std::string> ports;
   int ready_fd = -1;
   std::string profile;
@@ -179,6 +230,11 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--impair", texts.impair,
                  "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
                  "several times for several links")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--congestion", texts.congestion,
+                 "Congestion control: [DEVICE=]NAME[:PRESET][,KEY=VALUE]...; several times for "
+                 "several devices")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -255,6 +311,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   add_process_options(app, options, texts);
   add_device_limits(app, texts.profile, options.limits);
   add_transport_limits(app, options.transport);
+  add_congestion(app, texts.congestion_section);
   if (const auto exit_code = parse(app, argc, argv, texts.profile, options.limits))
     return {std::nullopt, *exit_code};
 
@@ -263,6 +320,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return refuse("port", error);
   if (const std::string error = read_impairments(texts.impair, options); !error.empty())
     return refuse("impair", error);
+  if (const std::string error =
+          read_congestion(texts.congestion_section, texts.congestion, options);
+      !error.empty())
+    return refuse("congestion", error);
   if (!texts.network.empty())
     if (const std::string error = read_network(texts.network, options); !error.empty())
       return refuse("network", error);
