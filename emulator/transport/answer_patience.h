@@ -6,8 +6,7 @@
 // 1. When a turn comes later than it should, by kAwayNs or more (the thread had no core, or the
 //    turns of others were long), there is time for as long again, up to kMostPatienceNs.
 // 2. A turn that did not take all that the port had leaves answers unread, and the next turns are
-// to
-//    take them. That goes on for kMostBacklogNs, which is longer than a full socket takes to be
+//    to take them. That goes on for kMostBacklogNs, which is longer than a full socket takes to be
 //    read. A port that has more for even longer has it for ever, and what is lost has to be sent
 //    again then, too.
 #pragma once

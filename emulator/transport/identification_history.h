@@ -9,11 +9,9 @@
 //    in a batch. Its sender numbers none, and no other is believed, unless it came to 0 by
 //    counting.
 // 2. From a sender that was not heard of yet, or that counts and was not heard of for kLongNs
-// (Linux
-//    rxe counts on with time), any is.
+//    (Linux rxe counts on with time), any is.
 // 3. From others, one near the one before, whether that was believed or not: so a sender that
-// begins
-//    to count, or jumps, is understood with its second datagram.
+//    begins to count, or jumps, is understood with its second datagram.
 #pragma once
 
 #include <array>

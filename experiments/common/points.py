@@ -33,10 +33,9 @@ class Results:
     def fairness(self, workload):
         return self.summary["workloads"][workload]["fairness"]
 
-    def queue(self, port, from_ns=0):
+    def queue(self, port):
         """(time in ns, bytes) of a port's queue, whenever it was other than an interval before."""
-        samples = [(int(row["time_ns"]), int(row["bytes"])) for row in self.rows("queues.csv") if row["port"] == port]
-        return [sample for sample in samples if sample[0] >= from_ns]
+        return [(int(row["time_ns"]), int(row["bytes"])) for row in self.rows("queues.csv") if row["port"] == port]
 
     def mean_queue_bytes(self, port, from_ns):
         """The mean over the time from then to the end."""

@@ -8,7 +8,7 @@ SOURCE = "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCO
 BOTTLENECK = "s0 to h0"
 WARM_NS = 50_000_000
 LINK_GBIT = 40.0
-PAYLOAD_SHARE = 1024 / (1024 + 74 + 24)  # of a frame of a WRITE's middle, with what it takes of the cable
+PAYLOAD_SHARE = 1024 / (1024 + 58 + 24)  # of a frame of a WRITE's middle, with what it takes of the cable
 KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
 
 
@@ -23,10 +23,10 @@ def points(small):
 
 def fixed_point_bytes(k):
     """Where the fluid model rests (CoNEXT 2016, 3.1): p* from the parameters, the queue from p* by the marking curve."""
-    packet_bits = 1098 * 8
+    packet_bits = 1082 * 8
     capacity = LINK_GBIT * 1e9 / packet_bits  # all of it in packets and seconds
     increase = 40e6 / packet_bits
-    timer, alpha_timer, byte_counter = 55e-6, 55e-6, 10e6 / 1098
+    timer, alpha_timer, byte_counter = 55e-6, 55e-6, 10e6 / 1082
     p = (increase * k * k / (alpha_timer * capacity ** 2) * (1 / byte_counter + k / (timer * capacity)) ** 2) ** (1 / 3)
     return KMIN + p * (KMAX - KMIN) / PMAX if p < PMAX else KMAX
 

@@ -45,7 +45,10 @@ def claims(results, small):
 
 def plot(pyplot, results):
     figure, axes = pyplot.subplots(figsize=(7, 4))
-    for offset, (label, rates) in enumerate((("virtual time", virtual_rates(results)), ("live", results["live"]))):
+    shown = [("virtual time", virtual_rates(results))]
+    if results["live"]:
+        shown.append(("live", results["live"]))
+    for offset, (label, rates) in enumerate(shown):
         axes.bar([pair + 0.4 * offset for pair in range(PAIRS)], rates, width=0.4, label=label)
     axes.set_xticks([pair + 0.2 for pair in range(PAIRS)], [f"pair {pair}" for pair in range(PAIRS)])
     axes.set_ylabel("Gbit/s")

@@ -5,13 +5,13 @@ from common.points import Point
 SOURCE = "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (2.2 and 7.1: parking lot unfairness, " \
          "victim flows)"
 
-PAYLOAD_SHARE = 1024 / (1024 + 74 + 24)
+PAYLOAD_SHARE = 1024 / (1024 + 58 + 24)
 FAIR_GBIT = 10.0    # each of four senders to one host
 VICTIM_GBIT = 40.0  # nobody else is on its way, but for the 80 Gbit/s link, where there is room for all
 
 
 def points(small):
-    few = {"duration": "30ms", "results.warmup": "15ms"} if small else {}
+    few = {"duration": "120ms", "results.warmup": "80ms"} if small else {}
     return [Point("pfc", "parking-lot.toml", {"nic.congestion": "none", **few}),
             Point("dcqcn", "parking-lot.toml", {"nic.congestion": "dcqcn:paper", **few})]
 

@@ -11,16 +11,18 @@
 
 #include "base/byte_order.h"
 #include "base/net/headers.h"
+#include "base/net/path_telemetry.h"
 
 namespace rocemu::experiment {
 
 class HeaderFramePool;
 
 struct HeaderFrame {
-  // All headers of any packet of RoCEv2, and as much of a small payload as follows them.
-  static constexpr uint32_t kKeptBytes = 128;
+  // All headers of any packet of RoCEv2, and as much of a small payload as follows them: a selective
+  // NAK has 58 bytes and a bitmap of 128.
+  static constexpr uint32_t kKeptBytes = 192;
   // Of what is behind the UDP datagram, where path telemetry travels.
-  static constexpr uint32_t kMostTailBytes = 128;
+  static constexpr uint32_t kMostTailBytes = kMaxTelemetryBytes;
 
   HeaderFramePool* pool = nullptr;
   HeaderFrame* next_free = nullptr;

@@ -76,6 +76,9 @@ Experiment put_together(Draft& draft) {
   }
   experiment.network = make_network(draft);
   const HostNames hosts(experiment.network.topology);
+  constexpr size_t kMostWorkloads = 256;
+  if (draft.workloads.size() > kMostWorkloads)
+    throw WrongKey{"", "workload", "there are more than 256 of them"};
   if (draft.workloads.empty())
     throw WrongKey{"", "workload",
                    "there is none; begin one with [workload.NAME] and kind = \"incast\""};

@@ -2,8 +2,7 @@
 // that keeps what leaves to its rate, and the account of what is in flight, from which it hears.
 //
 // 1. The endpoint asks before each frame of the QP, whether of its requester or a READ's answer,
-// and
-//    tells of each that was built. ACKs and NAKs do not wait.
+//    and tells of each that was built. ACKs and NAKs do not wait.
 // 2. A rate is kept frame by frame, to a fraction of a nanosecond; at the line's rate the line
 //    itself keeps it.
 // 3. A window of bytes allows so many packets of the path's whole MTU, and one at least: what is in

@@ -45,6 +45,7 @@ void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
     // Without a word of what has been taken it says that something behind the gap was not.
     if (packet.payload.empty())
       selective_->board().give_up_unless_copied(psn, now, selective_->copy_rtt_ns());
+    selective_->board().give_up_plain(psn);
   }
   finish_answer(now, recovery_.una());
   if (context_.state == QpState::error) return;

@@ -39,6 +39,7 @@ void Scoreboard::on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool awaits_a
     slot.order = order_;
     slot.awaits_answer = awaits_answer;
     slot.again = again;
+    slot.plain = false;
   }
   if (psn != end) tail_ = {now, order_, State::out, awaits_answer, false, again};
 }
@@ -168,6 +169,19 @@ void Scoreboard::give_up_all() {
   for (wire::Psn psn = una_; psn.before(held); ++psn)
     if (at(psn).state == State::out) set(at(psn), State::lost);
   if (una_ != sent_end_) give_up(una_);
+}
+
+void Scoreboard::note_plain() {
+  const wire::Psn held = held_end();
+  for (wire::Psn psn = una_; psn.before(held); ++psn) at(psn).plain = true;
+}
+
+void Scoreboard::give_up_plain(wire::Psn from) {
+  const wire::Psn held = held_end();
+  for (wire::Psn psn = from.before(una_) ? una_ : from; psn.before(held); ++psn) {
+    Slot& slot = at(psn);
+    if (slot.plain && slot.state == State::out && !slot.reached) set(slot, State::lost);
+  }
 }
 
 bool Scoreboard::is_answered(wire::Psn psn) const {

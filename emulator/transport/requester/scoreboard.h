@@ -52,6 +52,10 @@ class Scoreboard {
   // But not when it was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
   void give_up_all();
+  // What is in flight has left in a form that the peer cannot place ahead of its turn.
+  void note_plain();
+  // `from` is missing at the peer, which has dropped what came behind it in that form.
+  void give_up_plain(wire::Psn from);
 
   const Evidence& evidence() const { return evidence_; }
   wire::Psn expected() const { return expected_; }  // everything before it has arrived
@@ -93,6 +97,7 @@ class Scoreboard {
     bool awaits_answer = false;
     bool reached = false;  // awaits_answer: its request has arrived
     bool again = false;    // sent more than once
+    bool plain = false;    // sent in a form that cannot be placed ahead of its turn
   };
 
   Slot& at(wire::Psn psn) { return slots_[psn.value() & (slots_.size() - 1)]; }

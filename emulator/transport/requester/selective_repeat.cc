@@ -20,6 +20,7 @@ void SelectiveRepeat::begin(TimeNs now, SendWindow& window, wire::Psn una, wire:
       for (; psn != end; ++psn) board_.on_sent(now, psn, psn + 1, false);
     }
   }
+  board_.note_plain();
 }
 
 void SelectiveRepeat::on_started(const SendWindow::Request& request) {

@@ -3,9 +3,9 @@
 // expected one (responder/out_of_order.h) and says which; only what is missing is sent again.
 //
 // 1. It begins with the first answer in flight whose sender understands it (wire/selective.h);
-// until
-//    then go_back_n.h alone rules. Timers and retries of the specification stay there: an ACK
-//    timeout costs one of retry_count, and then all that is out counts as lost.
+//    until then go_back_n.h alone rules, and what is in flight by then cannot be placed ahead of
+//    its turn: after a NAK all of it is sent again. Timers and retries of the specification stay
+//    there: an ACK timeout costs one of retry_count, and then all that is out counts as lost.
 // 2. Each PSN in flight is out, lost, arrived or answered (scoreboard.h). A SEND or WRITE that has
 //    arrived may be asked for again as long as no answer acknowledges everything before it; its
 //    request completes when one does. A PSN of a READ or an atomic is answered by its data, which
@@ -14,8 +14,7 @@
 //    answer is lost when a later answer has come: a responder answers in order. What was asked for
 //    again is answered out of order: it is lost when it takes longer than RTO_low.
 // 4. With multipath what rule 3 finds counts only when it is still so a round trip later: until
-// then
-//    packets may just have overtaken each other.
+//    then packets may just have overtaken each other.
 // 5. When nothing is heard for RTO_low, with kFewPackets out or less, or for RTO_high, with more,
 //    the oldest packet counts as lost. Each time in a row doubles both. They are configured, or
 //    else measured: what RttEstimator says, and three times that. As a probe's (probe_timer.h), the

@@ -90,6 +90,22 @@ TEST_CASE("Of a WRITE the lost packets alone are sent again") {
   CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
 }
 
+// Two in the first window: what the peer could not place is not waited for.
+TEST_CASE("What left before both ends knew of each other is all sent again after a loss") {
+  Pair pair(selective());
+  const Buffer near = pair.a.buffer(20 * 256, 1);
+  const Buffer far = pair.b.buffer(20 * 256);
+  lose_once(pair, true, {103, 110});
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(recovery_of(pair.a) == Recovery::selective_repeat);
+  CHECK(retransmitted(pair) == 17);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
+}
+
 TEST_CASE("A packet that is lost again is found by what has left after it") {
   Pair pair(selective());
   agree(pair);

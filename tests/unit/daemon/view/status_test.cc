@@ -37,8 +37,8 @@ TEST_CASE("the status has the keys that scripts rely on, in their order") {
 
   const auto& first = json.at("devices").at(0);
   CHECK(keys(first) == std::vector<std::string>{"name", "node_guid", "mac", "gids", "mtu",
-                                                "port_state", "objects", "counters", "port",
-                                                "impairments"});
+                                                "port_state", "objects", "counters", "recovery",
+                                                "port", "congestion_control", "impairments"});
   CHECK(first.at("name") == "rocemu0");
   CHECK(first.at("port_state") == "ACTIVE");
   CHECK(first.at("counters").at("tx_frames") == 7);
