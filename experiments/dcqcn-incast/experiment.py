@@ -5,7 +5,7 @@ from common.points import Point
 SOURCE = "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (7.1: K:1 incast, K = 2 to 20); " \
          "Zhu et al., ECN or Delay, CoNEXT 2016 (the fixed point of the queue)"
 
-BOTTLENECK = "s0 to h0"
+BOTTLENECK = "s0 h0"
 WARM_NS = 50_000_000
 LINK_GBIT = 40.0
 PAYLOAD_SHARE = 1024 / (1024 + 58 + 24)  # of a frame of a WRITE's middle, with what it takes of the cable

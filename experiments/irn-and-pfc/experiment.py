@@ -6,15 +6,18 @@ SOURCE = "Mittal et al., Revisiting Network Support for RDMA (IRN), SIGCOMM 2018
 
 # name: (file, keys)
 CASES = {
-    "roce-pfc": ("fat-tree-pfc.toml", {"nic.recovery": "go-back-n"}),
+    "roce-pfc": ("fat-tree-pfc.toml", {"nic.recovery": "go-back-n", "nic.timeout": 14}),
     "roce": ("fat-tree.toml", {"nic.recovery": "go-back-n"}),
     "irn": ("fat-tree.toml", {"nic.recovery": "selective-repeat", "nic.window_packets": 110}),  # BDP-FC: 120 kB
     "irn-pfc": ("fat-tree-pfc.toml", {"nic.recovery": "selective-repeat", "nic.window_packets": 110}),
-    "roce-pfc-dcqcn": ("fat-tree-pfc.toml", {"nic.recovery": "go-back-n", "nic.congestion": "dcqcn:paper"}),
+    "roce-pfc-dcqcn": ("fat-tree-pfc.toml", {"nic.recovery": "go-back-n", "nic.timeout": 14,
+                                             "nic.congestion": "dcqcn:paper"}),
     "irn-dcqcn": ("fat-tree.toml", {"nic.recovery": "selective-repeat", "nic.window_packets": 110, "nic.congestion": "dcqcn:paper"}),
 }
 
 
+AGREEMENT = "a flow is a connection of its own here, and agrees on selective repeat by its first answer: what it sends " \
+            "until then is recovered as go-back-N does"
 METRICS = ("mean slowdown", "mean completion time, ms", "99th percentile, ms")
 
 
@@ -38,7 +41,7 @@ def claims(results, small):
     for ours, other, what in pairs:
         for name, new, old in zip(METRICS[:1] if small else METRICS, metrics(results[ours]), metrics(results[other])):
             found.append(Claim(f"{what}: {name}", "6 to 83 % less", f"{old:.3g} to {new:.3g}: {100 * (1 - new / old):.0f} % less",
-                               new < 0.94 * old))
+                               new < 0.94 * old, deviation=AGREEMENT))
     for name in results:
         flows = results[name].summary["flows"]
         found.append(Claim(f"{name}: flows completed", "all", f"{flows['completed']} of {flows['started']}",
