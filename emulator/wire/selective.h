@@ -34,7 +34,10 @@ constexpr bool is_understood_by_sender(const Bth& bth) {
   return (bth.reserved7 & kUnderstood) != 0;
 }
 constexpr bool takes_any_order(const Bth& bth) { return (bth.reserved7 & kAnyOrder) != 0; }
-constexpr bool is_placed(const Bth& bth) { return (bth.reserved7 & kPlaced) != 0; }
+// Both bits: a sender that does not know this may have anything in one that it should not set.
+constexpr bool is_placed(const Bth& bth) {
+  return (bth.reserved7 & (kPlaced | kUnderstood)) == (kPlaced | kUnderstood);
+}
 
 // True for a NAK with a payload that names what has been taken behind it.
 bool is_selective_nak(const Packet& packet);

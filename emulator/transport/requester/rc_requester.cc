@@ -145,7 +145,9 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   const wire::Psn psn = request.first_psn + window_.current_packet();
   if (repeats_selectively()) [[unlikely]] {
     if (!selective_->may_send(psn, packets_allowed())) return Turn::idle;
-  } else if (recovery_.in_flight_before(psn) >= packets_allowed()) {
+  } else if (const uint32_t in_flight = recovery_.in_flight_before(psn);
+             in_flight >= packets_allowed() ||
+             (selective_ && in_flight >= Scoreboard::kMostPsns)) {  // more could not be noted
     return Turn::idle;
   }
   if (!may_start(request) || !pace_.allows(now)) return Turn::idle;

@@ -37,7 +37,9 @@ bool RcRequester::take_selectively(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const uint8_t syndrome = packet.ext.aeth.syndrome;
-  Scoreboard::Report report{psn, true, packet.payload};
+  constexpr size_t kMostBytes = Scoreboard::kMostPsns / 8;
+  Scoreboard::Report report{psn, true,
+                            packet.payload.first(std::min(packet.payload.size(), kMostBytes))};
   if (wire::syndrome::is_ack(syndrome)) report = {psn + 1, false, {}};
   selective_->board().on_report(now, report);
   if (syndrome == wire::syndrome::kNakSequence) {
@@ -120,13 +122,15 @@ void RcRequester::on_selective_answer(TimeNs now, const wire::Packet& packet) {
                         is_next ? ScatterKind::read_response : ScatterKind::response_ahead)) {
     status = WcStatus::local_protection_error;
   }
-  if (atomic) context_.deferred.flush(context_.memory);
   if (status != WcStatus::success) {
+    if (atomic) context_.deferred.flush(context_.memory);
     // What is wrong with a later request is found again when it is the oldest.
-    if (is_next) fail_oldest(status);
+    if (is_next && context_.state != QpState::error) fail_oldest(status);
     return;
   }
   selective_->board().on_answer(now, psn);
+  // `value` ends with this function. What cannot be stored counts as lost again by this.
+  if (atomic) context_.deferred.flush(context_.memory);
   // What was put in place ahead of this has to be there for certain before it completes.
   if (is_next && selective_->take_unsettled()) context_.deferred.flush(context_.memory);
   if (!is_next) selective_->note_unsettled();

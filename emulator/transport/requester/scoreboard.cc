@@ -51,7 +51,7 @@ void Scoreboard::on_report(TimeNs now, const Report& report) {
     const wire::Psn psn = report.expected + static_cast<uint32_t>(bit) + 1;
     if (is_held(psn)) on_arrived(now, psn);
   }
-  if (report.missing && is_held(report.expected)) {
+  if (report.missing && !report.expected.before(expected_) && is_held(report.expected)) {
     Slot& slot = at(report.expected);
     slot.reached = false;
     if (slot.state == State::arrived) set(slot, State::lost);

@@ -86,7 +86,12 @@ bool RcResponder::fill_ahead(const wire::Packet& packet) {
       context_.resources.xrc_domain != nullptr || !find_target(packet, target))
     return false;
   const wire::ReceivePlace& place = packet.ext.receive_place;
-  const ReceiveWork* const receive = claim_receive(place.receive - ahead_->receives_done, target);
+  const uint32_t messages = place.receive - ahead_->receives_done;
+  // A message has a packet at least, and what other QPs have a share in is taken for the message
+  // under way and the next one alone.
+  const auto packets = static_cast<uint32_t>(packet.bth.psn.distance_from(expected_psn_));
+  if (messages > packets || (context_.resources.receives_are_shared && messages > 1)) return false;
+  const ReceiveWork* const receive = claim_receive(messages, target);
   const uint64_t offset = uint64_t{place.packet} * context_.attributes.path_mtu_bytes;
   if (receive == nullptr || receive->fault != WcStatus::success ||
       offset + packet.payload.size() > receive->length_bytes)

@@ -37,8 +37,8 @@ void RcResponder::on_request(const wire::Packet& packet) {
       context_.events.on_qp_event(context_.qpn, QpEvent::communication_established);
   }
   if (ahead_) [[unlikely]]
-    responses_.set_any_order(context_.limits.multipath &&
-                             wire::selective::takes_any_order(packet.bth));
+    responses_.note_peer(wire::selective::is_understood_by_sender(packet.bth),
+                         context_.limits.multipath && wire::selective::takes_any_order(packet.bth));
   const wire::Psn psn = packet.bth.psn;
   const int32_t distance = psn.distance_from(expected_psn_);
   if (distance < 0) {

@@ -140,7 +140,7 @@ bool ResponseQueue::make_room_for_replay(wire::Psn psn) {
       return false;
   }
   // With selective repeat a gap is asked for, and what is under way goes on behind it.
-  if (ahead_ != nullptr) return rd_atomics_ < context_.attributes.max_dest_rd_atomic + kGapsAtOnce;
+  if (peer_is_selective_) return rd_atomics_ < context_.attributes.max_dest_rd_atomic + kGapsAtOnce;
   drop_if([&](const Response& response) {
     const int32_t index = index_in(response);
     return index >= 0 && index < static_cast<int32_t>(response.sent);
@@ -150,19 +150,21 @@ bool ResponseQueue::make_room_for_replay(wire::Psn psn) {
 }
 
 // A requester that has gone back and has got its answers after all may ask while replays wait. They
-// are answers it no longer needs, the oldest first.
+// are answers it no longer needs, the oldest first. With selective repeat there may be more of them
+// than answers that it may wait for.
 bool ResponseQueue::make_room_for_request() {
-  if (has_room()) return true;
-  const Response* oldest = nullptr;
-  for (size_t i = 0; i < responses_.size(); ++i) {
-    const Response& response = responses_[i];
-    if (response.replay && (oldest == nullptr || response.psn.before(oldest->psn)))
-      oldest = &response;
+  while (!has_room()) {
+    const Response* oldest = nullptr;
+    for (size_t i = 0; i < responses_.size(); ++i) {
+      const Response& response = responses_[i];
+      if (response.replay && (oldest == nullptr || response.psn.before(oldest->psn)))
+        oldest = &response;
+    }
+    if (oldest == nullptr) return false;
+    const wire::Psn psn = oldest->psn;
+    drop_if([&](const Response& response) { return response.replay && response.psn == psn; });
   }
-  if (oldest == nullptr) return false;
-  const wire::Psn psn = oldest->psn;
-  drop_if([&](const Response& response) { return response.replay && response.psn == psn; });
-  return has_room();
+  return true;
 }
 
 Turn ResponseQueue::transmit(Burst& burst, std::optional<wire::Psn>& unreadable) {
@@ -217,10 +219,14 @@ Turn ResponseQueue::send_selective_nak(Burst& burst, const Response& response) {
     answer.psn = answer.psn - 1;
   }
   const bool selective = bytes > 0;
-  std::byte* const payload = add_frame(
-      burst, selective ? Operation::read_response_only : Operation::acknowledge, answer.psn, answer,
-      static_cast<uint32_t>(bytes), 0, selective ? wire::selective::kPlaced : uint8_t{0});
+  TelemetryEcho* const echo = context_.telemetry_echo.get();
+  const uint32_t telemetry_bytes = echo == nullptr ? 0 : echo->bytes();
+  std::byte* const payload =
+      add_frame(burst, selective ? Operation::read_response_only : Operation::acknowledge,
+                answer.psn, answer, static_cast<uint32_t>(bytes), telemetry_bytes,
+                selective ? wire::selective::kPlaced : uint8_t{0});
   if (payload == nullptr) return Turn::no_buffer;
+  if (telemetry_bytes != 0) echo->take(burst.added_telemetry());
   std::copy_n(taken.begin(), bytes, payload);
   pop_front();
   return Turn::sent;

@@ -30,8 +30,12 @@ class ResponseQueue {
     ahead_ = ahead;
     expected_ = expected;
   }
-  // The peer takes READ responses in any order.
-  void set_any_order(bool any_order) { any_order_ = any_order; }
+  // What the peer's requests say of selective repeat: that it has it, and takes READ responses in
+  // any order.
+  void note_peer(bool is_selective, bool any_order) {
+    peer_is_selective_ = is_selective;
+    any_order_ = any_order;
+  }
 
   void reset();
   void clear();
@@ -103,6 +107,7 @@ class ResponseQueue {
   uint32_t msn_ = 0;         // 24 bits
   const ArrivalsAhead* ahead_ = nullptr;
   const wire::Psn* expected_ = nullptr;
+  bool peer_is_selective_ = false;
   bool any_order_ = false;
 };
 
