@@ -18,8 +18,8 @@ namespace rocemu::experiment {
 class HeaderFramePool;
 
 struct HeaderFrame {
-  // All headers of any packet of RoCEv2, and as much of a small payload as follows them: a selective
-  // NAK has 58 bytes and a bitmap of 128.
+  // All headers of any packet of RoCEv2, and as much of a small payload as follows them: a
+  // selective NAK has 58 bytes and a bitmap of 128.
   static constexpr uint32_t kKeptBytes = 192;
   // Of what is behind the UDP datagram, where path telemetry travels.
   static constexpr uint32_t kMostTailBytes = kMaxTelemetryBytes;

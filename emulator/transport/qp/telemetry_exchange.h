@@ -2,8 +2,7 @@
 //
 // 1. A requester whose algorithm asks for it offers it: its SENDs and WRITEs bear an empty record.
 // 2. A responder keeps the newest record that requests have brought, and its next ACK or NAK, or
-//    the answer to an atomic, takes that back, once; a selective NAK bears none. It need not have
-//    an algorithm of its own.
+//    the answer to an atomic, takes that back, once. It need not have an algorithm of its own.
 // 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one,
 //    of which an ACK timeout counts as half, end the offer: the peer, or something on the way,
 //    knows nothing of it, and packets are as the standard has them from then on.
