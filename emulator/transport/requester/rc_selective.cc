@@ -44,8 +44,9 @@ void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   selective_->board().on_report(now, report);
   if (syndrome == wire::syndrome::kNakSequence) {
     context_.tally.note(TraceEvent::sequence_nak_received, psn.value());
-    // Without a word of what has been taken it says that something behind the gap was not.
-    if (packet.payload.empty())
+    // Without a word of what has been taken it says that something behind the gap was not. A copy
+    // is missing that came when the peer had no room or receive for it: nothing later tells.
+    if (packet.payload.empty() || selective_->board().is_copy(psn))
       selective_->board().give_up_unless_copied(psn, now, selective_->copy_rtt_ns());
     selective_->board().give_up_plain(psn);
   }

@@ -66,6 +66,7 @@ class Scoreboard {
   // before for as long as they like.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
+  bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
 
   wire::Psn una() const { return una_; }
   wire::Psn sent_end() const { return sent_end_; }
