@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "emulator/transport/requester/scoreboard.h"
 #include "emulator/wire/selective.h"
 #include "tests/unit/transport/pair.h"
 
@@ -104,6 +105,25 @@ TEST_CASE("What left before both ends knew of each other is all sent again after
   CHECK(retransmitted(pair) == 17);
   CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
   CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
+}
+
+TEST_CASE("Half of the bits that say that a packet is placed say nothing") {
+  wire::Bth bth;
+  bth.reserved7 = wire::selective::kPlaced;
+  CHECK_FALSE(wire::selective::is_placed(bth));
+  bth.reserved7 |= wire::selective::kUnderstood;
+  CHECK(wire::selective::is_placed(bth));
+}
+
+TEST_CASE("A NAK that others have overtaken undoes nothing") {
+  Scoreboard board;
+  board.begin(Psn{100}, 64);
+  for (uint32_t psn = 100; psn < 103; ++psn) board.on_sent(0, Psn{psn}, Psn{psn + 1}, false);
+  board.on_report(1, {Psn{103}, false, {}});
+  REQUIRE(board.out() == 0);
+  board.on_report(2, {Psn{101}, true, {}});
+  CHECK(board.out() == 0);
+  CHECK_FALSE(board.has_lost());
 }
 
 TEST_CASE("A packet that is lost again is found by what has left after it") {
