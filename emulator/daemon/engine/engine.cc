@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "emulator/daemon/engine/engine_thread.h"
-#include "emulator/daemon/engine/pace/thread_priority.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -27,7 +26,6 @@ void Engine::add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, b
 }
 
 void Engine::start() {
-  raise_session_priority();
   thread_ = start_engine_thread([this] { run(); });
 }
 

@@ -3,13 +3,14 @@
 #include <pthread.h>
 #include <rte_lcore.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <utility>
 
-#include "emulator/daemon/engine/pace/thread_priority.h"
-
 namespace rocemu::daemon {
 namespace {
+
+constexpr unsigned long kTimerSlackNs = 1000;  // how late a sleep may end
 
 // OnlyFaults blocks all signals but SIGBUS on the calling thread for as long as it lives.
 class OnlyFaults {
@@ -34,7 +35,7 @@ class OnlyFaults {
 // thread: without one, each allocation goes to the shared part of the pool.
 EngineThread::EngineThread(const char* name) {
   ::pthread_setname_np(::pthread_self(), name);
-  raise_thread_priority();
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
   registered_ = ::rte_thread_register() == 0;
 }
 
