@@ -37,9 +37,11 @@ bool RcRequester::take_selectively(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const uint8_t syndrome = packet.ext.aeth.syndrome;
-  constexpr size_t kMostBytes = Scoreboard::kMostPsns / 8;
-  Scoreboard::Report report{psn, true,
-                            packet.payload.first(std::min(packet.payload.size(), kMostBytes))};
+  if (packet.payload.size() > Scoreboard::kMostPsns / 8) {  // no responder holds so many
+    context_.tally.note(TraceEvent::stale_ack, psn.value());
+    return;
+  }
+  Scoreboard::Report report{psn, true, packet.payload};
   if (wire::syndrome::is_ack(syndrome)) report = {psn + 1, false, {}};
   selective_->board().on_report(now, report);
   if (syndrome == wire::syndrome::kNakSequence) {

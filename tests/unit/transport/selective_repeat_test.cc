@@ -45,6 +45,32 @@ std::vector<uint32_t> psns_by(const Pair& pair, bool from_a) {
 
 uint64_t retransmitted(Pair& pair) { return pair.a.counters()[TraceEvent::retransmitted]; }
 
+// A packet as a peer with selective repeat sends it. `placed`: what stands before the payload.
+wire::Bth bth_of(Operation operation, uint32_t psn, bool placed = false) {
+  wire::Bth bth;
+  bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
+  bth.psn = Psn(psn);
+  bth.reserved7 = wire::selective::kUnderstood;
+  if (placed) bth.reserved7 |= wire::selective::kPlaced;
+  return bth;
+}
+
+// A SEND of 100 bytes that says which receive it is for.
+std::vector<std::byte> send_for(Pair& pair, Host& to, uint32_t psn, uint32_t receive) {
+  std::vector<std::byte> payload(wire::selective::kReceivePlaceBytes + 100);
+  const wire::Bth bth = bth_of(Operation::send_only, psn, true);
+  wire::ExtendedHeaders ext;
+  ext.receive_place = {receive, 0};
+  wire::selective::store_place(payload.data(), bth.opcode, ext);
+  return pair.frame_for(to, bth, {}, payload);
+}
+
+size_t receives_left(Host& host) {
+  size_t left = 0;
+  for (ReceiveWork work; host.receive_queue.pop(work);) ++left;
+  return left;
+}
+
 }  // namespace
 
 TEST_CASE("Go-back-N says nothing in bits that are reserved") {
@@ -286,12 +312,8 @@ TEST_CASE("What a packet says of its place has to prove true") {
   std::vector<std::byte> placed(8 + 256);
   wire::ExtendedHeaders ext;
   ext.receive_place = {0, 7};  // and not the second packet of that message
-  const uint8_t last = wire::bth_opcode(wire::Transport::rc, Operation::send_last);
-  wire::selective::store_place(placed.data(), last, ext);
-  wire::Bth bth;
-  bth.opcode = last;
-  bth.psn = Psn(102);
-  bth.reserved7 = wire::selective::kUnderstood | wire::selective::kPlaced;
+  const wire::Bth bth = bth_of(Operation::send_last, 102, true);
+  wire::selective::store_place(placed.data(), bth.opcode, ext);
   const auto frame = pair.frame_for(pair.b, bth, {}, placed);
   const std::span<const std::byte> ahead(frame);
   pair.b.endpoint().on_frames(pair.fabric.now_ns(), std::span(&ahead, 1));
@@ -300,6 +322,84 @@ TEST_CASE("What a packet says of its place has to prove true") {
   pair.drive();
   CHECK(pair.b.state() == QpState::error);
   CHECK(statuses(pair.b.receive_cq) == std::vector{WcStatus::flush_error});
+}
+
+TEST_CASE("READs that were asked for again gap by gap leave room for the next one") {
+  PairOptions options = selective();
+  options.max_rd_atomic = 1;
+  Pair pair(options);
+  agree(pair);
+  const Buffer far = pair.b.buffer(8 * 256, 5);
+  pair.a.post(read(pair.a.buffer(8 * 256), far));
+  pair.drive();
+  // Two gaps of the READ that is over, and another READ, before any of them is answered.
+  for (const uint32_t psn : {101u, 103u, 109u}) {
+    wire::ExtendedHeaders ext;
+    ext.reth = {far.address + (psn - 101) * 256 % far.length_bytes, wire::RKey{far.key}, 256};
+    pair.b.node().receive(network::SharedFrame(
+        pair.frame_for(pair.b, bth_of(Operation::read_request, psn), ext, {})));
+  }
+  pair.drive();
+  CHECK(pair.b.state() == QpState::ready_to_send);
+  CHECK(psns_by(pair, false).back() == 109);
+}
+
+TEST_CASE("A packet ahead claims no receives of others") {
+  PairOptions options = selective();
+  options.a_shares_receives = true;
+  Pair pair(options);
+  for (Host* host : {&pair.a, &pair.b})
+    for (uint64_t id = 0; id < 10; ++id) host->receive(id, {host->buffer(200).sge()});
+  SECTION("of an SRQ: beyond the next message") {
+    pair.a.node().receive(network::SharedFrame(send_for(pair, pair.a, 5008, 5)));
+    pair.drive();
+    CHECK(receives_left(pair.a) == 10);
+  }
+  SECTION("of an SRQ: the next message's") {
+    pair.a.node().receive(network::SharedFrame(send_for(pair, pair.a, 5001, 1)));
+    pair.drive();
+    CHECK(receives_left(pair.a) == 8);
+  }
+  SECTION("for more messages than there are packets before it") {
+    pair.b.node().receive(network::SharedFrame(send_for(pair, pair.b, 102, 3)));
+    pair.drive();
+    CHECK(receives_left(pair.b) == 10);
+  }
+}
+
+TEST_CASE("An atomic does not complete without its value") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer cell = pair.b.buffer(8);
+  const Buffer result = pair.a.buffer(8);
+  const Buffer broken = pair.a.buffer(8);
+  pair.a.node().memory().break_region(broken.key);
+  lose_once(pair, false, {101});  // the second's answer comes first
+  pair.a.post(fetch_add(result, cell, 1, 1));
+  pair.a.post(fetch_add(broken, cell, 1, 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(statuses(pair.a.send_cq) ==
+        std::vector{WcStatus::success, WcStatus::local_protection_error});
+}
+
+TEST_CASE("A selective NAK names no more than a responder can hold") {
+  Pair pair(selective());
+  agree(pair);
+  pair.lose = [](const Sent& frame) { return frame.from_a; };
+  pair.a.post(write(pair.a.buffer(4 * 256, 1), pair.b.buffer(4 * 256)));
+  pair.run_for(5 * kUs);
+  REQUIRE(pair.a.endpoint().load(pair.a.qpn).unacknowledged_psns == 4);
+  std::vector<std::byte> taken(Scoreboard::kMostPsns / 8 + (GENERATE(true, false) ? 1 : 0));
+  taken[0] = std::byte{0b111};
+  wire::ExtendedHeaders ext;
+  ext.aeth.syndrome = wire::syndrome::kNakSequence;
+  pair.a.node().receive(network::SharedFrame(
+      pair.frame_for(pair.a, bth_of(Operation::read_response_only, 101, true), ext, taken)));
+  pair.run_for(5 * kUs);
+  const bool believed = taken.size() == Scoreboard::kMostPsns / 8;
+  CHECK(pair.a.counters()[TraceEvent::sequence_nak_received] == (believed ? 1 : 0));
+  CHECK(retransmitted(pair) == (believed ? 1 : 0));
 }
 
 TEST_CASE("Packets that overtake each other on many paths are not sent again") {

@@ -4,6 +4,7 @@
 
 #include "emulator/transport/qp/telemetry_exchange.h"
 #include "emulator/wire/icrc.h"
+#include "emulator/wire/selective.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {
@@ -42,9 +43,10 @@ struct Echoes {
 };
 
 void inject(Pair& pair, Operation operation, uint32_t psn, std::span<const std::byte> record,
-            const wire::ExtendedHeaders& ext = {}) {
+            const wire::ExtendedHeaders& ext = {}, uint8_t reserved7 = 0) {
   const Host& from = pair.a;
   wire::Bth bth;
+  bth.reserved7 = reserved7;
   bth.opcode = wire::bth_opcode(wire::Transport::rc, operation);
   bth.psn = Psn(psn);
   bth.ack_request = true;
@@ -91,6 +93,18 @@ TEST_CASE("Telemetry goes back with NAKs and atomics too, and what comes back do
   CHECK(echoes.records[0] == sent_back(record_of(3, 3)));
   CHECK(echoes.records[1] == sent_back(record_of(8, 8)));
   CHECK(echoes.records[2].empty());
+}
+
+TEST_CASE("Telemetry goes back with selective NAKs") {
+  PairOptions options;
+  options.node.limits.recovery = Recovery::selective_repeat;
+  Pair pair(options);
+  Echoes echoes(pair);
+  inject(pair, Operation::send_only, kPsn + 1, record_of(5, 2), {}, wire::selective::kUnderstood);
+  pair.drive();
+  REQUIRE(pair.b.counters()[TraceEvent::placed_ahead] == 1);
+  REQUIRE(echoes.records.size() == 1);
+  CHECK(echoes.records[0] == sent_back(record_of(5, 2)));
 }
 
 TEST_CASE("An offer ends after 16 answers without telemetry, or two ACK timeouts") {
