@@ -118,6 +118,7 @@ void SimMemory::flush_scatters(std::vector<uint32_t>& failed) noexcept {
     }
   }
   scatters_.clear();
+  ++scatter_batches_;
 }
 
 bool SimMemory::compare_swap(const MemoryRange& range, uint64_t compare, uint64_t swap,

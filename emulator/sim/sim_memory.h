@@ -36,6 +36,9 @@ class SimMemory : public transport::Memory {
   // The bytes themselves, for the program's own reads and writes.
   std::span<std::byte> at(uint64_t address, size_t length_bytes);
 
+  // How often scatters were moved: of the NIC, each is a system call.
+  uint64_t scatter_batches() const { return scatter_batches_; }
+
   // False when something has written behind an allocation.
   bool guards_intact() const;
 
@@ -89,6 +92,7 @@ class SimMemory : public transport::Memory {
   uint32_t next_key_ = 0x100;
   std::vector<Fetch> fetches_;
   std::vector<Scatter> scatters_;
+  uint64_t scatter_batches_ = 0;
 };
 
 }  // namespace rocemu::sim

@@ -13,6 +13,8 @@ void DeferredCompletions::flush(Memory& memory) {
     failed_.clear();
     scatters_.clear();
   }
+  if (!kept_.empty()) [[unlikely]]
+    kept_.clear();
   for (const Pending& pending : pending_)
     if (pending.announce || pending.completion.status != WcStatus::success)
       pending.queue->push(pending.completion);

@@ -4,8 +4,12 @@
 // of the same QP completed after it is flushed.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
@@ -33,6 +37,13 @@ class DeferredCompletions {
   uint32_t note_scatter(Qp& qp, ScatterKind kind, wire::Psn psn) {
     scatters_.push_back({&qp, psn, kind});
     return static_cast<uint32_t>(scatters_.size() - 1);
+  }
+  // A copy of some bytes for a scatter that is about to be collected, as long as that needs it.
+  // Precondition: kMostKeptBytes at most.
+  static constexpr size_t kMostKeptBytes = 16;
+  std::span<const std::byte> keep(std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, kept_.emplace_back().begin());
+    return std::span(kept_.back()).first(bytes.size());
   }
   // A completion for the caller to fill in; the reference is good until the next call. `announce`
   // false: a success that the program did not ask to hear of; it is pushed only when its data could
@@ -80,6 +91,7 @@ class DeferredCompletions {
   void fail(uint32_t tag);
 
   std::vector<Scatter> scatters_;
+  std::deque<std::array<std::byte, kMostKeptBytes>> kept_;  // they stay where they are
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;
   static constexpr unsigned kFlushedNow = 4;

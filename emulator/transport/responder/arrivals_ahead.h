@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/wire/headers.h"
 
 namespace rocemu::transport {
@@ -20,7 +21,7 @@ class ArrivalsAhead {
   static constexpr size_t kBitmapBytes = kMost / 8;
   // A payload of so many bytes waits here instead of in its place: it may be executed, and not just
   // be placed (an ATOMIC WRITE), or travel in a CQE.
-  static constexpr uint32_t kKeptBytes = 16;
+  static constexpr uint32_t kKeptBytes = DeferredCompletions::kMostKeptBytes;
 
   struct Arrival {
     wire::Bth bth;

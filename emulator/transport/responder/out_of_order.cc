@@ -139,7 +139,8 @@ bool RcResponder::is_in_its_place(const wire::Packet& packet) const {
          uint64_t{said.packet} * context_.attributes.path_mtu_bytes == received;
 }
 
-// The expected packet has been executed: those that have waited for it are next.
+// The expected packet has been executed: those that have waited for it are next. They are one batch
+// with what else the burst brings.
 void RcResponder::execute_arrived() {
   ArrivalsAhead& arrivals = ahead_->arrivals;
   if (arrivals.empty()) return;
@@ -152,13 +153,14 @@ void RcResponder::execute_arrived() {
     wire::Packet packet;
     packet.bth = arrival.bth;
     packet.ext = arrival.ext;
-    packet.payload = std::span<const std::byte>(
-        arrival.in_place ? std::span(kInPlace).first(arrival.payload_bytes)
-                         : std::span<const std::byte>(arrival.kept).first(arrival.payload_bytes));
+    if (arrival.in_place) {
+      packet.payload = std::span(kInPlace).first(arrival.payload_bytes);
+    } else if (arrival.payload_bytes > 0) {
+      packet.payload = context_.deferred.keep(std::span(arrival.kept).first(arrival.payload_bytes));
+    }
     ahead_->in_place = arrival.in_place;
     const Refusal refusal = execute(packet);
     ahead_->in_place = false;
-    if (!arrival.in_place && arrival.payload_bytes > 0) context_.deferred.flush(context_.memory);
     if (refusal != Refusal::none) {
       refuse(refusal, packet.bth.psn);
       return;

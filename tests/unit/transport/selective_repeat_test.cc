@@ -224,6 +224,41 @@ TEST_CASE("What has no receive yet is sent again when its turn comes") {
   for (const Buffer& buffer : far) CHECK(pair.b.bytes(buffer) == pair.a.bytes(near));
 }
 
+TEST_CASE("What has waited for a gap is put in place together") {
+  Pair pair(selective());
+  agree(pair);
+  constexpr uint32_t kWrites = 200;
+  const Buffer near = pair.a.buffer(kWrites * 8, 1);
+  const Buffer far = pair.b.buffer(kWrites * 8);
+  // Until all that is behind it has come.
+  pair.lose = [lost = 0](const Sent& frame) mutable {
+    return frame.from_a && frame.psn == 101 && ++lost <= 2;
+  };
+  const uint64_t before = pair.b.node().memory().scatter_batches();
+  for (uint32_t i = 0; i < kWrites; ++i)
+    pair.a.post(write({near.address + 8 * i, 8, near.key}, {far.address + 8 * i, 8, far.key}, i));
+  pair.drive();
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+  CHECK(pair.b.counters()[TraceEvent::placed_ahead] == kWrites - 1);
+  CHECK(pair.b.node().memory().scatter_batches() - before <= 2);
+}
+
+TEST_CASE("A small WRITE that cannot be written is refused together with those behind it") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(8, 1);
+  const Buffer far = pair.b.buffer(8);
+  const Buffer broken = pair.b.buffer(8);
+  pair.b.node().memory().break_region(broken.key);
+  lose_once(pair, true, {101});
+  pair.a.post(write(near, far, 1));
+  pair.a.post(write(near, broken, 2));
+  pair.a.post(write(near, far, 3));
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) ==
+        std::vector{WcStatus::success, WcStatus::remote_access_error, WcStatus::flush_error});
+}
+
 TEST_CASE("A late WRITE does not undo a newer one to the same place") {
   Pair pair(selective());
   agree(pair);
