@@ -77,7 +77,7 @@ void RcRequester::reset() {
   probe_ = {};
   pace_ = {};
   selective_.reset();
-  fatal_nak_.reset();
+  end_.reset();
 }
 
 void RcRequester::start() {

@@ -153,11 +153,12 @@ class RcRequester {
   ProbeTimer probe_;
   SendPace pace_;
   std::unique_ptr<SelectiveRepeat> selective_;  // null: the device does not have it
-  struct FatalNak {
+  // Of selective repeat: how the connection ends at a PSN. Answers before it may be to come.
+  struct End {
     wire::Psn psn;
-    uint8_t syndrome = 0;
+    WcStatus status{};
   };
-  std::optional<FatalNak> fatal_nak_;  // of selective repeat: answers before it may be to come
+  std::optional<End> end_;
 };
 
 }  // namespace rocemu::transport

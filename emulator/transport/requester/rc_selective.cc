@@ -57,31 +57,31 @@ void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   if (wire::syndrome::is_rnr(syndrome)) {
     on_selective_rnr(now, psn, syndrome & 0x1f);
   } else if (wire::syndrome::is_nak(syndrome) && syndrome != wire::syndrome::kNakSequence) {
-    fatal_nak_ = {psn, syndrome};
+    end_ = {psn, status_of_nak(syndrome)};
     fail_when_due();
   }
 }
 
-// As long as an answer before it is missing it only says what is to be sent again: then it is a
-// request other than the oldest that has no receive.
+// Answers to READs and atomics before it may be missing, which are waited for, and asked for again,
+// all the same.
 void RcRequester::on_selective_rnr(TimeNs now, wire::Psn psn, uint8_t timer_code) {
   context_.tally.note(TraceEvent::rnr_nak_received, psn.value());
-  selective_->board().give_up(psn);
-  if (recovery_.waits_for_receiver() || psn != recovery_.una()) return;
-  selective_->note_cursor(false);
+  if (recovery_.waits_for_receiver() || psn.before(selective_->board().expected())) return;
   if (recovery_.wait_for_receiver(now, timer_code)) {
+    selective_->board().give_up(psn);
+    selective_->note_cursor(false);
     selective_->stop_timers();
   } else {
-    fail_oldest(WcStatus::rnr_retry_exceeded_error);
+    end_ = {psn, WcStatus::rnr_retry_exceeded_error};
+    fail_when_due();
   }
 }
 
-// The peer has ended the connection at a PSN: so does its request, when all before it are over.
+// The connection has ended at a PSN: so does its request, when all before it are over.
 void RcRequester::fail_when_due() {
-  if (fatal_nak_ && !window_.empty() && window_.oldest().sends_packets() &&
-      !fatal_nak_->psn.before(window_.oldest().first_psn) &&
-      fatal_nak_->psn.before(window_.oldest().end_psn()))
-    fail_oldest(status_of_nak(fatal_nak_->syndrome));
+  if (end_ && !window_.empty() && window_.oldest().sends_packets() &&
+      !end_->psn.before(window_.oldest().first_psn) && end_->psn.before(window_.oldest().end_psn()))
+    fail_oldest(end_->status);
 }
 
 RcRequester::Request* RcRequester::find_request(wire::Psn psn) {

@@ -259,6 +259,24 @@ TEST_CASE("A small WRITE that cannot be written is refused together with those b
         std::vector{WcStatus::success, WcStatus::remote_access_error, WcStatus::flush_error});
 }
 
+TEST_CASE("A receiver that is not ready behind a READ without its answer is waited for") {
+  PairOptions options = selective();
+  options.rnr_retry = 2;
+  options.timeout = 18;
+  Pair pair(options);
+  agree(pair);
+  unsigned lost = 0;
+  pair.lose = [&](const Sent& frame) { return !frame.from_a && frame.psn == 101 && ++lost <= 6; };
+  pair.a.post(read(pair.a.buffer(256), pair.b.buffer(256, 5), 1));
+  pair.a.post(send(pair.a.buffer(100, 1), 2));
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(statuses(pair.a.send_cq) ==
+        std::vector{WcStatus::success, WcStatus::rnr_retry_exceeded_error});
+  CHECK(pair.count(pair.a, Operation::send_only) == 3);
+  CHECK(pair.b.state() == QpState::ready_to_send);
+}
+
 TEST_CASE("A late WRITE does not undo a newer one to the same place") {
   Pair pair(selective());
   agree(pair);
