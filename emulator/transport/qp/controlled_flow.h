@@ -66,7 +66,7 @@ class ControlledFlow {
   // An answer has come, of which on_acknowledged() may follow.
   void note_answer(const wire::Packet& packet) {
     ecn_echo_ = packet.bth.becn;
-    telemetry_.on_answer(packet.telemetry);
+    telemetry_.on_answer(packet.telemetry, TelemetryEcho::travels_with(packet));
   }
   // Of a SEND or WRITE: how many bytes of telemetry it has, and what they are.
   uint32_t telemetry_bytes() const { return telemetry_.bytes(); }

@@ -3,9 +3,10 @@
 // 1. A requester whose algorithm asks for it offers it: its SENDs and WRITEs bear an empty record.
 // 2. A responder keeps the newest record that requests have brought, and its next ACK or NAK, or
 //    the answer to an atomic, takes that back, once. It need not have an algorithm of its own.
-// 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one,
-//    of which an ACK timeout counts as half, end the offer: the peer, or something on the way,
-//    knows nothing of it, and packets are as the standard has them from then on.
+// 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one
+//    that might have borne one, of which an ACK timeout counts as half, end the offer: the peer, or
+//    something on the way, knows nothing of it, and packets are as the standard has them from then
+//    on.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "base/net/path_telemetry.h"
 #include "emulator/congestion/algorithm.h"
+#include "emulator/wire/selective.h"
 
 namespace rocemu::transport {
 
@@ -28,6 +30,16 @@ class TelemetryEcho {
     std::ranges::copy(record, record_.begin());
     return_telemetry(record_.data());
     bytes_ = static_cast<uint32_t>(record.size());
+  }
+  // Whether an answer takes a record back: all do but the data of READs.
+  static bool travels_with(const wire::Packet& answer) {
+    switch (answer.operation()) {
+      case wire::Operation::acknowledge:
+      case wire::Operation::atomic_acknowledge:
+        return true;
+      default:
+        return wire::selective::is_selective_nak(answer);
+    }
   }
   // Of the record that waits; 0: there is none.
   uint32_t bytes() const { return bytes_; }
@@ -61,12 +73,12 @@ class TelemetryOffer {
     waits_ = true;
   }
 
-  // `record`: empty, or one.
-  void on_answer(std::span<const std::byte> record) {
+  // `record`: empty, or one. `may_bear`: the answer is one that takes a record back.
+  void on_answer(std::span<const std::byte> record, bool may_bear) {
     hop_count_ = passed_ = 0;
     if (bytes_ == 0) return;
     if (record.empty() || !telemetry_returns(record.data())) {
-      if (waits_) count_tries(1);
+      if (waits_ && may_bear) count_tries(1);
       return;
     }
     agreed_ = true;

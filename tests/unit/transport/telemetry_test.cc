@@ -111,12 +111,13 @@ TEST_CASE("An offer ends after 16 answers without telemetry, or two ACK timeouts
   const congestion::Needs needs{.telemetry = true};
   std::array<std::byte, kMaxTelemetryBytes> place;
   TelemetryOffer unheard(needs);
-  for (int i = 0; i < 40; ++i) unheard.on_answer({});  // to READs, which have none
+  for (int i = 0; i < 40; ++i) unheard.on_answer({}, true);  // nothing was offered yet
   unheard.write(place.data());
   CHECK(unheard.bytes() == telemetry_bytes(5u));
-  for (int i = 0; i < 15; ++i) unheard.on_answer({});
+  for (int i = 0; i < 40; ++i) unheard.on_answer({}, false);  // data of READs
+  for (int i = 0; i < 15; ++i) unheard.on_answer({}, true);
   CHECK(unheard.bytes() != 0);
-  unheard.on_answer({});
+  unheard.on_answer({}, true);
   CHECK(unheard.bytes() == 0);
   TelemetryOffer lost(needs);
   lost.on_ack_timeout();
@@ -126,7 +127,7 @@ TEST_CASE("An offer ends after 16 answers without telemetry, or two ACK timeouts
   // One that did not turn round is no agreement.
   TelemetryOffer odd(needs);
   odd.write(place.data());
-  for (int i = 0; i < 16; ++i) odd.on_answer(record_of(5, 1));
+  for (int i = 0; i < 16; ++i) odd.on_answer(record_of(5, 1), true);
   CHECK(odd.bytes() == 0);
   CHECK(TelemetryOffer({.hop_count = true}).bytes() == telemetry_bytes(0u));
   CHECK(TelemetryOffer({}).bytes() == 0);
@@ -139,7 +140,7 @@ TEST_CASE("An offer that was agreed on stays, and tells what the newest answer b
     offer.tell(heard);
     return heard;
   };
-  offer.on_answer(sent_back(record_of(5, 2)));
+  offer.on_answer(sent_back(record_of(5, 2)), true);
   CHECK(told().hops_passed == 2);
   REQUIRE(told().hops.size() == 2);
   CHECK(told().hops[1].timestamp_ns == 2);
@@ -147,13 +148,13 @@ TEST_CASE("An offer that was agreed on stays, and tells what the newest answer b
   CHECK(told().hops[1].queue_bytes == 100);
   CHECK(told().hops[1].link_rate_bps == 1'000'000);
   const uint32_t path = told().path;
-  offer.on_answer(sent_back(record_of(5, 3)));
+  offer.on_answer(sent_back(record_of(5, 3)), true);
   CHECK(told().path != path);
   // More hops than there is room for are counted, and not believed.
-  offer.on_answer(sent_back(record_of(5, 6)));
+  offer.on_answer(sent_back(record_of(5, 6)), true);
   CHECK(told().hops.empty());
   CHECK(told().hops_passed == 6);
-  for (int i = 0; i < 40; ++i) offer.on_answer({});
+  for (int i = 0; i < 40; ++i) offer.on_answer({}, true);
   CHECK(told().hops_passed == 0);
   CHECK(offer.bytes() != 0);
 }
@@ -179,6 +180,29 @@ TEST_CASE("Where packets with telemetry do not get through, two timeouts later t
   CHECK((pair.b.bytes(far) == pair.a.bytes(near)));
   CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 2);
   CHECK(with > 0);
+}
+
+TEST_CASE("The data of READs end no offer") {
+  PairOptions options;
+  options.mtu_bytes = 256;
+  options.node.limits.congestion = *congestion::parse_settings("hpcc").settings;
+  Pair pair(options);
+  unsigned with = 0;
+  pair.fabric.observer = [&](const sim::FrameRecord& frame) {
+    wire::Packet packet;
+    REQUIRE(wire::parse_frame(frame.frame, packet) == wire::ParseError::none);
+    const bool sent = frame.kind == sim::FrameRecord::Kind::sent && frame.from == 0;
+    with += sent && packet.operation() == Operation::write_only && !packet.telemetry.empty();
+    // The first answer that might bear a record is lost: the READ's data come before any other.
+    return frame.kind != sim::FrameRecord::Kind::sent || frame.from == 0 ||
+           packet.operation() != Operation::acknowledge || with > 1;
+  };
+  pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
+  pair.a.post(read(pair.a.buffer(40 * 256), pair.b.buffer(40 * 256, 1)));
+  pair.drive();
+  pair.a.post(write(pair.a.buffer(8, 1), pair.b.buffer(8)));
+  pair.drive();
+  CHECK(with >= 2);
 }
 
 TEST_CASE("READs have no telemetry, and need none") {
