@@ -39,17 +39,25 @@ void Hca::set_port(const PortConfig& port) {
     tell(port.active ? verbs::async_event::kPortActive : verbs::async_event::kPortError);
 }
 
+bool Hca::Impl::has_room_for_pd(const Context& context) const {
+  return has_room(context.program, totals.pds, config.limits.max_pd,
+                  [](const Context& own) { return own.pds.size(); });
+}
+
 Context* Hca::Impl::find_context(ContextId id) const {
   const auto found = contexts.find(id);
   return found == contexts.end() ? nullptr : found->second.get();
 }
 
 Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
-                                    std::unique_ptr<EventChannel> async_events) {
-  if (impl_->contexts.size() >= impl_->config.limits.max_contexts) return tl::unexpected(ENOMEM);
+                                    std::unique_ptr<EventChannel> async_events, uint64_t program) {
+  if (!impl_->has_room(program, impl_->totals.contexts, impl_->config.limits.max_contexts,
+                       [](const Context&) { return 1u; }))
+    return tl::unexpected(ENOMEM);
   auto context = std::make_unique<Context>(impl_->config.port, impl_->handle_numbers);
   context->memory = std::move(memory);
   context->async_events = std::move(async_events);
+  context->program = program;
   const ContextId id = impl_->next_context++;
   impl_->contexts.emplace(id, std::move(context));
   ++impl_->totals.contexts;
@@ -101,7 +109,7 @@ void Hca::close_context(ContextId id) {
 Result<Handle> Hca::alloc_pd(ContextId id) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return tl::unexpected(ENOENT);
-  if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room_for_pd(*context)) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
   return context->pds.insert(std::make_unique<Pd>(Pd{impl_->next_pd++, 0}));
 }
@@ -119,7 +127,9 @@ int Hca::dealloc_pd(ContextId id, Handle handle) {
 Result<Handle> Hca::create_channel(ContextId id, std::unique_ptr<EventChannel> events) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return tl::unexpected(ENOENT);
-  if (impl_->totals.channels >= impl_->config.limits.max_channels) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room(context->program, impl_->totals.channels, impl_->config.limits.max_channels,
+                       [](const Context& own) { return own.channels.size(); }))
+    return tl::unexpected(ENOMEM);
   ++impl_->totals.channels;
   return context->channels.insert(std::make_unique<Channel>(Channel{std::move(events), 0}));
 }

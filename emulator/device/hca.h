@@ -9,7 +9,10 @@
 // Three errors mean the same everywhere, and a call says only what it adds to them:
 //   ENOENT  the context, or an object that a handle names, does not exist.
 //   EBUSY   (destroying calls, where they say so) other objects still refer to this one.
-//   ENOMEM  (creating calls) the device's limit for such objects is reached.
+//   ENOMEM  (creating calls) the device's limit for such objects is reached, or the program's share
+//   of
+//           it: of contexts, PDs, regions, windows, channels, address handles and XRC domains a
+//           program has three quarters at most, with all its contexts, where there are 256 or more.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +55,10 @@ class Hca {
   // addresses they have. Never fails.
   void set_port(const PortConfig& port);
 
-  // A context takes over the program's memory and its async event pipe. ENOMEM alone.
+  // A context takes over the program's memory and its async event pipe. `program` is a number that
+  // all its contexts have; 0: it is not known, and all such are one. ENOMEM alone.
   Result<ContextId> open_context(std::unique_ptr<dma::AddressSpace> memory,
-                                 std::unique_ptr<EventChannel> async_events);
+                                 std::unique_ptr<EventChannel> async_events, uint64_t program = 0);
   // Destroys the context and all its objects. Unknown ids are ignored.
   void close_context(ContextId context);
   // Destroys up to `objects` of what the context still has; false when that was not all, and the

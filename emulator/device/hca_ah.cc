@@ -11,7 +11,9 @@ Result<Handle> Hca::create_ah(ContextId id, Handle pd_handle, const AhAttr& attr
   Pd* pd = find_object(context, &Context::pds, pd_handle);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (attr.port_num != 1) return tl::unexpected(EINVAL);
-  if (impl_->totals.ahs >= impl_->config.limits.max_ah) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room(context->program, impl_->totals.ahs, impl_->config.limits.max_ah,
+                       [](const Context& own) { return own.addresses.handles.size(); }))
+    return tl::unexpected(ENOMEM);
   // QPs that are not known yet: the flow label alone decides the UDP source port.
   const auto path = make_path(impl_->config.port, attr, {}, {}, impl_->resolver);
   if (!path) return tl::unexpected(path.error());

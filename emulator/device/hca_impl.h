@@ -45,6 +45,21 @@ struct Hca::Impl final : transport::EventSink {
 
   // hca.cc
   Context* find_context(ContextId id) const;
+  bool has_room_for_pd(const Context& context) const;
+  // Whether a program may have one more of what the device has `total` of, and may have `limit`, so
+  // that others are left some. `held` counts what one of its contexts has.
+  template <typename Held>
+  bool has_room(uint64_t program, uint32_t total, uint32_t limit, Held held) const {
+    if (total >= limit) return false;
+    constexpr uint32_t kFewest =
+        256;  // of fewer, whoever configures that wants to see them run out
+    const uint32_t share = limit - limit / 4;
+    if (limit < kFewest || total < share) return true;
+    uint32_t own = 0;
+    for (const auto& [id, context] : contexts)
+      if (context->program == program) own += held(*context);
+    return own < share;
+  }
   void destroy_cq(Cq& cq);
 
   // hca_events.cc

@@ -32,7 +32,7 @@ Result<Handle> Hca::import_pd(ContextId id, Handle there) {
   const Context* joined = context == nullptr ? nullptr : impl_->find_context(context->joined);
   const Pd* pd = find_object(joined, &Context::pds, there);
   if (pd == nullptr) return tl::unexpected(ENOENT);
-  if (impl_->totals.pds >= impl_->config.limits.max_pd) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room_for_pd(*context)) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
   return context->pds.insert(std::make_unique<Pd>(Pd{pd->id, 0}));
 }

@@ -90,7 +90,9 @@ Result<MrKeys> Hca::reg_mr(ContextId id, const MrSpec& spec) {
   Dm* dm = nullptr;
   const auto region = impl_->make_region(*context, spec, *pd, dm);
   if (!region) return tl::unexpected(region.error());
-  if (impl_->totals.mrs >= impl_->config.limits.max_mr) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room(context->program, impl_->totals.mrs, impl_->config.limits.max_mr,
+                       [](const Context& own) { return own.mrs.size(); }))
+    return tl::unexpected(ENOMEM);
   const auto key = impl_->regions.add(*region);
   if (!key) return tl::unexpected(ENOMEM);
   ++pd->users;

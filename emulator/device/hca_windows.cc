@@ -13,7 +13,9 @@ Result<MrKeys> Hca::alloc_mw(ContextId id, Handle pd_handle, uint32_t type) {
   if (pd == nullptr) return tl::unexpected(ENOENT);
   if (type > static_cast<uint32_t>(WindowType::type_2) || window_type == WindowType::none)
     return tl::unexpected(EINVAL);
-  if (impl_->totals.mws >= impl_->config.limits.max_mw) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room(context->program, impl_->totals.mws, impl_->config.limits.max_mw,
+                       [](const Context& own) { return own.mws.size(); }))
+    return tl::unexpected(ENOMEM);
   const auto key = impl_->regions.add_window(pd->id, window_type);
   if (!key) return tl::unexpected(ENOMEM);
   ++pd->users;

@@ -11,7 +11,9 @@ Result<Handle> Hca::open_xrcd(ContextId id, const XrcdSpec& spec) {
   std::shared_ptr<Xrcd> domain = impl_->xrc_domains.find(spec.file);
   if (domain != nullptr && spec.exclusive) return tl::unexpected(EINVAL);
   if (domain == nullptr && !spec.create) return tl::unexpected(spec.file ? EAGAIN : EINVAL);
-  if (impl_->totals.xrcds >= impl_->config.limits.max_xrcd) return tl::unexpected(ENOMEM);
+  if (!impl_->has_room(context->program, impl_->totals.xrcds, impl_->config.limits.max_xrcd,
+                       [](const Context& own) { return own.xrcds.size(); }))
+    return tl::unexpected(ENOMEM);
   if (domain == nullptr) domain = impl_->xrc_domains.make(spec);
   ++impl_->totals.xrcds;
   return context->xrcds.insert(std::make_unique<OpenXrcd>(OpenXrcd{std::move(domain), 0}));

@@ -47,10 +47,11 @@ void open_device(SessionCore& session, const rocemu_hello& message, ReceivedMess
 
   session.on_engine(
       [&engine, index = message.device_index, memory = std::move(memory),
-       events = std::move(*events), doorbells = std::move(doorbells),
-       wake = std::move(wake)]() mutable -> device::Result<EngineContext*> {
+       events = std::move(*events), doorbells = std::move(doorbells), wake = std::move(wake),
+       program = static_cast<uint64_t>(
+           std::max<pid_t>(session.peer().pid(), 0))]() mutable -> device::Result<EngineContext*> {
         device::Hca& hca = engine.hca(index);
-        const auto id = hca.open_context(std::move(memory), std::move(events));
+        const auto id = hca.open_context(std::move(memory), std::move(events), program);
         if (!id) return tl::unexpected(id.error());
         return &engine.add_context(
             std::make_unique<EngineContext>(hca, *id, std::move(doorbells), std::move(wake)));

@@ -103,6 +103,7 @@ struct Context {
         counters(numbers),
         flows(numbers) {}
 
+  uint64_t program = 0;  // whose it is, as for Hca::open_context
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;
   HandleTable<Pd> pds;

@@ -78,6 +78,13 @@ class HonestPair {
     const ChannelPtr channel(
         must(ibv_create_comp_channel(another.context.get()), "ibv_create_comp_channel"));
     const Link link = lab_.make_link();
+    const MwPtr window(must(ibv_alloc_mw(another.pd.get(), IBV_MW_TYPE_2), "ibv_alloc_mw"));
+    ibv_ah_attr attr{};
+    attr.is_global = 1;
+    attr.grh.dgid = lab_.b().gid;
+    attr.grh.sgid_index = another.gid_index;
+    attr.port_num = kPort;
+    const AhPtr address(must(ibv_create_ah(another.pd.get(), &attr), "ibv_create_ah"));
     rdma_event_channel* const cm = must(rdma_create_event_channel(), "rdma_create_event_channel");
     rdma_cm_id* id = nullptr;
     if (rdma_create_id(cm, &id, nullptr, RDMA_PS_TCP) != 0) fail_errno(errno, "rdma_create_id");

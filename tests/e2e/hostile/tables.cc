@@ -1,5 +1,6 @@
 // Tables and pipes that all programs share, filled by one.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <rdma/rdma_cma.h>
 #include <unistd.h>
 
@@ -27,6 +28,30 @@ void make_all_queues(const std::string& device) {
     while (ibv_create_cq(context, 1, nullptr, nullptr, 0) != nullptr) continue;
     if (opened.size() == 8) break;
   }
+  for (;;) ::pause();
+}
+
+// Everything that tables of a device have places for, of each until there is no more.
+void fill_all_tables(const std::string& device) {
+  const Device first = open_device(device, 1);
+  const Memory memory(4096);
+  ibv_ah_attr attr{};
+  attr.is_global = 1;
+  attr.grh.dgid = first.gid;
+  attr.grh.sgid_index = first.gid_index;
+  attr.port_num = kPort;
+  ibv_pd* const pd = first.pd.get();
+  while (register_memory(pd, memory.data(), 4096, kAllRights).release() != nullptr) continue;
+  while (ibv_alloc_mw(pd, IBV_MW_TYPE_2) != nullptr) continue;
+  while (ibv_create_ah(pd, &attr) != nullptr) continue;
+  ibv_xrcd_init_attr domain{};
+  domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  domain.fd = -1;
+  domain.oflags = O_CREAT;
+  while (ibv_open_xrcd(first.context.get(), &domain) != nullptr) continue;
+  while (ibv_alloc_pd(first.context.get()) != nullptr) continue;
+  while (ibv_create_comp_channel(first.context.get()) != nullptr) continue;
+  while (ibv_open_device(first.context->device) != nullptr) continue;
   for (;;) ::pause();
 }
 
@@ -110,6 +135,7 @@ void flood_connection_manager(const std::string&) {
 }
 
 constexpr Deed kDeeds[] = {{"all-queues", nothing_missing, make_all_queues},
+                           {"all-tables", nothing_missing, fill_all_tables},
                            {"unread-events", nothing_missing, leave_events_unread},
                            {"cm-flood", nothing_missing, flood_connection_manager}};
 
