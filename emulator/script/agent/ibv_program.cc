@@ -2,24 +2,15 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
-
-#include "emulator/script/language/vocabulary.h"
-#include "emulator/script/play/program.h"
 
 namespace rocemu::script {
 
 namespace {
 
-constexpr size_t kMemoryBytes = 4 << 20;
-constexpr size_t kRegionAlignment = 4096;
-constexpr int kDepth = 64;
-constexpr uint32_t kMaxInlineBytes = 64;
 constexpr uint8_t kPort = 1;
-constexpr const char* kCq = "cq";
 
 ibv_qp_type qp_type(const std::string& type) {
   return type == "rc"         ? IBV_QPT_RC
@@ -29,7 +20,7 @@ ibv_qp_type qp_type(const std::string& type) {
                               : IBV_QPT_XRC_RECV;
 }
 
-ibv_wr_opcode work_opcode(const std::string& name) {
+ibv_wr_opcode work_opcode(uint32_t number) {
   constexpr ibv_wr_opcode kOpcodes[] = {IBV_WR_SEND,
                                         IBV_WR_SEND_WITH_IMM,
                                         IBV_WR_SEND_WITH_INV,
@@ -41,10 +32,22 @@ ibv_wr_opcode work_opcode(const std::string& name) {
                                         IBV_WR_BIND_MW,
                                         IBV_WR_LOCAL_INV,
                                         IBV_WR_DRIVER1};
-  return kOpcodes[index_of(kSendOpcodes, name)];
+  return kOpcodes[number];
 }
 
 void never_wait(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+ibv_sge sge_of(const std::optional<Element>& element) {
+  if (!element) return {};
+  return {.addr = element->address, .length = element->bytes, .lkey = element->lkey};
+}
+
+template <class T>
+std::string name_in(const std::map<std::string, Ibv<T>>& made, const T* wanted) {
+  for (const auto& [name, object] : made)
+    if (object.get() == wanted) return name;
+  return {};
+}
 
 }  // namespace
 
@@ -57,11 +60,9 @@ IbvProgram::IbvProgram(const std::string& name, const IpAddress& own, const IpAd
   if (devices != nullptr) ibv_free_device_list(devices);
   if (!context_) throw std::runtime_error("no device here has a RoCE v2 GID for the address");
   never_wait(context_->async_fd);
-  void* const memory = std::aligned_alloc(kRegionAlignment, kMemoryBytes);
-  memory_.reset(static_cast<std::byte*>(memory));
-  std::memset(memory, 0, kMemoryBytes);
   pd_.reset(ibv_alloc_pd(context_.get()));
-  if (!pd_ || make_cq(kCq, kDepth) != 0) throw std::runtime_error("the device gives no CQ");
+  if (!pd_ || make_cq(kDefaultCq, kDefaultDepth) != 0)
+    throw std::runtime_error("the device gives no CQ");
 }
 
 bool IbvProgram::open(ibv_device* device, const IpAddress& own) {
@@ -81,73 +82,22 @@ bool IbvProgram::open(ibv_device* device, const IpAddress& own) {
   return false;
 }
 
-const std::map<std::string, IbvProgram::Handler>& IbvProgram::handlers() {
-  static const std::map<std::string, Handler> all = {
-      {"create_cq", &IbvProgram::create_cq},
-      {"create_qp", &IbvProgram::create_qp},
-      {"modify_qp", &IbvProgram::modify_qp},
-      {"connect", &IbvProgram::connect},
-      {"query_qp", &IbvProgram::query_qp},
-      {"destroy_qp", &IbvProgram::destroy_qp},
-      {"reg_mr", &IbvProgram::reg_mr},
-      {"dereg_mr", &IbvProgram::dereg_mr},
-      {"alloc_mw", &IbvProgram::alloc_mw},
-      {"dealloc_mw", &IbvProgram::dealloc_mw},
-      {"create_srq", &IbvProgram::create_srq},
-      {"modify_srq", &IbvProgram::modify_srq},
-      {"post_srq_recv", &IbvProgram::post_srq_recv},
-      {"post_recv", &IbvProgram::post_recv},
-      {"post_send", &IbvProgram::post_send},
-      {"poll_cq", &IbvProgram::poll_cq},
-      {"req_notify_cq", &IbvProgram::req_notify_cq},
-      {"get_cq_event", &IbvProgram::get_cq_event},
-      {"get_async_event", &IbvProgram::get_async_event},
-      {"memory", &IbvProgram::memory},
-      {"set_memory", &IbvProgram::set_memory}};
-  return all;
-}
-
-Fields IbvProgram::call(const Call& call) {
-  const Fields result = (this->*handlers().at(call.verb))(call.arguments);
-  objects_.learn(call, result);
-  return result;
-}
-
 // ---- queues and QPs ----
 
-int IbvProgram::make_cq(const std::string& name, int depth) {
+int IbvProgram::make_cq(const std::string& name, uint32_t depth) {
   Cq made;
   made.channel.reset(ibv_create_comp_channel(context_.get()));
   if (!made.channel) return errno;
   never_wait(made.channel->fd);
-  made.cq.reset(ibv_create_cq(context_.get(), depth, nullptr, made.channel.get(), 0));
+  made.cq.reset(
+      ibv_create_cq(context_.get(), static_cast<int>(depth), nullptr, made.channel.get(), 0));
   if (!made.cq) return errno;
   cqs_[name] = std::move(made);
   return 0;
 }
 
-Fields IbvProgram::create_cq(const Fields& arguments) {
-  return result_of(
-      make_cq(arguments.text("CQ"), static_cast<int>(arguments.number("depth", kDepth))));
-}
-
-IbvProgram::Cq& IbvProgram::cq(const Fields& arguments, const char* key) {
-  const auto found = cqs_.find(arguments.text(key, kCq));
-  if (found == cqs_.end()) throw Impossible("there is no CQ '" + arguments.text(key) + "'");
-  return found->second;
-}
-
-IbvProgram::Qp& IbvProgram::qp(const Fields& arguments) {
-  const auto found = qps_.find(arguments.text("QP"));
-  if (found == qps_.end()) throw Impossible("there is no QP '" + arguments.text("QP") + "'");
-  return found->second;
-}
-
-ibv_srq* IbvProgram::srq(const std::string& name) {
-  const auto found = srqs_.find(name);
-  if (found == srqs_.end()) throw Impossible("there is no SRQ '" + name + "'");
-  return found->second.get();
-}
+ibv_qp* IbvProgram::qp(const std::string& name) { return named(qps_, name, "QP").get(); }
+ibv_srq* IbvProgram::srq(const std::string& name) { return named(srqs_, name, "SRQ").get(); }
 
 ibv_xrcd* IbvProgram::xrcd() {
   ibv_xrcd_init_attr attr{};
@@ -158,31 +108,29 @@ ibv_xrcd* IbvProgram::xrcd() {
   return xrcd_.get();
 }
 
-Fields IbvProgram::create_qp(const Fields& arguments) {
-  const std::string type = arguments.text("TYPE");
+int IbvProgram::make_qp(const QpRequest& request, uint32_t& qpn) {
   ibv_qp_init_attr_ex attr{};
-  attr.qp_type = qp_type(type);
-  attr.send_cq = cq(arguments, "send_cq").cq.get();
-  attr.recv_cq = cq(arguments, "recv_cq").cq.get();
-  attr.cap.max_send_wr = static_cast<uint32_t>(arguments.number("send_wr", kDepth));
-  attr.cap.max_recv_wr = static_cast<uint32_t>(arguments.number("recv_wr", kDepth));
+  attr.qp_type = qp_type(request.type);
+  attr.send_cq = named(cqs_, request.send_cq, "CQ").cq.get();
+  attr.recv_cq = named(cqs_, request.receive_cq, "CQ").cq.get();
+  attr.cap.max_send_wr = request.send_wr;
+  attr.cap.max_recv_wr = request.receive_wr;
   attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
-  attr.cap.max_inline_data = kMaxInlineBytes;
-  attr.sq_sig_all = arguments.has("sq_sig_all");
+  attr.cap.max_inline_data = kInlineBytes;
+  attr.sq_sig_all = request.signals_all;
   attr.comp_mask = IBV_QP_INIT_ATTR_PD;
   attr.pd = pd_.get();
-  if (arguments.has("srq")) attr.srq = srq(arguments.text("srq"));
-  if (type == "xrc_recv") {
+  if (!request.srq.empty()) attr.srq = srq(request.srq);
+  if (request.type == "xrc_recv") {
     attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
     attr.xrcd = xrcd();
-    if (attr.xrcd == nullptr) return result_of(errno);
+    if (attr.xrcd == nullptr) return errno;
   }
-  Qp made{Ibv<ibv_qp>(ibv_create_qp_ex(context_.get(), &attr)), type};
-  if (!made.qp) return result_of(errno);
-  Fields result = result_of(0);
-  result.add("qpn", made.qp->qp_num);
-  qps_[arguments.text("QP")] = std::move(made);
-  return result;
+  Ibv<ibv_qp> made(ibv_create_qp_ex(context_.get(), &attr));
+  if (!made) return errno;
+  qpn = made->qp_num;
+  qps_[request.name] = std::move(made);
+  return 0;
 }
 
 ibv_ah_attr IbvProgram::path() const {
@@ -195,7 +143,7 @@ ibv_ah_attr IbvProgram::path() const {
   return ah;
 }
 
-int IbvProgram::apply(Qp& qp, const QpSettings& settings) {
+int IbvProgram::change_qp(const std::string& name, const QpSettings& settings) {
   ibv_qp_attr attr{};
   attr.qp_state = static_cast<ibv_qp_state>(settings.state);
   attr.port_num = kPort;
@@ -213,321 +161,217 @@ int IbvProgram::apply(Qp& qp, const QpSettings& settings) {
   attr.retry_cnt = settings.retry_cnt;
   attr.rnr_retry = settings.rnr_retry;
   attr.en_sqd_async_notify = settings.sqd_event;
-  return ibv_modify_qp(qp.qp.get(), &attr, static_cast<int>(settings.mask));
+  return ibv_modify_qp(qp(name), &attr, static_cast<int>(settings.mask));
 }
 
-std::string IbvProgram::state(const Qp& qp) {
-  ibv_qp_attr attr{};
-  ibv_qp_init_attr init{};
-  ibv_query_qp(qp.qp.get(), &attr, IBV_QP_STATE, &init);
-  return std::string(word_at(kQpStates, attr.qp_state));
-}
-
-Fields IbvProgram::modify_qp(const Fields& arguments) {
-  Qp& changed = qp(arguments);
-  const std::string to = arguments.text("STATE");
-  const wire::Qpn wire_qpn = objects_.qp(arguments.text("QP")).wire_qpn;
-  return result_of(apply(changed, settings_of(arguments, changed.type, to,
-                                              to.empty() ? "" : state(changed), wire_qpn)));
-}
-
-Fields IbvProgram::connect(const Fields& arguments) {
-  Qp& connected = qp(arguments);
-  const wire::Qpn wire_qpn = objects_.qp(arguments.text("QP")).wire_qpn;
-  for (const char* to : {"init", "rtr", "rts"})
-    if (const int error = apply(
-            connected, settings_of(arguments, connected.type, to, state(connected), wire_qpn)))
-      return result_of(error);
-  return result_of(0);
-}
-
-Fields IbvProgram::query_qp(const Fields& arguments) {
+QpLook IbvProgram::look_at(const std::string& name) {
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
   constexpr int kMask =
       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER;
-  if (const int error = ibv_query_qp(qp(arguments).qp.get(), &attr, kMask, &init))
-    return result_of(error);
-  Fields result = result_word(std::string(word_at(kQpStates, attr.qp_state)));
-  result.add("sq_draining", attr.sq_draining);
-  result.add("timeout", attr.timeout);
-  result.add("retry_cnt", attr.retry_cnt);
-  result.add("rnr_retry", attr.rnr_retry);
-  result.add("min_rnr_timer", attr.min_rnr_timer);
-  return result;
+  if (ibv_query_qp(qp(name), &attr, kMask, &init) != 0) throw Impossible("ibv_query_qp fails");
+  return {.state = attr.qp_state,
+          .draining = attr.sq_draining != 0,
+          .timeout = attr.timeout,
+          .retry_cnt = attr.retry_cnt,
+          .rnr_retry = attr.rnr_retry,
+          .min_rnr_timer = attr.min_rnr_timer};
 }
 
-Fields IbvProgram::destroy_qp(const Fields& arguments) {
-  qp(arguments);
-  qps_.erase(arguments.text("QP"));
-  return result_of(0);
+int IbvProgram::drop_qp(const std::string& name) {
+  qp(name);
+  qps_.erase(name);
+  return 0;
 }
 
-Fields IbvProgram::create_srq(const Fields& arguments) {
+int IbvProgram::make_srq(const SrqRequest& request, uint32_t& number) {
   ibv_srq_init_attr_ex attr{};
-  attr.attr.max_wr = static_cast<uint32_t>(arguments.number("wr", kDepth));
+  attr.attr.max_wr = request.max_wr;
   attr.attr.max_sge = 1;
   attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
   attr.pd = pd_.get();
   attr.srq_type = IBV_SRQT_BASIC;
-  if (arguments.has("xrc")) {
+  if (request.xrc) {
     attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     attr.srq_type = IBV_SRQT_XRC;
     attr.xrcd = xrcd();
-    attr.cq = cqs_.at(kCq).cq.get();
-    if (attr.xrcd == nullptr) return result_of(errno);
+    attr.cq = cqs_.at(kDefaultCq).cq.get();
+    if (attr.xrcd == nullptr) return errno;
   }
-  Srq made(ibv_create_srq_ex(context_.get(), &attr));
-  if (!made) return result_of(errno);
-  Fields result = result_of(0);
-  uint32_t number = 0;
-  if (arguments.has("xrc") && ibv_get_srq_num(made.get(), &number) == 0) result.add("rkey", number);
-  srqs_[arguments.text("SRQ")] = std::move(made);
-  return result;
+  Ibv<ibv_srq> made(ibv_create_srq_ex(context_.get(), &attr));
+  if (!made) return errno;
+  if (request.xrc && ibv_get_srq_num(made.get(), &number) != 0) return errno;
+  srqs_[request.name] = std::move(made);
+  return 0;
 }
 
-Fields IbvProgram::modify_srq(const Fields& arguments) {
+int IbvProgram::limit_srq(const std::string& name, uint32_t limit) {
   ibv_srq_attr attr{};
-  attr.srq_limit = static_cast<uint32_t>(arguments.number("limit", 0));
-  return result_of(ibv_modify_srq(srq(arguments.text("SRQ")), &attr, IBV_SRQ_LIMIT));
+  attr.srq_limit = limit;
+  return ibv_modify_srq(srq(name), &attr, IBV_SRQ_LIMIT);
 }
 
 // ---- memory ----
 
-std::byte* IbvProgram::at(uint64_t address, size_t bytes) {
-  const auto base = reinterpret_cast<uintptr_t>(memory_.get());
-  if (address < base || bytes > kMemoryBytes || address - base > kMemoryBytes - bytes)
-    throw Impossible("the program has no memory there");
-  return memory_.get() + (address - base);
+int IbvProgram::make_region(const RegionRequest& request, RegionKeys& keys) {
+  Ibv<ibv_mr> made(ibv_reg_mr(pd_.get(), memory().at(request.address, request.bytes), request.bytes,
+                              static_cast<int>(request.access)));
+  if (!made) return errno;
+  keys = {made->rkey, made->lkey};
+  regions_[request.name] = std::move(made);
+  return 0;
 }
 
-Fields IbvProgram::reg_mr(const Fields& arguments) {
-  const size_t bytes = arguments.number("bytes", kRegionAlignment);
-  if (bytes > kMemoryBytes - used_bytes_) throw Impossible("4 MiB of memory are all there is");
-  std::byte* const address = memory_.get() + used_bytes_;
-  const std::string access =
-      arguments.text("access", "local_write|remote_write|remote_read|remote_atomic|mw_bind");
-  Mr made(ibv_reg_mr(pd_.get(), address, bytes, static_cast<int>(access_bits(access))));
-  if (!made) return result_of(errno);
-  used_bytes_ += (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
-  if (const Value* filled = arguments.find("filled")) {
-    const std::vector<std::byte> with = filled->make_bytes();
-    std::copy_n(with.begin(), std::min<size_t>(with.size(), bytes), address);
-  }
-  Fields result = result_of(0);
-  result.add("va", reinterpret_cast<uintptr_t>(address));
-  result.add("rkey", made->rkey);
-  result.add("lkey", made->lkey);
-  mrs_[arguments.text("MR")] = std::move(made);
-  return result;
+int IbvProgram::drop_region(const std::string& region) {
+  const int error = ibv_dereg_mr(named(regions_, region, "region").get());
+  if (error != 0) return error;
+  (void)regions_[region].release();  // it is gone
+  regions_.erase(region);
+  return 0;
 }
 
-Fields IbvProgram::dereg_mr(const Fields& arguments) {
-  return result_of(ibv_dereg_mr(mrs_[arguments.text("MR")].release()));
+int IbvProgram::make_window(const std::string& name, bool of_type_1, uint32_t& rkey) {
+  Ibv<ibv_mw> made(ibv_alloc_mw(pd_.get(), of_type_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
+  if (!made) return errno;
+  rkey = made->rkey;
+  windows_[name] = std::move(made);
+  return 0;
 }
 
-Fields IbvProgram::alloc_mw(const Fields& arguments) {
-  const auto type = arguments.text("TYPE") == "type1" ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
-  Mw made(ibv_alloc_mw(pd_.get(), type));
-  if (!made) return result_of(errno);
-  Fields result = result_of(0);
-  result.add("rkey", made->rkey);
-  mws_[arguments.text("MW")] = std::move(made);
-  return result;
-}
-
-ibv_mw* IbvProgram::window(const std::string& name) {
-  const auto found = mws_.find(name);
-  if (found == mws_.end()) throw Impossible("there is no window '" + name + "'");
-  return found->second.get();
-}
-
-Fields IbvProgram::dealloc_mw(const Fields& arguments) {
-  window(arguments.text("MW"));
-  return result_of(ibv_dealloc_mw(mws_[arguments.text("MW")].release()));
-}
-
-Fields IbvProgram::memory(const Fields& arguments) {
-  const size_t bytes = arguments.number("bytes", sizeof(uint64_t));
-  const std::byte* const from = at(objects_.address(*arguments.find("PLACE")), bytes);
-  return result_bytes({from, from + bytes});
-}
-
-Fields IbvProgram::set_memory(const Fields& arguments) {
-  const std::vector<std::byte> bytes = arguments.find("BYTES")->make_bytes();
-  std::ranges::copy(bytes, at(objects_.address(*arguments.find("PLACE")), bytes.size()));
-  return result_of(0);
+int IbvProgram::drop_window(const std::string& window) {
+  const int error = ibv_dealloc_mw(named(windows_, window, "window").get());
+  if (error != 0) return error;
+  (void)windows_[window].release();  // it is gone
+  windows_.erase(window);
+  return 0;
 }
 
 // ---- work ----
 
-ibv_sge IbvProgram::sge(const Fields& arguments) const {
-  ibv_sge sge{};
-  const Value* place = arguments.find("at");
-  if (place == nullptr) return sge;
-  const Value* lkey = arguments.find("lkey");
-  sge.addr = objects_.address(*place);
-  sge.length = static_cast<uint32_t>(arguments.number("len", 0));
-  if (lkey != nullptr) {
-    sge.lkey = objects_.key(*lkey);
-  } else if (place->kind == Value::Kind::name) {
-    sge.lkey = objects_.numbers(place->text).lkey;
-  }
-  return sge;
-}
-
-Fields IbvProgram::post_recv(const Fields& arguments) {
-  ibv_sge element = sge(arguments);
-  ibv_recv_wr work{};
-  work.wr_id = arguments.number("wr_id", 0);
-  work.sg_list = &element;
-  work.num_sge = arguments.has("at") ? 1 : 0;
+int IbvProgram::receive(const std::string& name, const ReceiveRequest& request) {
+  ibv_sge sge = sge_of(request.element);
+  ibv_recv_wr work{
+      .wr_id = request.wr_id, .next = nullptr, .sg_list = &sge, .num_sge = request.element ? 1 : 0};
   ibv_recv_wr* bad = nullptr;
-  return result_of(ibv_post_recv(qp(arguments).qp.get(), &work, &bad));
+  return ibv_post_recv(qp(name), &work, &bad);
 }
 
-Fields IbvProgram::post_srq_recv(const Fields& arguments) {
-  ibv_sge element = sge(arguments);
-  ibv_recv_wr work{};
-  work.wr_id = arguments.number("wr_id", 0);
-  work.sg_list = &element;
-  work.num_sge = arguments.has("at") ? 1 : 0;
+int IbvProgram::receive_shared(const std::string& name, const ReceiveRequest& request) {
+  ibv_sge sge = sge_of(request.element);
+  ibv_recv_wr work{
+      .wr_id = request.wr_id, .next = nullptr, .sg_list = &sge, .num_sge = request.element ? 1 : 0};
   ibv_recv_wr* bad = nullptr;
-  return result_of(ibv_post_srq_recv(srq(arguments.text("SRQ")), &work, &bad));
+  return ibv_post_srq_recv(srq(name), &work, &bad);
 }
 
-int IbvProgram::fill_bind(const Fields& arguments, const ibv_sge& element, ibv_send_wr& work) {
-  const auto region = mrs_.find(arguments.text("mr"));
-  if (region == mrs_.end()) throw Impossible("there is no region '" + arguments.text("mr") + "'");
-  const Value* key = arguments.find("rkey");
+void IbvProgram::fill_bind(const SendRequest& request, ibv_send_wr& work) {
   work.num_sge = 0;
-  work.bind_mw.mw = window(arguments.text("mw"));
-  work.bind_mw.rkey = key == nullptr ? 0 : objects_.key(*key);
-  work.bind_mw.bind_info.mr = region->second.get();
-  work.bind_mw.bind_info.addr = element.addr;
-  work.bind_mw.bind_info.length = element.length;
-  work.bind_mw.bind_info.mw_access_flags =
-      access_bits(arguments.text("access", "remote_write|remote_read"));
-  return 0;
+  work.bind_mw.mw = named(windows_, request.binding.window, "window").get();
+  work.bind_mw.rkey = request.key;
+  work.bind_mw.bind_info.mr = named(regions_, request.binding.region, "region").get();
+  work.bind_mw.bind_info.addr = request.element->address;
+  work.bind_mw.bind_info.length = request.element->bytes;
+  work.bind_mw.bind_info.mw_access_flags = request.binding.access;
 }
 
-int IbvProgram::fill(const Fields& arguments, ibv_send_wr& work, const Qp& from) {
-  const auto key = [&](const char* name) {
-    const Value* value = arguments.find(name);
-    return value == nullptr ? 0 : objects_.key(*value);
-  };
-  const Value* va = arguments.find("va");
-  const uint64_t remote = va == nullptr ? 0 : objects_.address(*va);
+int IbvProgram::fill(const std::string& name, const SendRequest& request, ibv_send_wr& work) {
   switch (work.opcode) {
+    case IBV_WR_BIND_MW:
+      fill_bind(request, work);
+      return 0;
     case IBV_WR_SEND_WITH_INV:
     case IBV_WR_LOCAL_INV:
-      work.invalidate_rkey = key("inv");
+      work.invalidate_rkey = request.key;
       break;
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      work.wr.atomic.remote_addr = remote;
-      work.wr.atomic.rkey = key("rkey");
-      work.wr.atomic.compare_add = arguments.number("add", arguments.number("compare", 0));
-      work.wr.atomic.swap = arguments.number("swap", 0);
+      work.wr.atomic.remote_addr = request.remote_address;
+      work.wr.atomic.rkey = request.key;
+      work.wr.atomic.compare_add = request.compare_add;
+      work.wr.atomic.swap = request.swap;
       break;
     case IBV_WR_DRIVER1:
       return EOPNOTSUPP;  // an atomic write has no place in struct ibv_send_wr
     default:
-      work.wr.rdma.remote_addr = remote;
-      work.wr.rdma.rkey = key("rkey");
-      work.imm_data = network_order(static_cast<uint32_t>(arguments.number("imm", 0)));
+      work.wr.rdma.remote_addr = request.remote_address;
+      work.wr.rdma.rkey = request.key;
+      work.imm_data = request.immediate;
       break;
   }
-  work.qp_type.xrc.remote_srqn = key("srqn");
-  if (from.type != "ud") return 0;
+  work.qp_type.xrc.remote_srqn = request.srqn;
+  if (type_of(name) != "ud") return 0;
   ibv_ah_attr attr = path();
   if (!ah_) ah_.reset(ibv_create_ah(pd_.get(), &attr));
   if (!ah_) return errno;
   work.wr.ud.ah = ah_.get();
-  work.wr.ud.remote_qpn = static_cast<uint32_t>(
-      arguments.number("dest_qp", objects_.qp(arguments.text("QP")).wire_qpn.value));
-  work.wr.ud.remote_qkey = static_cast<uint32_t>(arguments.number("qkey", kDefaultQkey));
+  work.wr.ud.remote_qpn = request.to_qpn;
+  work.wr.ud.remote_qkey = request.to_qkey;
   return 0;
 }
 
-Fields IbvProgram::post_send(const Fields& arguments) {
-  Qp& from = qp(arguments);
-  ibv_sge element = sge(arguments);
+int IbvProgram::send(const std::string& name, const SendRequest& request) {
+  ibv_qp* const from = qp(name);
+  ibv_sge sge = sge_of(request.element);
   ibv_send_wr work{};
-  work.wr_id = arguments.number("wr_id", 0);
-  work.opcode = work_opcode(arguments.text("OPCODE"));
-  work.sg_list = &element;
-  work.num_sge = arguments.has("at") ? 1 : 0;
-  if (!arguments.has("unsignaled")) work.send_flags |= IBV_SEND_SIGNALED;
-  if (arguments.has("solicited")) work.send_flags |= IBV_SEND_SOLICITED;
-  if (arguments.has("fence")) work.send_flags |= IBV_SEND_FENCE;
-  if (arguments.has("inline")) work.send_flags |= IBV_SEND_INLINE;
-  const int error = work.opcode == IBV_WR_BIND_MW ? fill_bind(arguments, element, work)
-                                                  : fill(arguments, work, from);
-  if (error != 0) return result_of(error);
+  work.wr_id = request.wr_id;
+  work.opcode = work_opcode(request.opcode);
+  work.sg_list = &sge;
+  work.num_sge = request.element ? 1 : 0;
+  if (request.signaled) work.send_flags |= IBV_SEND_SIGNALED;
+  if (request.solicited) work.send_flags |= IBV_SEND_SOLICITED;
+  if (request.fence) work.send_flags |= IBV_SEND_FENCE;
+  if (request.inlined) work.send_flags |= IBV_SEND_INLINE;
+  if (const int error = fill(name, request, work)) return error;
   ibv_send_wr* bad = nullptr;
-  return result_of(ibv_post_send(from.qp.get(), &work, &bad));
+  return ibv_post_send(from, &work, &bad);
 }
 
 // ---- what has come ----
 
-std::string IbvProgram::name_of(const ibv_qp* wanted) const {
-  for (const auto& [name, made] : qps_)
-    if (made.qp.get() == wanted) return name;
-  return {};
-}
-
-std::string IbvProgram::name_of(const ibv_srq* wanted) const {
-  for (const auto& [name, made] : srqs_)
-    if (made.get() == wanted) return name;
-  return {};
-}
-
-Fields IbvProgram::poll_cq(const Fields& arguments) {
+std::optional<CompletionText> IbvProgram::poll(const std::string& cq) {
   ibv_wc wc{};
-  if (ibv_poll_cq(cq(arguments).cq.get(), 1, &wc) <= 0) return nothing();
-  const std::string from = objects_.name_of(wire::Qpn{wc.qp_num});
-  const auto receiver = qps_.find(from);
+  if (ibv_poll_cq(named(cqs_, cq, "CQ").cq.get(), 1, &wc) <= 0) return std::nullopt;
+  const std::string from = name_of(wc.qp_num);
   // A GRH is told of for datagrams alone (ibv_poll_cq(3)); some devices set the flag for others,
   // too.
-  const bool is_datagram = receiver != qps_.end() && receiver->second.type == "ud";
+  const bool is_datagram = qps_.contains(from) && type_of(from) == "ud";
   const bool invalidated = (wc.wc_flags & IBV_WC_WITH_INV) != 0;
-  return result_completion(
-      {.status = wc.status,
-       .opcode = wc.opcode,
-       .wr_id = wc.wr_id,
-       .qp = from,
-       .byte_length = wc.byte_len,
-       .has_immediate = (wc.wc_flags & IBV_WC_WITH_IMM) != 0,
-       .has_invalidated = invalidated,
-       .has_grh = is_datagram && (wc.wc_flags & IBV_WC_GRH) != 0,
-       .immediate = invalidated ? wc.invalidated_rkey : network_order(wc.imm_data),
-       .source_qp = wc.src_qp});
+  return CompletionText{.status = wc.status,
+                        .opcode = wc.opcode,
+                        .wr_id = wc.wr_id,
+                        .qp = from,
+                        .byte_length = wc.byte_len,
+                        .has_immediate = (wc.wc_flags & IBV_WC_WITH_IMM) != 0,
+                        .has_invalidated = invalidated,
+                        .has_grh = is_datagram && (wc.wc_flags & IBV_WC_GRH) != 0,
+                        .immediate = invalidated ? wc.invalidated_rkey : network_order(wc.imm_data),
+                        .source_qp = wc.src_qp};
 }
 
-Fields IbvProgram::req_notify_cq(const Fields& arguments) {
-  return result_of(
-      ibv_req_notify_cq(cq(arguments).cq.get(), arguments.has("solicited_only") ? 1 : 0));
+int IbvProgram::arm(const std::string& cq, bool solicited_only) {
+  return ibv_req_notify_cq(named(cqs_, cq, "CQ").cq.get(), solicited_only ? 1 : 0);
 }
 
-Fields IbvProgram::get_cq_event(const Fields& arguments) {
+bool IbvProgram::take_cq_event(const std::string& cq) {
   ibv_cq* woken = nullptr;
   void* context = nullptr;
-  if (ibv_get_cq_event(cq(arguments).channel.get(), &woken, &context) != 0) return nothing();
+  if (ibv_get_cq_event(named(cqs_, cq, "CQ").channel.get(), &woken, &context) != 0) return false;
   ibv_ack_cq_events(woken, 1);
-  return result_word("event");
+  return true;
 }
 
-Fields IbvProgram::get_async_event(const Fields&) {
+std::optional<ProgramEvent> IbvProgram::take_event() {
   ibv_async_event event{};
-  if (ibv_get_async_event(context_.get(), &event) != 0) return nothing();
+  if (ibv_get_async_event(context_.get(), &event) != 0) return std::nullopt;
   ibv_ack_async_event(&event);
-  const bool about_srq = event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
-  const bool about_qp = event.event_type != IBV_EVENT_CQ_ERR && !about_srq;
-  const std::string name = about_srq  ? name_of(event.element.srq)
-                           : about_qp ? name_of(event.element.qp)
-                                      : "";
-  return result_event(event.event_type, about_srq ? "srq" : "qp", name);
+  ProgramEvent taken{.type = event.event_type, .object = "qp", .name = {}};
+  if (event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+    taken.object = "srq";
+    taken.name = name_in(srqs_, event.element.srq);
+  } else if (event.event_type != IBV_EVENT_CQ_ERR) {
+    taken.name = name_in(qps_, event.element.qp);
+  }
+  return taken;
 }
 
 }  // namespace rocemu::script

@@ -4,46 +4,23 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "emulator/script/language/script.h"
-#include "emulator/script/play/objects.h"
-#include "emulator/script/play/qp_settings.h"
+#include "emulator/script/play/verbs_program.h"
 #include "emulator/script/virtual_time/queues.h"
 #include "emulator/sim/hca_node.h"
 
 namespace rocemu::script {
 
-// The memory of the program, of which regions are parts.
-class ProgramMemory {
- public:
-  static constexpr uint64_t kBase = 0x100000;
-  static constexpr size_t kBytes = 4 << 20;
-
-  std::span<std::byte> all() { return bytes_; }
-  // Pages of their own for a region. Throw Impossible where there is no more, or none.
-  uint64_t allocate(uint64_t bytes);
-  std::byte* at(uint64_t address, size_t bytes);
-
- private:
-  std::vector<std::byte> bytes_ = std::vector<std::byte>(kBytes);
-  size_t used_bytes_ = 0;
-};
-
-class HcaProgram {
+class HcaProgram final : public VerbsProgram {
  public:
   // `peer` is the address of the script's end.
   HcaProgram(sim::HcaNode& node, const wire::Gid& peer);
 
-  // Never waits. Throws Impossible for what names no object.
-  Fields call(const Call& call);
-
  private:
   struct QpParts {
     device::Handle handle = 0;
-    std::string type;
     wire::Qpn qpn{};
     Queues* queues = nullptr;
     bool signals_all = false;
@@ -56,47 +33,39 @@ class HcaProgram {
     device::Handle handle = 0;
     Shown shown;
   };
-  using Handler = Fields (HcaProgram::*)(const Fields&);
+  struct Region {
+    device::Handle handle = 0;
+    uint32_t lkey = 0;
+  };
 
-  static const std::map<std::string, Handler>& handlers();
-  Fields create_cq(const Fields& arguments);
-  Fields create_qp(const Fields& arguments);
-  Fields modify_qp(const Fields& arguments);
-  Fields connect(const Fields& arguments);
-  Fields query_qp(const Fields& arguments);
-  Fields destroy_qp(const Fields& arguments);
-  Fields reg_mr(const Fields& arguments);
-  Fields dereg_mr(const Fields& arguments);
-  Fields alloc_mw(const Fields& arguments);
-  Fields dealloc_mw(const Fields& arguments);
-  Fields create_srq(const Fields& arguments);
-  Fields modify_srq(const Fields& arguments);
-  Fields post_srq_recv(const Fields& arguments);
-  Fields post_recv(const Fields& arguments);
-  Fields post_send(const Fields& arguments);
-  Fields poll_cq(const Fields& arguments);
-  Fields req_notify_cq(const Fields& arguments);
-  Fields get_cq_event(const Fields& arguments);
-  Fields get_async_event(const Fields& arguments);
-  Fields memory(const Fields& arguments);
-  Fields set_memory(const Fields& arguments);
+  int make_cq(const std::string& name, uint32_t depth) override;
+  int make_qp(const QpRequest& request, uint32_t& qpn) override;
+  int change_qp(const std::string& qp, const QpSettings& settings) override;
+  QpLook look_at(const std::string& qp) override;
+  int drop_qp(const std::string& qp) override;
+  int make_srq(const SrqRequest& request, uint32_t& number) override;
+  int limit_srq(const std::string& srq, uint32_t limit) override;
+  int make_region(const RegionRequest& request, RegionKeys& keys) override;
+  int drop_region(const std::string& region) override;
+  int make_window(const std::string& name, bool of_type_1, uint32_t& rkey) override;
+  int drop_window(const std::string& window) override;
+  int receive(const std::string& qp, const ReceiveRequest& request) override;
+  int receive_shared(const std::string& srq, const ReceiveRequest& request) override;
+  int send(const std::string& qp, const SendRequest& request) override;
+  std::optional<CompletionText> poll(const std::string& cq) override;
+  int arm(const std::string& cq, bool solicited_only) override;
+  bool take_cq_event(const std::string& cq) override;
+  std::optional<ProgramEvent> take_event() override;
 
-  QpParts& qp(const Fields& arguments);
-  Cq& cq(const Fields& arguments, const char* key = "CQ");
-  int apply(QpParts& qp, const QpSettings& settings);
-  std::string state(const QpParts& qp);
-  int make_cq(const std::string& name, uint32_t depth);
+  transport::QpState state_of(const QpParts& qp) const;
   void make_xrcd();
   uint32_t address_handle();
-  std::vector<transport::Sge> sges(const Fields& arguments) const;
-  sim::SendRequest send_request(const Fields& arguments);
+  sim::SendRequest work_of(const SendRequest& request);
   uint64_t user_pointer(const std::string& kind, const std::string& name);
 
   sim::HcaNode& node_;
   device::Hca& hca_;
   wire::Gid peer_;
-  Objects objects_;
-  ProgramMemory memory_;
   device::ContextId context_ = 0;
   device::Handle pd_ = 0;
   device::Handle xrcd_ = 0;
@@ -104,7 +73,8 @@ class HcaProgram {
   std::map<std::string, Cq> cqs_;
   std::map<std::string, QpParts> qps_;
   std::map<std::string, SrqParts> srqs_;
-  std::map<std::string, device::Handle> regions_;                  // and windows
+  std::map<std::string, Region> regions_;
+  std::map<std::string, device::Handle> windows_;
   std::vector<std::pair<std::string, std::string>> events_about_;  // kind and name
   std::deque<AsyncEvent> async_events_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emulator/script/language/vocabulary.h"
+
 namespace rocemu::script {
 
 namespace {
@@ -52,6 +54,13 @@ void VirtualStage::advance(TimeNs until_ns) {
   if (awaited_ns_ != until_ns) fabric_.at(until_ns, [] {});
   awaited_ns_ = until_ns;
   fabric_.run(until_ns, 1);
+}
+
+Fields VirtualStage::call(const Call& call) {
+  Fields result = program_->call(call);
+  // What only looks at something gives the NIC nothing to do.
+  if (!shows_state(call.verb) && !takes_off(call.verb)) nic_.wake();
+  return result;
 }
 
 void VirtualStage::send(std::span<const std::byte> frame) {

@@ -19,7 +19,7 @@ class VirtualStage final : public Stage {
   Patience patience() const override;
   TimeNs now_ns() override { return fabric_.now_ns(); }
   void advance(TimeNs until_ns) override;
-  Fields call(const Call& call) override { return program_->call(call); }
+  Fields call(const Call& call) override;
   // Takes a microsecond, so that each frame has a turn of the NIC's to itself.
   void send(std::span<const std::byte> frame) override;
   std::optional<SeenFrame> take_frame() override;
