@@ -44,6 +44,8 @@ int dispatch(const Options& options) {
       return link_set(options);
     case Command::kLinkShow:
       return link_show(options);
+    case Command::kFault:
+      return fault(options);
     case Command::kVersion:
       return version(options);
   }

@@ -168,6 +168,7 @@ inline constexpr uint8_t kCommunicationEstablished = 4;
 inline constexpr uint8_t kSendQueueDrained = 5;
 inline constexpr uint8_t kPathMigrated = 6;
 inline constexpr uint8_t kPathMigrationError = 7;
+inline constexpr uint8_t kDeviceFatal = 8;
 inline constexpr uint8_t kPortActive = 9;
 inline constexpr uint8_t kPortError = 10;
 inline constexpr uint8_t kSrqLimitReached = 15;

@@ -7,6 +7,7 @@
 
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
+#include "emulator/fault/grammar.h"
 #include "impairment/assignment.h"
 #include "verbs_shim/abi/control.h"
 
@@ -26,6 +27,10 @@ NicOptions checked(NicOptions options) {
   for (const std::string& text : options.impair) {
     const impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
     if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);
+  }
+  for (const std::string& text : options.faults) {
+    const fault::ParsedFaults parsed = fault::parse_faults(text);
+    if (!parsed.error.empty()) throw Failure("--fault: " + parsed.error, kUsage);
   }
   return options;
 }

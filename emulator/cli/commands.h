@@ -14,7 +14,11 @@ int down(const Options& options);
 int env(const Options& options);
 int link_set(const Options& options);
 int link_show(const Options& options);
+int fault(const Options& options);
 int version(const Options& options);
+
+// What `rocemu fault --help` says beside the options.
+std::string fault_help();
 
 // Prints one line on stderr, with "rocemu: " before it.
 void complain(const std::string& message);

@@ -13,6 +13,7 @@
 
 #include "emulator/cli/process/exit_codes.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/fault.h"
 #include "verbs_shim/exchange/message_socket.h"
 
 namespace rocemu::cli {
@@ -148,6 +149,41 @@ void ControlClient::set_link(const std::string& text) {
   throw Failure("the NIC has no device '" + text.substr(0, text.find_first_of(".:")) +
                     "'; rocemu link show lists them",
                 kUsage);
+}
+
+Json ControlClient::faults() { return json_request(ROCEMU_OP_FAULT_LIST, Json::value_t::array); }
+
+std::vector<std::uint32_t> ControlClient::add_fault(const std::string& text) {
+  rocemu_fault_add message = {};
+  if (text.size() >= sizeof(message.text)) throw Failure("'" + text + "' is too long", kUsage);
+  message.header.op = ROCEMU_OP_FAULT_ADD;
+  message.header.length = sizeof(message);
+  message.header.cookie = ++cookie_;
+  text.copy(message.text, sizeof(message.text) - 1);
+  rocemu_fault_reply reply = {};
+  request(&message, sizeof(message), &reply, sizeof(reply), {ENODEV, ENOSPC});
+  if (reply.header.status == ENODEV)
+    throw Failure("the NIC has no device '" + text.substr(0, text.find_first_of(" ,")) +
+                      "'; rocemu status lists them",
+                  kUsage);
+  if (reply.header.status == ENOSPC)
+    throw Failure("the NIC has as many faults as it can; rocemu fault clear takes them back");
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t i = 0; i < reply.count; ++i) ids.push_back(reply.first_id + i);
+  return ids;
+}
+
+void ControlClient::clear_fault(std::uint32_t id) {
+  rocemu_handle_message message = {};
+  message.header.op = ROCEMU_OP_FAULT_CLEAR;
+  message.header.length = sizeof(message);
+  message.header.cookie = ++cookie_;
+  message.handle = id;
+  rocemu_handle_message reply = {};
+  request(&message, sizeof(message), &reply, sizeof(reply), {ENOENT});
+  if (reply.header.status == ENOENT)
+    throw Failure("the NIC has no fault " + std::to_string(id) + "; rocemu fault list shows them",
+                  kUsage);
 }
 
 void ControlClient::shutdown() { simple_request(ROCEMU_OP_SHUTDOWN); }

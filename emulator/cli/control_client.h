@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -29,6 +30,12 @@ class ControlClient {
   // `text` is as impairment::parse_assignment() takes it. Throws Failure (usage) when the NIC has
   // no such device.
   void set_link(const std::string& text);
+
+  // What fault.h says: an array; the ids of what was added. `text` is as fault::parse_faults()
+  // takes it; 0 clears all. Throw Failure (usage) when there is no such device or id.
+  Json faults();
+  std::vector<std::uint32_t> add_fault(const std::string& text);
+  void clear_fault(std::uint32_t id);
 
   // Returns when the daemon has agreed; it ends a moment later.
   void shutdown();

@@ -78,6 +78,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   if (!options.network.empty()) add("--network", options.network.native());
   if (!options.recovery.empty()) add("--recovery", options.recovery);
   for (const std::string& text : options.impair) add("--impair", text);
+  for (const std::string& text : options.faults) add("--fault", text);
   for (const std::string& text : options.congestion) add("--congestion", text);
   if (!options.config.empty()) add("--config", options.config.native());
   if (!options.log_level.empty()) add("--log-level", options.log_level);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "emulator/cli/commands.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
 #include "verbs_shim/abi/control.h"
@@ -98,6 +99,7 @@ Examples:
   rocemu link show rocemu0 --json)";
 
 constexpr const char* kProgramSeparator = "--";
+constexpr const char* kFaultWords = "DEVICE WHAT [KEY=VALUE]... | list | clear ID|all";
 constexpr const char* kLinkSetWords = "DEVICE [tx|rx|both] SPEC";
 constexpr int kLinkSetLeastWords = 2;
 constexpr int kLinkSetMostWords = 3;
@@ -106,6 +108,7 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
     if (app->get_name() == "set") return "Usage: " + name + " [OPTIONS] " + kLinkSetWords + "\n";
+    if (app->get_name() == "fault") return "Usage: " + name + " [OPTIONS] " + kFaultWords + "\n";
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     if (app->get_name() != "run" && app->get_name() != "exec") return usage;
     usage.erase(usage.find_last_not_of('\n') + 1);
@@ -127,6 +130,7 @@ class Parser {
     add_down();
     add_env();
     add_link();
+    add_fault();
     add_version();
     // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
@@ -165,6 +169,8 @@ class Parser {
     if (!options_.name.empty() || name_was_given()) require_valid_name(options_.name);
     check_program(separator != arguments.end());
     check_link();
+    if (options_.command == Command::kFault && options_.fault.empty())
+      fail(std::string("what is to go wrong? write: rocemu fault ") + kFaultWords);
     return options_;
   }
 
@@ -210,6 +216,13 @@ class Parser {
                     "Impairments of what every device sends, or of one link: "
                     "[DEVICE[.tx|.rx|.both]:]SPEC, SPEC like loss=1%,delay=20us "
                     "(docs/impairments.md); several times for several links")
+        ->option_text("SPEC")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    sub->add_option("--fault", options_.nic.faults,
+                    "What is to go wrong, and when: DEVICE WHAT [KEY=VALUE]..., like 'rocemu0 "
+                    "port-down after=2s for=1s' (rocemu fault --help); several times for several "
+                    "faults")
         ->option_text("SPEC")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -314,6 +327,16 @@ class Parser {
     show->add_option("DEVICE", options_.link, "This device alone")
         ->option_text(" ")
         ->expected(0, 1);
+  }
+
+  void add_fault() {
+    const std::string footer = fault_help();
+    CLI::App* fault =
+        add(Command::kFault, "fault", "Let something go wrong while a NIC is up", footer.c_str());
+    add_name(fault);
+    add_socket(fault);
+    add_json(fault);
+    fault->add_option("words", options_.fault)->group("")->expected(0, -1);
   }
 
   void add_version() { add_json(add(Command::kVersion, "version", "Print the version", "")); }

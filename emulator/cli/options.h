@@ -16,13 +16,25 @@ struct NicOptions {
   std::filesystem::path pcap;
   std::filesystem::path network;
   std::vector<std::string> impair;      // each as impairment::parse_assignment() takes it
+  std::vector<std::string> faults;      // each as fault::parse_faults() takes it
   std::vector<std::string> congestion;  // each as rocemud takes it
   std::string recovery;                 // as rocemud takes it; empty: the default
   std::filesystem::path config;
   std::string log_level;
 };
 
-enum class Command { kRun, kUp, kExec, kStatus, kDown, kEnv, kLinkSet, kLinkShow, kVersion };
+enum class Command {
+  kRun,
+  kUp,
+  kExec,
+  kStatus,
+  kDown,
+  kEnv,
+  kLinkSet,
+  kLinkShow,
+  kFault,
+  kVersion
+};
 
 struct Options {
   Command command = Command::kVersion;
@@ -31,9 +43,10 @@ struct Options {
   std::string server;                // run; empty when not given
   bool share_memory = false;         // run, exec
   std::string name;                  // empty when not given
-  std::filesystem::path socket;      // exec, status, env, link; empty when not given
-  bool json = false;                 // up, status, link show, version
+  std::filesystem::path socket;      // exec, status, env, link, fault; empty when not given
+  bool json = false;                 // up, status, link show, fault, version
   std::vector<std::string> link;     // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
+  std::vector<std::string> fault;    // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
   std::vector<std::string> program;  // run, exec: at least the program's name
 
   std::string name_or_default() const;

@@ -178,4 +178,16 @@ std::string links_text(const Json& links) {
   return table(rows);
 }
 
+std::string faults_text(const Json& faults) {
+  if (faults.empty()) return "no faults\n";
+  std::vector<Row> rows = {{"ID", "STATE", "STRIKES", "FAULT", ""}};
+  for (const Json& fault : faults) {
+    const Json& quirks = member(fault, "quirks");
+    rows.push_back({value_text(member(fault, "id")), value_text(member(fault, "state")),
+                    value_text(member(fault, "strikes")), value_text(member(fault, "text")),
+                    quirks.is_null() ? "" : "(quirk of " + value_text(quirks) + ")"});
+  }
+  return table(rows);
+}
+
 }  // namespace rocemu::cli

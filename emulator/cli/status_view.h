@@ -15,4 +15,7 @@ std::string status_text(const nlohmann::ordered_json& status);
 // The answer to ROCEMU_OP_LINK_SHOW as a table; of the counts those that are not zero.
 std::string links_text(const nlohmann::ordered_json& links);
 
+// The answer to ROCEMU_OP_FAULT_LIST as a table.
+std::string faults_text(const nlohmann::ordered_json& faults);
+
 }  // namespace rocemu::cli

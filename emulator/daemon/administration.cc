@@ -9,6 +9,7 @@
 #include "base/monotonic_clock.h"
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/cm_service/cm_service.h"
+#include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/view/link_report.h"
 #include "emulator/daemon/view/status.h"
 
@@ -39,6 +40,24 @@ device::Result<NicAdministration::Change> Administration::set_links(pid_t asked_
   return Change([&nic = nic_, assignment = std::move(*parsed.assignment)] {
     daemon::set_links(nic.ports, assignment, nic.devices);
   });
+}
+
+device::Result<NicAdministration::AddedFaults> Administration::add_faults(pid_t asked_by,
+                                                                          const char* text) {
+  if (nic_.faults == nullptr) return tl::unexpected(EOPNOTSUPP);
+  const auto ids = nic_.faults->add(text);
+  if (!ids) return tl::unexpected(ids.error());
+  spdlog::info("process {}: fault {}: {}", asked_by, ids->front(), text);
+  return AddedFaults{ids->front(), static_cast<uint32_t>(ids->size())};
+}
+
+int Administration::clear_fault(uint32_t id) {
+  return nic_.faults == nullptr ? EOPNOTSUPP : nic_.faults->clear(id);
+}
+
+device::Result<std::string> Administration::faults() {
+  if (nic_.faults == nullptr) return tl::unexpected(EOPNOTSUPP);
+  return nic_.faults->report();
 }
 
 }  // namespace rocemu::daemon

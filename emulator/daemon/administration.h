@@ -17,6 +17,9 @@ class Administration final : public NicAdministration {
   bool has_links() const override { return !nic_.ports.empty(); }
   device::Result<Change> set_links(pid_t asked_by, const char* assignment) override;
   void shut_down() override { nic_.shut_down(); }
+  device::Result<AddedFaults> add_faults(pid_t asked_by, const char* text) override;
+  int clear_fault(uint32_t id) override;
+  device::Result<std::string> faults() override;
 
  private:
   const Nic& nic_;

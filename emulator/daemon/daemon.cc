@@ -87,6 +87,7 @@ Daemon::Daemon(const Options& options)
   set_up_devices(options);
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
   set_up_control(options);
+  set_up_faults();
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) io_.stop();
   });
@@ -94,6 +95,7 @@ Daemon::Daemon(const Options& options)
   engine_.start();
   listener_->start();
   follow_network();
+  for (const std::string& fault : options.faults) faults_->add(fault);
   refresh_counters();
 }
 
@@ -177,27 +179,49 @@ void Daemon::set_up_control(const Options& options) {
   sysfs_ = std::make_unique<SysfsTree>(options.dir / ROCEMU_SYSFS_NAME, nic_.devices);
 }
 
+void Daemon::set_up_faults() {
+  for (const device::HcaConfig& device : nic_.devices) ports_.push_back(device.port);
+  faults_ = std::make_unique<FaultInjector>(io_, engine_, nic_.devices, nic_.started_ns,
+                                            [this](uint32_t device) { show_port(device); });
+  nic_.faults = faults_.get();
+  sessions_.gate = faults_.get();
+}
+
 // Interfaces and addresses may have changed, and what a program sees of the ports follows them.
 void Daemon::follow_network() {
-  for (device::HcaConfig& device : nic_.devices) {
+  for (const device::HcaConfig& device : nic_.devices) {
     Attachment* const attachment = attachments_.of(device.index);
     if (attachment == nullptr) continue;
     try {
-      const device::PortConfig port = attachment->describe(device.port);
-      if (port == device.port) continue;
-      device.port = port;
-      spdlog::info("{}: {}", device.name, describe_port_state(port));
-      // The files come first, so that a program that gets the event finds the news there.
-      sysfs_->write_port(device);
-      cm_->follow(device);
-      engine_.post(Task([this, index = device.index, attachment, port] {
-        attachment->follow(port);
-        engine_.hca(index).set_port(port);
-      }));
+      device::PortConfig& port = ports_[device.index];
+      port = attachment->describe(port);
     } catch (const std::exception& error) {
       spdlog::error("{}: {}", device.name, error.what());
     }
+    show_port(device.index);
   }
+}
+
+// What programs and peers see of a port: as it is, and what faults make of that.
+void Daemon::show_port(uint32_t index) {
+  device::HcaConfig& device = nic_.devices[index];
+  const device::PortConfig port = faults_->seen(index, ports_[index]);
+  if (port == device.port) return;
+  Attachment* const attachment = attachments_.of(index);
+  if (attachment == nullptr) gids_.replace(device.port, port);
+  device.port = port;
+  spdlog::info("{}: {}", device.name, describe_port_state(port));
+  try {
+    // The files come first, so that a program that gets the event finds the news there.
+    sysfs_->write_port(device);
+  } catch (const std::exception& error) {
+    spdlog::error("{}: {}", device.name, error.what());
+  }
+  cm_->follow(device);
+  engine_.post(Task([this, index, attachment, port] {
+    if (attachment != nullptr) attachment->follow(port);
+    engine_.hca(index).set_port(port);
+  }));
 }
 
 void Daemon::run() {

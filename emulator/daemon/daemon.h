@@ -20,6 +20,7 @@
 #include "emulator/daemon/control/engine_executor.h"
 #include "emulator/daemon/control/listener.h"
 #include "emulator/daemon/engine/engine.h"
+#include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/move_watchdog.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
@@ -46,7 +47,9 @@ class Daemon {
   transport::TransportLimits limits_of(const device::HcaConfig& config, const Options& options,
                                        size_t host) const;
   void set_up_control(const Options& options);
+  void set_up_faults();
   void follow_network();
+  void show_port(uint32_t device);
   void refresh_counters();
   void leave_groups(const EngineSnapshot& snapshot);
   void write_counters(const EngineSnapshot& snapshot);
@@ -65,6 +68,8 @@ class Daemon {
   MoveWatchdog move_watchdog_;
   Nic nic_;
   std::unique_ptr<CmService> cm_;
+  std::vector<device::PortConfig> ports_;  // by device, as they are without faults
+  std::unique_ptr<FaultInjector> faults_;
   std::vector<std::unique_ptr<AttachedNetwork>> networks_;  // by device; nullptr: on the switch
   EngineExecutor executor_;
   Administration administration_;

@@ -18,6 +18,7 @@
 namespace rocemu::daemon {
 
 class CmService;
+class FaultInjector;
 
 struct Nic {
   Engine& engine;
@@ -26,6 +27,7 @@ struct Nic {
   TimeNs started_ns = 0;
   std::function<void()> shut_down;  // asked for by ROCEMU_OP_SHUTDOWN
   CmService* cm = nullptr;          // the control thread's; nullptr: connections are not managed
+  FaultInjector* faults = nullptr;  // the control thread's; nullptr: there are none
   // The engine thread's; port N is device N's. Empty: their links cannot be set.
   std::vector<dpdk_io::LinkedPort*> ports{};
   // The engine thread's; nullptr: no device is on it.

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/configuration_file.h"
 #include "emulator/daemon/limit_profiles.h"
+#include "emulator/fault/grammar.h"
 #include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {
@@ -147,6 +149,19 @@ std::string read_impairments(const std::vector<std::string>& texts, Options& opt
   return {};
 }
 
+// Returns what is wrong, or nothing.
+std::string read_faults(const Options& options) {
+  for (const std::string& text : options.faults) {
+    const fault::ParsedFaults parsed = fault::parse_faults(text);
+    if (!parsed.error.empty()) return parsed.error;
+    if (const std::string& device = parsed.faults.front().device;
+        !has_device(options.devices, device))
+      return "there is no device '" + device + "'; the last one is " +
+             device::default_config(options.devices - 1).name;
+  }
+  return {};
+}
+
 // [DEVICE=]NAME[:PRESET][,KEY=VALUE]... Returns what is wrong, or nothing.
 std::string read_congestion(std::string_view text, Options& options) {
   const std::string_view head = text.substr(0, text.find(','));
@@ -232,6 +247,11 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
                  "several times for several links")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option(
+         "--fault", options.faults,
+         "What is to go wrong: DEVICE WHAT [KEY=VALUE]...; several times for several faults")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--congestion", texts.congestion,
                  "Congestion control: [DEVICE=]NAME[:PRESET][,KEY=VALUE]...; several times for "
                  "several devices")
@@ -307,6 +327,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.set_version_flag("--version", ROCEMU_VERSION);
   app.set_config("--config", "", "Read options from a TOML file");
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(std::make_shared<ConfigurationFile>());
   add_nic_options(app, options, texts);
   add_process_options(app, options, texts);
   add_device_limits(app, texts.profile, options.limits);
@@ -320,6 +341,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return refuse("port", error);
   if (const std::string error = read_impairments(texts.impair, options); !error.empty())
     return refuse("impair", error);
+  if (const std::string error = read_faults(options); !error.empty()) return refuse("fault", error);
   if (const std::string error =
           read_congestion(texts.congestion_section, texts.congestion, options);
       !error.empty())

@@ -25,6 +25,7 @@ struct Options {
   std::optional<std::filesystem::path> pcap;
   std::vector<dpdk_io::PortAssignment> ports;   // each device once at most; the others: switch
   std::vector<impairment::Assignment> impair;   // in their order: a later one replaces an earlier
+  std::vector<std::string> faults;              // each as fault::parse_faults() takes it
   std::optional<network::Description> network;  // between the devices on the switch
   std::optional<int> ready_fd;
   std::string log_level = "info";

@@ -194,6 +194,8 @@ class Hca {
   ObjectCounts counts() const;
 
  private:
+  friend class FaultAccess;  // fault_access.h
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

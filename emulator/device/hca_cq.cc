@@ -37,6 +37,7 @@ int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
   Context* context = impl_->find_context(id);
   Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return ENOENT;
+  while (cq->tapped()) cq->untap();
   cq->publish(now);
   cq->mark_dirty();  // that may have held an event back
   if (!cq->prepare_ring(*ring)) return EINPROGRESS;

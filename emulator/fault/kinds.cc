@@ -54,9 +54,9 @@ constexpr KindRow kKinds[] = {
 };
 
 constexpr std::string_view kCalls[] = {
-    "open",      "alloc-pd",  "reg-mr",       "alloc-mw",    "alloc-dm",        "create-channel",
-    "create-cq", "resize-cq", "create-qp",    "modify-qp",   "create-srq",      "modify-srq",
-    "create-ah", "open-xrcd", "attach-mcast", "create-flow", "create-counters", kAny};
+    "open",      "alloc-pd",     "reg-mr",      "alloc-mw",        "alloc-dm",   "create-cq",
+    "resize-cq", "create-qp",    "modify-qp",   "create-srq",      "modify-srq", "create-ah",
+    "open-xrcd", "attach-mcast", "create-flow", "create-counters", kAny};
 
 constexpr StatusName kStatuses[] = {{"success", 0},
                                     {"loc-len-err", 1},

@@ -14,6 +14,7 @@
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/program.h"
 #include "emulator/cli/process/signals.h"
+#include "emulator/fault/grammar.h"
 #include "emulator/lab/namespaces.h"
 #include "emulator/lab/up.h"
 
@@ -27,7 +28,7 @@ constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
 Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
-                    [--congestion SPEC]... [--recovery NAME] [--name NAME]
+                    [--fault SPEC]... [--congestion SPEC]... [--recovery NAME] [--name NAME]
        rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
@@ -37,6 +38,7 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --mtu BYTES     of every interface (9000)
   --impair SPEC   what the wire does to all that hosts send, RoCE and TCP alike; or h2:SPEC, h2.rx:SPEC …
   --network FILE  the switches and links between the hosts, h1 being the file's first (docs/networks.md)
+  --fault SPEC    what is to go wrong: HOST WHAT [KEY=VALUE]..., or of all (docs/faults.md)
   --congestion SPEC  of every NIC, as of rocemu up; or of one host's, h2=SPEC (docs/congestion.md)
   --recovery NAME  of every NIC, as of rocemu up (docs/loss-recovery.md)
   --name NAME     several labs at a time (default)
@@ -68,6 +70,20 @@ std::string in_one_line(const std::vector<std::string>& names) {
   return text;
 }
 
+// Each is about a host that there is, or about all.
+void check_faults(const UpOptions& options) {
+  for (const std::string& text : options.faults) {
+    const auto parsed = fault::parse_faults(text);
+    if (!parsed.error.empty()) throw Failure("--fault: " + parsed.error, cli::kUsage);
+    const std::string& host = parsed.faults.front().device;
+    bool found = host == fault::kAllDevices;
+    for (unsigned i = 1; i <= options.hosts; ++i) found |= host == "h" + std::to_string(i);
+    if (!found)
+      throw Failure("--fault: there is no host '" + host + "'; write h1 and so on, or all",
+                    cli::kUsage);
+  }
+}
+
 UpOptions up_options(Words words) {
   UpOptions options;
   std::map<std::string, std::string> values = {{"--hosts", "2"},  {"--link", "interface"},
@@ -79,6 +95,8 @@ UpOptions up_options(Words words) {
       throw Failure(option + " needs a value; see: rocemu lab --help", cli::kUsage);
     if (option == "--impair") {
       options.impair.push_back(words[1]);
+    } else if (option == "--fault") {
+      options.faults.push_back(words[1]);
     } else if (option == "--congestion") {
       options.congestion.push_back(words[1]);
     } else if (const auto value = values.find(option); value != values.end()) {
@@ -99,6 +117,7 @@ UpOptions up_options(Words words) {
   if (const std::string& file = values["--network"]; !file.empty())
     options.network = std::filesystem::absolute(file);
   require_lab_name(options.name);
+  check_faults(options);
   return options;
 }
 

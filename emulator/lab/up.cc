@@ -196,6 +196,18 @@ class Builder {
     return specs;
   }
 
+  // Hosts stand where a NIC's faults have devices: a host has one.
+  std::vector<std::string> faults_of(const std::string& host) const {
+    std::vector<std::string> faults;
+    for (const std::string& text : options_.faults) {
+      const size_t end = text.find_first_of(" ,");
+      const std::string name = text.substr(0, end);
+      if (end != text.npos && (name == host || name == "all"))
+        faults.push_back("rocemu0" + text.substr(end));
+    }
+    return faults;
+  }
+
   void start_nics() {
     std::vector<pid_t> commands;
     for (unsigned i = 1; i <= options_.hosts; ++i) {
@@ -208,6 +220,8 @@ class Builder {
                                               "rocemu0=" + port};
             for (const std::string& spec : congestion_of(host_name(i)))
               words.insert(words.end(), {"--congestion", spec});
+            for (const std::string& fault : faults_of(host_name(i)))
+              words.insert(words.end(), {"--fault", fault});
             if (!options_.recovery.empty())
               words.insert(words.end(), {"--recovery", options_.recovery});
             become_rocemu(dir_, std::move(words));

@@ -89,6 +89,10 @@ void Endpoint::limit_rate(wire::Qpn qpn, const RateLimit& limit) {
   touch(*qp);
 }
 
+void Endpoint::use_send_queue(wire::Qpn qpn, SendQueue& queue) {
+  if (Qp* qp = qps_.find(qpn)) qp->use_send_queue(queue);
+}
+
 QpState Endpoint::state(wire::Qpn qpn) const {
   const Qp* qp = qps_.find(qpn);
   return qp == nullptr ? QpState::reset : qp->state();

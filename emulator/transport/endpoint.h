@@ -57,6 +57,9 @@ class Endpoint {
   void fail(wire::Qpn qpn);
   // From now on the QP sends no faster than that, whatever state it is in; unknown QPs are ignored.
   void limit_rate(wire::Qpn qpn, const RateLimit& limit);
+  // From now on requests are taken from there, and given back there; unknown QPs are ignored. Both
+  // queues show the same requests.
+  void use_send_queue(wire::Qpn qpn, SendQueue& queue);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
   // MIGRATED of a QP that never was armed, and when there is none of that number.

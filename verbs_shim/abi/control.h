@@ -30,7 +30,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 7,
+  ROCEMU_ABI_VERSION = 8,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -88,6 +88,11 @@ enum rocemu_op {
   ROCEMU_OP_SHUTDOWN = 65,  /* control connection: the reply comes, then the daemon ends */
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
   ROCEMU_OP_LINK_SHOW = 67, /* control connection: reply carries one memfd with JSON text */
+  /* 72 to 75: fault.h */
+  ROCEMU_OP_FAULT_ADD = 72,
+  ROCEMU_OP_FAULT_CLEAR = 73,
+  ROCEMU_OP_FAULT_LIST = 74,
+  ROCEMU_OP_ASK_POST = 75,
 };
 
 struct rocemu_header {

@@ -18,11 +18,17 @@ extern "C" {
 #endif
 
 /* ---- the engine page: one for the daemon, read-only for programs ---- */
+enum rocemu_engine_state {
+  ROCEMU_ENGINE_SLEEPS = 1,
+  /* Posts are to fail on request (fault.h): from its next post on, a program asks before each. */
+  ROCEMU_ENGINE_WANTS_ATTENTION = 2,
+};
 struct rocemu_engine_page {
   uint32_t magic; /* ROCEMU_ABI_MAGIC */
   uint32_t abi_version;
-  /* 1 while the engine sleeps or is about to: after ringing a doorbell and a full fence, a program
-   * that reads 1 writes 8 bytes (uint64_t 1) to the wake eventfd. */
+  /* enum rocemu_engine_state. ROCEMU_ENGINE_SLEEPS is set while the engine sleeps or is about to:
+   * after ringing a doorbell and a full fence, a program that reads it writes 8 bytes (uint64_t 1)
+   * to the wake eventfd. */
   uint32_t sleeping __attribute__((aligned(64)));
   /* The number of the core the engine runs on, and 1: a program that polls in vain there keeps it
    * from its work, and yields. */

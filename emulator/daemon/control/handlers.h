@@ -7,6 +7,7 @@
 #include "emulator/daemon/control/session_core.h"
 #include "verbs_shim/abi/cm.h"
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/abi/fault.h"
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/abi/services.h"
@@ -46,6 +47,9 @@ void status(SessionCore& session);
 void shut_down(SessionCore& session);
 void link_set(SessionCore& session, const rocemu_link_set& message);
 void link_show(SessionCore& session);
+void fault_add(SessionCore& session, const rocemu_fault_add& message);
+void fault_clear(SessionCore& session, uint32_t id);
+void fault_list(SessionCore& session);
 void cm_open_channel(SessionCore& session, ReceivedMessage& received);
 void cm_close_channel(SessionCore& session, const rocemu_cm_channel& message);
 void cm_command(SessionCore& session, const rocemu_cm_command& message);
@@ -64,6 +68,7 @@ void modify_qp(SessionCore& session, const rocemu_modify_qp& message);
 void limit_qp_rate(SessionCore& session, const rocemu_limit_qp_rate& message);
 void query_qp(SessionCore& session, uint32_t qp);
 void destroy_qp(SessionCore& session, uint32_t qp);
+void ask_post(SessionCore& session, const rocemu_ask_post& message);
 
 // handlers_memory.cc: PDs, regions, windows and device memory.
 void alloc_pd(SessionCore& session, uint32_t handle);

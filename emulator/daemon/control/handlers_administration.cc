@@ -46,6 +46,27 @@ void link_show(SessionCore& session) {
   show(session, "rocemu-links", &NicAdministration::take_links);
 }
 
+void fault_add(SessionCore& session, const rocemu_fault_add& message) {
+  const auto added = session.host().administration.add_faults(session.peer().pid(), message.text);
+  if (!added) return session.refuse(added.error());
+  rocemu_fault_reply body{};
+  body.first_id = added->first_id;
+  body.count = added->count;
+  session.answer(body);
+}
+
+void fault_clear(SessionCore& session, uint32_t id) {
+  const int error = session.host().administration.clear_fault(id);
+  error == 0 ? session.answer_handle(id) : session.refuse(error);
+}
+
+void fault_list(SessionCore& session) {
+  const auto faults = session.host().administration.faults();
+  if (!faults) return session.refuse(faults.error());
+  const UniqueFd text = make_text_memfd("rocemu-faults", *faults);
+  session.answer_empty(std::array{text.get()});
+}
+
 void cm_open_channel(SessionCore& session, ReceivedMessage& received) {
   auto pipe = session.open_pipe(received.fds[0]);
   if (!pipe) return session.refuse(pipe.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "emulator/daemon/control/handlers.h"
 #include "emulator/daemon/rings/doorbells.h"
@@ -78,7 +79,12 @@ void hello(SessionCore& session, const rocemu_hello& message, ReceivedMessage& r
     return answer_hello(session, 0);
   }
   if (message.device_index >= session.host().devices.size()) return session.refuse(ENODEV);
-  open_device(session, message, received);
+  if (session.host().gate == nullptr || session.host().gate->open())
+    return open_device(session, message, received);
+  const auto kept = std::make_shared<ReceivedMessage>(std::move(received));
+  received.fd_count = 0;
+  session.through_gate(message.device_index, ROCEMU_OP_HELLO,
+                       [&session, message, kept] { open_device(session, message, *kept); });
 }
 
 void answer_hello(SessionCore& session, int status, std::span<const int> fds) {

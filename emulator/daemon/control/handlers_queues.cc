@@ -211,4 +211,17 @@ void destroy_qp(SessionCore& session, uint32_t qp) {
       [&session](const device::EventCounts& counts) { answer_events(session, counts); });
 }
 
+// Without faults a program has no reason to ask, and need not again.
+void ask_post(SessionCore& session, const rocemu_ask_post& message) {
+  OperationGate* const gate = session.host().gate;
+  OperationGate::PostVerdict verdict;
+  if (gate != nullptr)
+    verdict = gate->on_post(session.asked(session.device_index(), ROCEMU_OP_ASK_POST),
+                            wire::Qpn{message.qp_num}, message.receives == 1);
+  if (verdict.error != 0) return session.refuse(verdict.error);
+  rocemu_ask_post_reply body{};
+  body.ask_again = verdict.ask_again ? 1 : 0;
+  session.answer(body);
+}
+
 }  // namespace rocemu::daemon::handlers

@@ -110,11 +110,15 @@ constexpr auto in_open_xrcd = [](const rocemu_open_xrcd& m) {
   return m.reserved != 0 || (m.flags & ~uint32_t{ROCEMU_XRCD_CREATE | ROCEMU_XRCD_EXCLUSIVE}) != 0;
 };
 // The text ends within the field, and nothing hides behind its end.
-constexpr auto in_link_set = [](const rocemu_link_set& m) {
-  const auto* const end = std::find(std::begin(m.assignment), std::end(m.assignment), '\0');
-  return end == std::end(m.assignment) ||
-         std::any_of(end, std::end(m.assignment), [](char c) { return c != '\0'; });
-};
+template <size_t kBytes>
+bool is_no_text(const char (&field)[kBytes]) {
+  const auto* const end = std::find(std::begin(field), std::end(field), '\0');
+  return end == std::end(field) ||
+         std::any_of(end, std::end(field), [](char c) { return c != '\0'; });
+}
+constexpr auto in_link_set = [](const rocemu_link_set& m) { return is_no_text(m.assignment); };
+constexpr auto in_fault_add = [](const rocemu_fault_add& m) { return is_no_text(m.text); };
+constexpr auto in_ask_post = [](const rocemu_ask_post& m) { return m.receives > 1; };
 
 template <auto kHandler, auto kReservedSet = nothing>
 constexpr Operation control(uint32_t number) {
@@ -144,6 +148,9 @@ constexpr Operation kOperations[] = {
     control<shut_down>(ROCEMU_OP_SHUTDOWN),
     control<link_set, in_link_set>(ROCEMU_OP_LINK_SET),
     control<link_show>(ROCEMU_OP_LINK_SHOW),
+    control<fault_add, in_fault_add>(ROCEMU_OP_FAULT_ADD),
+    control<fault_clear, reserved>(ROCEMU_OP_FAULT_CLEAR),
+    control<fault_list>(ROCEMU_OP_FAULT_LIST),
 
     context<query_device>(ROCEMU_OP_QUERY_DEVICE),
     context<query_device_ex>(ROCEMU_OP_QUERY_DEVICE_EX),
@@ -196,6 +203,8 @@ constexpr Operation kOperations[] = {
     about<destroy<&Hca::destroy_counters>>(ROCEMU_OP_DESTROY_COUNTERS),
     about<read_counters>(ROCEMU_OP_READ_COUNTERS),
 
+    context<ask_post, in_ask_post>(ROCEMU_OP_ASK_POST),
+
     about<context_ticket>(ROCEMU_OP_CONTEXT_TICKET),
     context<join_context>(ROCEMU_OP_JOIN_CONTEXT),
     about<import_pd>(ROCEMU_OP_IMPORT_PD),
@@ -208,7 +217,7 @@ constexpr Operation kOperations[] = {
     cm<cm_next_event>(ROCEMU_OP_CM_NEXT_EVENT),
 };
 
-constexpr uint32_t kNumbers = ROCEMU_OP_LINK_SHOW + 1;
+constexpr uint32_t kNumbers = ROCEMU_OP_ASK_POST + 1;
 
 // By number: the place in the table and 1; 0: there is none.
 constexpr auto kPlaces = [] {

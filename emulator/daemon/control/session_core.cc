@@ -22,7 +22,19 @@ void SessionCore::dispatch(const Request& request, ReceivedMessage& message) {
   if (operation.connection != kind_ || message.fd_count < operation.min_fds ||
       message.fd_count > operation.max_fds)
     return refuse(EINVAL);
-  operation.handle(*this, message);
+  if (host_.gate == nullptr || host_.gate->open() || kind_ != ConnectionKind::context)
+    return operation.handle(*this, message);
+  // The message may have to wait longer than whoever brought it keeps it.
+  const auto kept = std::make_shared<ReceivedMessage>(std::move(message));
+  message.fd_count = 0;
+  through_gate(device_index_, operation.number,
+               [this, kept, &operation] { operation.handle(*this, *kept); });
+}
+
+OperationGate::Asked SessionCore::asked(uint32_t device, uint32_t operation) const {
+  OperationGate::Asked request{.operation = operation, .device = device, .program = peer_.pid()};
+  if (context_ != nullptr) request.context = context_->id();
+  return request;
 }
 
 void SessionCore::become_cm(std::unique_ptr<CmProgram> program) {

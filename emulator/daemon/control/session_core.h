@@ -89,6 +89,10 @@ class SessionCore {
   // for every request with an address that a path is made from.
   template <class Next>
   void with_path(const device::AhAttr& ah, Next next);
+  // Runs next() once the gate lets the operation pass, or refuses the request.
+  template <class Next>
+  void through_gate(uint32_t device, uint32_t operation, Next next);
+  OperationGate::Asked asked(uint32_t device, uint32_t operation) const;
 
  private:
   // The socket, what ends the engine's sleep, the program's memory and its pidfd.
@@ -198,6 +202,27 @@ void SessionCore::on_context(Work work, Done done) {
   on_engine([context = context_, work = std::move(work)]() mutable { return work(*context); },
             [this, done = std::move(done)](auto result) mutable {
               if (!ended_) conclude(std::move(result), done);
+            });
+}
+
+template <class Next>
+void SessionCore::through_gate(uint32_t device, uint32_t operation, Next next) {
+  OperationGate& gate = *host_.gate;
+  const OperationGate::Asked request = asked(device, operation);
+  const OperationGate::Verdict verdict = gate.on_operation(request);
+  if (verdict.error != 0) return refuse(verdict.error);
+  if (verdict.delay_ns == 0) {
+    next();
+    return gate.passed(request);
+  }
+  call_under_way_ = true;
+  gate.wait(verdict.delay_ns,
+            [this, hold = peer_.hold(), &gate, request, next = std::move(next)]() mutable {
+              on_return([&] {
+                if (ended_) return;
+                next();
+                gate.passed(request);
+              });
             });
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -81,6 +82,47 @@ class NicAdministration {
   // What LINK_SET asks for, or its errno.
   virtual device::Result<Change> set_links(pid_t asked_by, const char* assignment) = 0;
   virtual void shut_down() = 0;
+
+  // What FAULT_ADD, FAULT_CLEAR and FAULT_LIST answer, on the control thread.
+  struct AddedFaults {
+    uint32_t first_id = 0;
+    uint32_t count = 0;
+  };
+  virtual device::Result<AddedFaults> add_faults(pid_t /*asked_by*/, const char* /*text*/) {
+    return tl::unexpected(EOPNOTSUPP);
+  }
+  virtual int clear_fault(uint32_t /*id; 0: all*/) { return EOPNOTSUPP; }
+  virtual device::Result<std::string> faults() { return tl::unexpected(EOPNOTSUPP); }
+};
+
+// Stands before what programs ask of their devices: may refuse it, or let it wait.
+class OperationGate {
+ public:
+  struct Asked {
+    uint32_t operation = 0;
+    uint32_t device = 0;
+    pid_t program = 0;
+    std::optional<device::ContextId> context{};  // empty: it is asked to open one
+  };
+  struct Verdict {
+    int error = 0;  // an errno: the request is refused with it
+    TimeNs delay_ns = 0;
+  };
+  struct PostVerdict {
+    int error = 0;
+    bool ask_again = false;  // before the next post as well
+  };
+
+  virtual ~OperationGate() = default;
+  // True: all passes, and none of the calls below has to be made.
+  virtual bool open() const = 0;
+  virtual Verdict on_operation(const Asked& asked) = 0;
+  // Runs go_on() after that time.
+  virtual void wait(TimeNs delay_ns, std::function<void()> go_on) = 0;
+  // It has been handed to its handler.
+  virtual void passed(const Asked& asked) = 0;
+  // A program is about to post to a QP.
+  virtual PostVerdict on_post(const Asked& asked, wire::Qpn qpn, bool receive) = 0;
 };
 
 // The connection manager's work for one program. Destroying it gives up all its channels and ids.
@@ -105,6 +147,7 @@ struct SessionHost {
       new_cm_program{};              // empty: connections are not managed
   std::optional<dma::Method> dma{};  // empty: whichever works
   ProgramShares* shares = nullptr;   // nullptr: programs have what there is
+  OperationGate* gate = nullptr;     // nullptr: all passes
 };
 
 // The program at the other end of a session.

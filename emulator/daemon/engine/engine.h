@@ -79,6 +79,9 @@ class Engine {
   bool send_frame(uint32_t device, std::vector<std::byte> frame) {
     return devices_.at(device).frames().queue(std::move(frame));
   }
+  PortFrameSink& frames(uint32_t device) { return devices_.at(device).frames(); }
+  // Programs are to ask before they post, or need not any more (rings.h).
+  void ask_for_attention(bool wanted) { page_.show_attention(wanted); }
   EngineSnapshot snapshot() const;
   EngineContext& add_context(std::unique_ptr<EngineContext> context);
   void close_context(EngineContext& context);

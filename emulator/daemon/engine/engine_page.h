@@ -20,11 +20,20 @@ class EnginePage {
   int fd() const { return fd_.get(); }
 
   // Any thread may ask; the answer is ordered against what it wrote before (load_seq_cst).
-  bool shows_sleeping() const noexcept { return load_seq_cst(page_.sleeping) != 0; }
+  bool shows_sleeping() const noexcept {
+    return (load_seq_cst(page_.sleeping) & ROCEMU_ENGINE_SLEEPS) != 0;
+  }
 
   // The rest belongs to whoever holds the EngineLock.
-  void show_sleeping() noexcept { store_seq_cst(page_.sleeping, 1); }
-  void show_awake() noexcept { store_release(page_.sleeping, 0); }
+  void show_sleeping() noexcept {
+    store_seq_cst(page_.sleeping, ROCEMU_ENGINE_SLEEPS | attention_);
+  }
+  void show_awake() noexcept { store_release(page_.sleeping, attention_); }
+  // Programs that post are to ask (rings.h), or need not any more.
+  void show_attention(bool wanted) noexcept {
+    attention_ = wanted ? uint32_t{ROCEMU_ENGINE_WANTS_ATTENTION} : 0;
+    store_seq_cst(page_.sleeping, (page_.sleeping & ROCEMU_ENGINE_SLEEPS) | attention_);
+  }
   // As in rings.h: the system's number plus 1.
   void show_cpu(uint32_t number) noexcept { store_release(page_.core, number); }
   // Programs yield more often while the engine's threads take all CPUs there are.
@@ -37,6 +46,7 @@ class EnginePage {
   SharedMemory memory_;
   rocemu_engine_page& page_;
   UniqueFd fd_;
+  uint32_t attention_ = 0;
   bool shows_crowded_ = false;
 };
 

@@ -28,7 +28,7 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
     total = receive_looped_back(now, endpoint);
   unread_ = false;
   for (;;) {
-    const unsigned count = port_.receive(now, frames);
+    const unsigned count = port_->receive(now, frames);
     if (count == 0) break;
     for (unsigned i = 0; i < count; ++i)
       bytes[i] = {rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])};
@@ -36,7 +36,7 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
     dpdk_io::FramePool::free_bulk({frames.data(), count});
     total += count;
     budget.charge(count);
-    if (count < kBurst && !port_.has_work()) break;
+    if (count < kBurst && !port_->has_work()) break;
     unread_ = total >= kReceiveBudget || budget.spent();
     if (unread_) break;
   }
@@ -116,7 +116,7 @@ void PortFrameSink::discard(const transport::FrameBuffer& buffer) noexcept {
 }
 
 void PortFrameSink::hand_to_port(TimeNs now) noexcept {
-  const unsigned taken = port_.transmit(now, {burst_.data(), waiting_});
+  const unsigned taken = port_->transmit(now, {burst_.data(), waiting_});
   std::copy(burst_.begin() + taken, burst_.begin() + waiting_, burst_.begin());
   waiting_ -= taken;
   sent_ += taken;

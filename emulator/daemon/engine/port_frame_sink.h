@@ -20,7 +20,7 @@ namespace rocemu::daemon {
 class PortFrameSink final : private transport::FrameSink {
  public:
   // Both outlive this object.
-  PortFrameSink(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(port), pool_(pool) {}
+  PortFrameSink(dpdk_io::Port& port, dpdk_io::FramePool& pool) : port_(&port), pool_(pool) {}
   ~PortFrameSink();
   PortFrameSink(const PortFrameSink&) = delete;
   PortFrameSink& operator=(const PortFrameSink&) = delete;
@@ -40,9 +40,11 @@ class PortFrameSink final : private transport::FrameSink {
 
   // True while there is something to do that no descriptor will tell of.
   bool has_work() const noexcept {
-    return waiting_ != 0 || !queued_.empty() || looped_back_ != 0 || port_.has_work();
+    return waiting_ != 0 || !queued_.empty() || looped_back_ != 0 || port_->has_work();
   }
-  dpdk_io::Port& port() const noexcept { return port_; }
+  dpdk_io::Port& port() const noexcept { return *port_; }
+  // Another port from now on: the same one, with something standing before it. It outlives this.
+  void use_port(dpdk_io::Port& port) noexcept { port_ = &port; }
 
  private:
   static constexpr unsigned kBurst = 64;
@@ -57,7 +59,7 @@ class PortFrameSink final : private transport::FrameSink {
   void loop_back(rte_mbuf* frame) noexcept;
   unsigned receive_looped_back(TimeNs now, transport::Endpoint& endpoint) noexcept;
 
-  dpdk_io::Port& port_;
+  dpdk_io::Port* port_;
   dpdk_io::FramePool& pool_;
   // Finished frames, the first waiting_ of burst_, that the port has not taken yet.
   std::array<rte_mbuf*, kBurst> burst_;

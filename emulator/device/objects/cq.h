@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "emulator/device/interface/host_interface.h"
+#include "emulator/device/interface/taps.h"
 
 namespace rocemu::device {
 
@@ -68,6 +69,23 @@ class Cq final : public transport::CompletionQueue {
     if (!ring->take_over(*ring_)) return false;
     ring_ = std::move(ring);
     return true;
+  }
+  // Taps nest: untap() takes the last one away, and does nothing when there is none.
+  template <class Tap>
+  void tap(const Tap& tap) {
+    ring_ = tap(std::move(ring_));
+  }
+  void untap() {
+    auto* const tap = dynamic_cast<CompletionRingTap*>(ring_.get());
+    if (tap == nullptr) return;
+    ring_ = tap->release();
+    mark_dirty();
+  }
+  bool tapped() const { return dynamic_cast<CompletionRingTap*>(ring_.get()) != nullptr; }
+  // As if a completion had found the ring full.
+  void fail() {
+    overrun_ = true;
+    mark_dirty();
   }
   // A completion found the ring full and nobody has been told yet.
   bool take_overrun() {

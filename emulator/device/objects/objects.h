@@ -8,6 +8,7 @@
 
 #include "emulator/device/interface/host_interface.h"
 #include "emulator/device/interface/specs.h"
+#include "emulator/device/interface/taps.h"
 #include "emulator/device/objects/context_addresses.h"
 #include "emulator/device/objects/cq.h"
 #include "emulator/device/objects/flow.h"
@@ -68,6 +69,7 @@ struct QpBody {
   transport::Service service = transport::Service::rc;
   std::unique_ptr<WorkQueues> queues;
   std::unique_ptr<TagMatcher> tags;  // of a QP on a tag-matching SRQ
+  std::unique_ptr<SendQueueTap> send_tap;
   QpAttr attr;
   QpPaths paths;
   std::shared_ptr<Xrcd> domain;  // XRC_RECV

@@ -38,6 +38,7 @@ class Qp {
     context_.paced = limit.rate_kbps != 0;
     pacer_ = limit.rate_kbps == 0 ? nullptr : std::make_unique<Pacer>(limit);
   }
+  void use_send_queue(SendQueue& queue) { context_.resources.send_queue = &queue; }
   // Null unless the device has chosen an algorithm and the QP is connected.
   ControlledFlow* flow() const { return context_.flow.get(); }
   virtual bool draining() const = 0;

@@ -158,6 +158,7 @@ TEST_CASE("numbers of devices, ports and their events are those of verbs") {
   SAME(async_event::kSendQueueDrained, IBV_EVENT_SQ_DRAINED);
   SAME(async_event::kPathMigrated, IBV_EVENT_PATH_MIG);
   SAME(async_event::kPathMigrationError, IBV_EVENT_PATH_MIG_ERR);
+  SAME(async_event::kDeviceFatal, IBV_EVENT_DEVICE_FATAL);
   SAME(async_event::kPortActive, IBV_EVENT_PORT_ACTIVE);
   SAME(async_event::kPortError, IBV_EVENT_PORT_ERR);
   SAME(async_event::kSrqLimitReached, IBV_EVENT_SRQ_LIMIT_REACHED);

@@ -86,6 +86,20 @@ TEST_CASE("links are set by device, direction and spec, and shown by device", "[
   CHECK(parse_options({"link", "show", "rocemu1"}).link == Words{"rocemu1"});
 }
 
+TEST_CASE("faults are words, and options of a NIC that starts", "[cli]") {
+  Options options = parse_options({"fault", "--name", "lab", "rocemu0", "port-down", "for=1s"});
+  CHECK(options.command == Command::kFault);
+  CHECK(options.name == "lab");
+  CHECK(options.fault == Words{"rocemu0", "port-down", "for=1s"});
+  options = parse_options({"fault", "list", "--json"});
+  CHECK(options.fault == Words{"list"});
+  CHECK(options.json);
+  CHECK(parse_options({"fault", "clear", "3"}).fault == Words{"clear", "3"});
+  CHECK(exit_code_of({"fault"}) == kUsage);
+  options = parse_options({"up", "--fault", "all kill at=5s", "--fault", "rocemu0 pause"});
+  CHECK(options.nic.faults == Words{"all kill at=5s", "rocemu0 pause"});
+}
+
 TEST_CASE("bad command lines of link are usage errors", "[cli]") {
   CHECK(exit_code_of({"link"}) == kUsage);
   CHECK(exit_code_of({"link", "bogus"}) == kUsage);

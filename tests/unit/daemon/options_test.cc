@@ -54,6 +54,32 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->parallel == ParallelMode::never);
 }
 
+TEST_CASE("faults are given one by one, or as tables of the configuration file") {
+  using Texts = std::vector<std::string>;
+  const ParsedOptions given = parse(
+      {"--dir", "/tmp/x", "--fault", "rocemu0 port-down for=1s", "--fault", "all kill after=2s"});
+  REQUIRE(given.options);
+  CHECK(given.options->faults == Texts{"rocemu0 port-down for=1s", "all kill after=2s"});
+
+  const ConfigFile file(
+      "devices = 3\n[[fault]]\ndevice = \"rocemu2\"\nwhat = \"port-down\"\nfor = \"1s\"\n"
+      "[[fault]]\nwhat = \"call-fails\"\ncall = \"reg-mr\"\nnth = 3\n[limits]\nmax_qp = 7\n");
+  const ParsedOptions configured = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  REQUIRE(configured.options);
+  CHECK(configured.options->faults ==
+        Texts{"rocemu2 port-down for=1s", "all call-fails call=reg-mr nth=3"});
+  CHECK(configured.options->devices == 3);
+  CHECK(configured.options->limits.max_qp == 7);
+
+  const ConfigFile list("fault = [\"all pause for=1s\", \"rocemu0 kill\"]\n");
+  const ParsedOptions listed = parse({"--dir", "/tmp/x", "--config", list.path.c_str()});
+  REQUIRE(listed.options);
+  CHECK(listed.options->faults == Texts{"all pause for=1s", "rocemu0 kill"});
+
+  CHECK(parse({"--dir", "/tmp/x", "--fault", "rocemu0 explode"}).exit_code == kExitUsage);
+  CHECK(parse({"--dir", "/tmp/x", "--fault", "rocemu7 kill"}).exit_code == kExitUsage);
+}
+
 TEST_CASE("a network is read from its file, and has a host for each device on the switch") {
   const ConfigFile file("[topology]\nkind = \"pair\"\n");
   const ParsedOptions parsed = parse({"--dir", "/tmp/x", "--network", file.path.c_str()});

@@ -20,6 +20,13 @@ namespace rocemu::provider {
 
 struct CompletionQueue;
 
+// The functions by which libibverbs posts, as they are when no fault is about them.
+struct PostFunctions {
+  decltype(ibv_context_ops::post_send) send = nullptr;
+  decltype(ibv_context_ops::post_recv) receive = nullptr;
+  decltype(ibv_context_ops::post_srq_recv) srq_receive = nullptr;
+};
+
 struct DeviceState {
   ControlConnection connection;
   Doorbells doorbells;
@@ -37,6 +44,7 @@ struct DeviceState {
   exchange::SharedMemory doorbell_page;
   exchange::SharedMemory engine_page;
   std::atomic<bool> fatal_reported{false};
+  PostFunctions ordinary_posts;  // queues/asked_posts.h; empty until they are needed
 };
 
 // libibverbs allocates it, with its own private part before it, and fills `verbs`.

@@ -13,7 +13,7 @@ namespace {
 
 void yield(const rocemu_engine_page& engine, bool engine_here) {
   const auto engine_is_awake_here = [&] {
-    return engine_here && load_relaxed(&engine.sleeping) == 0;
+    return engine_here && (load_relaxed(&engine.sleeping) & ROCEMU_ENGINE_SLEEPS) == 0;
   };
   const bool engine_waits = engine_is_awake_here();
   sched_yield();

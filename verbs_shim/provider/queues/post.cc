@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verbs_shim/provider/common/verbs_ops.h"
+#include "verbs_shim/provider/queues/asked_posts.h"
 #include "verbs_shim/provider/queues/inline_wqe_data.h"
 #include "verbs_shim/provider/queues/memory_window.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
@@ -160,7 +161,8 @@ int check_can_send(const QueuePair& queue) {
 void submit_sends(QueuePair& queue) {
   if (!queue.send_ring.has_claimed()) return;
   queue.send_ring.publish();
-  to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell);
+  if (to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell)) [[unlikely]]
+    ask_before_posts(queue);
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {

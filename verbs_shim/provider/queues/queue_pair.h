@@ -39,6 +39,7 @@ struct QueuePair {
   // after an error; and the first error.
   uint8_t* building = nullptr;
   int build_error = 0;
+  int (*ordinary_complete)(ibv_qp_ex*) = nullptr;  // asked_posts.h; null until it is needed
 
   Scaling* scaling =
       nullptr;  // of a QP over a table of receive queues: it has no queues of its own

@@ -16,15 +16,19 @@ struct Doorbells {
   int wake_fd = -1;  // an eventfd
   uint32_t slots = 0;
 
-  // The producer index has been published before. Safe from any thread.
-  void ring(uint32_t slot) const {
+  // The producer index has been published before. Safe from any thread. True: the NIC wants
+  // attention (rings.h).
+  bool ring(uint32_t slot) const {
     rocemu_doorbell_group& group = page->groups[slot / ROCEMU_DOORBELL_GROUP_SLOTS];
     const uint32_t word = slot % ROCEMU_DOORBELL_GROUP_SLOTS / 64;
     __atomic_fetch_or(&group.words[word], uint64_t{1} << (slot % 64), __ATOMIC_RELEASE);
     __atomic_fetch_or(&group.summary, uint64_t{1} << word, __ATOMIC_RELEASE);
     full_fence();
-    if (load_relaxed(&engine->sleeping) != 0) [[unlikely]]
-      wake();
+    const uint32_t state = load_relaxed(&engine->sleeping);
+    if (state == 0) [[likely]]
+      return false;
+    if ((state & ROCEMU_ENGINE_SLEEPS) != 0) wake();
+    return (state & ROCEMU_ENGINE_WANTS_ATTENTION) != 0;
   }
 
  private:

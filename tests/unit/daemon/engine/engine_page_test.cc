@@ -25,6 +25,17 @@ TEST_CASE("programs read in the engine page what the engine shows, and cannot wr
   CHECK_FALSE(page.shows_sleeping());
   CHECK(seen.sleeping == 0);
 
+  page.show_attention(true);
+  CHECK_FALSE(page.shows_sleeping());
+  CHECK(seen.sleeping == ROCEMU_ENGINE_WANTS_ATTENTION);
+  page.show_sleeping();
+  CHECK(page.shows_sleeping());
+  CHECK(seen.sleeping == (ROCEMU_ENGINE_SLEEPS | ROCEMU_ENGINE_WANTS_ATTENTION));
+  page.show_attention(false);
+  CHECK(seen.sleeping == ROCEMU_ENGINE_SLEEPS);
+  page.show_awake();
+  CHECK(seen.sleeping == 0);
+
   page.show_cpu(7);
   CHECK(seen.core == 7);
   page.show_crowded(true);

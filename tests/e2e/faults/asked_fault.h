@@ -1,0 +1,27 @@
+// A fault that a row asks the NIC for, by the command as a person would, and takes back at its end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rocemu::e2e {
+
+class AskedFault {
+ public:
+  // Words as behind `rocemu fault`. Throws Failure when the NIC refuses.
+  explicit AskedFault(const std::string& words);
+  ~AskedFault();
+  AskedFault(const AskedFault&) = delete;
+  AskedFault& operator=(const AskedFault&) = delete;
+
+  void clear();
+  // How often it has struck, and whether it is "waiting", "active" or "over".
+  uint64_t strikes() const;
+  std::string state() const;
+
+ private:
+  std::string listed(const std::string& key) const;
+  std::string id_;
+};
+
+}  // namespace rocemu::e2e
