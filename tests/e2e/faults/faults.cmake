@@ -1,6 +1,6 @@
 # Faults on request: what each does to a program of our own, and how programs end that nobody here wrote.
 add_executable(reconnect faults/reconnect.cc)
-target_link_libraries(reconnect PRIVATE e2e_verbs rdmacm Threads::Threads)
+target_link_libraries(reconnect PRIVATE e2e_verbs rdmacm)
 set_target_properties(reconnect PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
 foreach(prefix "" user/)

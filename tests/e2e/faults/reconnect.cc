@@ -1,18 +1,17 @@
-// reconnect ADDRESS CALLS: a client that calls a server over RDMA and, as NFS over RDMA does, takes
-// any failed completion for a lost connection: it says rdma_disconnect, connects anew, and makes
-// the call again that was not answered. Prints how many connections CALLS calls took.
+// reconnect ADDRESS: a server that answers calls over RDMA until it is killed.
+// reconnect ADDRESS CALLS: its client, which as NFS over RDMA does takes any failed completion for
+// a lost connection: it says rdma_disconnect, connects anew, and makes the call again that was not
+// answered. Prints how many connections CALLS calls took.
 #include <netdb.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <memory>
-#include <thread>
 
 #include "tests/e2e/tools/failure.h"
 
@@ -22,7 +21,6 @@ namespace {
 constexpr char kPort[] = "7471";
 constexpr int kSlots = 8;
 constexpr int kPatience_ms = 10'000;
-constexpr int kStep_ms = 1;
 
 void must_call(int result, const char* what) {
   if (result != 0) fail_errno(errno, what);
@@ -91,21 +89,12 @@ class Server {
     must_call(rdma_create_id(channel_, &listener_, nullptr, RDMA_PS_TCP), "rdma_create_id");
     must_call(rdma_bind_addr(listener_, address.info->ai_src_addr), "rdma_bind_addr");
     must_call(rdma_listen(listener_, kSlots), "rdma_listen");
-    thread_ = std::thread([this] { run(); });
-  }
-  ~Server() {
-    stopping_ = true;
-    thread_.join();
-    connections_.clear();
-    rdma_destroy_id(listener_);
-    rdma_destroy_event_channel(channel_);
   }
 
- private:
-  void run() {
-    while (!stopping_) {
+  [[noreturn]] void run() {
+    for (;;) {
       pollfd waits{channel_->fd, POLLIN, 0};
-      if (poll(&waits, 1, kStep_ms) > 0) on_event();
+      if (poll(&waits, 1, 0) > 0) on_event();
       for (const auto& connection : connections_) {
         uint64_t word;
         while (connection->take(word) == 1) connection->send(word + 1);
@@ -113,6 +102,7 @@ class Server {
     }
   }
 
+ private:
   void on_event() {
     rdma_cm_event* event = nullptr;
     must_call(rdma_get_cm_event(channel_, &event), "rdma_get_cm_event");
@@ -131,8 +121,6 @@ class Server {
   rdma_event_channel* channel_;
   rdma_cm_id* listener_ = nullptr;
   std::list<std::unique_ptr<Connection>> connections_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
 };
 
 // Without a channel of its own each call of librdmacm waits for its outcome.
@@ -164,7 +152,6 @@ bool call(Connection& connection, uint64_t number) {
 }
 
 void run(const char* host, uint64_t calls) {
-  const Server server(host);
   auto connection = connect_to(host);
   int connections = 1;
   for (uint64_t number = 0; number < calls; ++number)
@@ -182,11 +169,12 @@ void run(const char* host, uint64_t calls) {
 }  // namespace rocemu::e2e
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "%s ADDRESS CALLS\n", argv[0]);
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "%s ADDRESS [CALLS]\n", argv[0]);
     return 2;
   }
   try {
+    if (argc == 2) rocemu::e2e::Server(argv[1]).run();
     rocemu::e2e::run(argv[1], std::strtoull(argv[2], nullptr, 10));
     return 0;
   } catch (const std::exception& failure) {

@@ -10,6 +10,7 @@
 
 #include "emulator/daemon/control/conversions.h"
 #include "verbs_shim/abi/cm.h"
+#include "verbs_shim/abi/fault.h"
 
 namespace rocemu::daemon {
 namespace {
