@@ -119,7 +119,7 @@ TEST_CASE("arming never lowers what is armed") {
   CHECK(memory.header().arm == ROCEMU_CQ_ARM_SOLICITED);
 }
 
-TEST_CASE("a doorbell sets its bit and the bit above it, and wakes the NIC only from sleep") {
+TEST_CASE("a doorbell sets its bit and the bit above it, and tells whether the NIC sleeps") {
   auto page = std::make_unique<rocemu_doorbell_page>();
   auto engine = std::make_unique<rocemu_engine_page>();
   std::memset(page.get(), 0, sizeof(*page));
@@ -131,14 +131,15 @@ TEST_CASE("a doorbell sets its bit and the bit above it, and wakes the NIC only 
   doorbells.wake_fd = wake_fd;
 
   const uint32_t slot = GENERATE(0u, 63u, 64u, 4096u, 65535u);
-  doorbells.ring(slot);
+  CHECK(doorbells.ring(slot) == 0);
   CHECK(page->groups[slot / 4096].words[slot / 64 % 64] == uint64_t{1} << slot % 64);
   CHECK(page->groups[slot / 4096].summary == uint64_t{1} << slot / 64 % 64);
   uint64_t wakes = 0;
   CHECK(read(wake_fd, &wakes, sizeof(wakes)) == -1);
 
-  engine->sleeping = 1;
-  doorbells.ring(slot);
+  engine->sleeping = ROCEMU_ENGINE_SLEEPS;
+  CHECK(doorbells.ring(slot) == ROCEMU_ENGINE_SLEEPS);
+  doorbells.wake();
   CHECK(read(wake_fd, &wakes, sizeof(wakes)) == sizeof(wakes));
   close(wake_fd);
 }

@@ -80,8 +80,6 @@ int asked_complete(ibv_qp_ex* qp) {
   return ordinary(qp);
 }
 
-}  // namespace
-
 void ask_before_posts(QueuePair& queue) {
   ibv_qp& qp = queue.verbs.qp;
   DeviceContext& context = to_context(qp.context);
@@ -91,6 +89,14 @@ void ask_before_posts(QueuePair& queue) {
   interpose(context.verbs.ops.post_send, &asked_send, ordinary.send);
   interpose(context.verbs.ops.post_recv, &asked_receive, ordinary.receive);
   interpose(context.verbs.ops.post_srq_recv, &asked_srq_receive, ordinary.srq_receive);
+}
+
+}  // namespace
+
+void heed(QueuePair& queue, uint32_t engine_state) {
+  if ((engine_state & ROCEMU_ENGINE_SLEEPS) != 0)
+    to_context(queue.verbs.qp.context).state.doorbells.wake();
+  if ((engine_state & ROCEMU_ENGINE_WANTS_ATTENTION) != 0) ask_before_posts(queue);
 }
 
 }  // namespace rocemu::provider

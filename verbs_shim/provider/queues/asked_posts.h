@@ -7,7 +7,8 @@
 
 namespace rocemu::provider {
 
-// The NIC wants attention: from the next post on those of this QP's context are asked about.
-void ask_before_posts(QueuePair& queue);
+// What a doorbell of this QP found (Doorbells::ring), other than 0: wakes an engine that sleeps;
+// when it wants attention, posts to the QPs of this context are asked about from the next one on.
+void heed(QueuePair& queue, uint32_t engine_state);
 
 }  // namespace rocemu::provider

@@ -161,8 +161,9 @@ int check_can_send(const QueuePair& queue) {
 void submit_sends(QueuePair& queue) {
   if (!queue.send_ring.has_claimed()) return;
   queue.send_ring.publish();
-  if (to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell)) [[unlikely]]
-    ask_before_posts(queue);
+  const uint32_t state = to_context(queue.verbs.qp.context).state.doorbells.ring(queue.doorbell);
+  if (state != 0) [[unlikely]]
+    heed(queue, state);
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
@@ -214,7 +215,8 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   queue.recv_ring.publish();
   full_fence();
   if (load_relaxed(&queue.header->qp_state) == IBV_QPS_ERR) {
-    to_context(qp->context).state.doorbells.ring(queue.doorbell);
+    const uint32_t state = to_context(qp->context).state.doorbells.ring(queue.doorbell);
+    if (state != 0) heed(queue, state);
   }
   return error;
 }

@@ -16,22 +16,17 @@ struct Doorbells {
   int wake_fd = -1;  // an eventfd
   uint32_t slots = 0;
 
-  // The producer index has been published before. Safe from any thread. True: the NIC wants
-  // attention (rings.h).
-  bool ring(uint32_t slot) const {
+  // The producer index has been published before. Safe from any thread. Answers the engine's state
+  // (enum rocemu_engine_state): 0, or there is something to do.
+  uint32_t ring(uint32_t slot) const {
     rocemu_doorbell_group& group = page->groups[slot / ROCEMU_DOORBELL_GROUP_SLOTS];
     const uint32_t word = slot % ROCEMU_DOORBELL_GROUP_SLOTS / 64;
     __atomic_fetch_or(&group.words[word], uint64_t{1} << (slot % 64), __ATOMIC_RELEASE);
     __atomic_fetch_or(&group.summary, uint64_t{1} << word, __ATOMIC_RELEASE);
     full_fence();
-    const uint32_t state = load_relaxed(&engine->sleeping);
-    if (state == 0) [[likely]]
-      return false;
-    if ((state & ROCEMU_ENGINE_SLEEPS) != 0) wake();
-    return (state & ROCEMU_ENGINE_WANTS_ATTENTION) != 0;
+    return load_relaxed(&engine->sleeping);
   }
 
- private:
   void wake() const {
     const uint64_t one = 1;
     // Fails only when the count is full, and then the NIC is being woken already.
