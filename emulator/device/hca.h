@@ -111,9 +111,9 @@ class Hca {
   Result<Handle> create_cq(ContextId context, const CqSpec& spec,
                            std::unique_ptr<CompletionRing> ring);
   // Completions that the program has not taken go over to `ring`. EINVAL as well: it does not hold
-  // them, or the program has taken some meanwhile. EINPROGRESS: there are many, `ring` stays the
-  // caller's, and the call is to be made again in another turn.
-  int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing>&& ring);
+  // them, or the program has taken some meanwhile. EINPROGRESS: there are many, and the call is to
+  // be made again in another turn. `ring` is taken when it succeeds, and stays the caller's else.
+  int resize_cq(ContextId context, Handle cq, TimeNs now, std::unique_ptr<CompletionRing>& ring);
   int moderate_cq(ContextId context, Handle cq, const CqModeration& moderation);  // ibv_modify_cq
   Result<EventCounts> destroy_cq(ContextId context, Handle cq);                   // EBUSY
 
@@ -160,7 +160,7 @@ class Hca {
   // Receives that wait go over to `ring`, which holds `max_wr`. EINVAL: that is 0, over the
   // device's limit or under the SRQ's, or fewer than wait. EINPROGRESS as for resize_cq().
   int resize_srq(ContextId context, Handle srq, uint32_t max_wr,
-                 std::unique_ptr<ReceiveRing>&& ring);
+                 std::unique_ptr<ReceiveRing>& ring);
   // ibv_post_srq_ops(3): the handle of what was added, or 0. EINVAL: no tag-matching SRQ, unknown
   // operations or flags, a buffer longer than max_msg_size. ENOMEM: it has max_tags.
   Result<uint32_t> change_tags(ContextId context, Handle srq, const TagOp& op);

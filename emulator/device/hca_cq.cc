@@ -33,7 +33,7 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
 }
 
 int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
-                   std::unique_ptr<CompletionRing>&& ring) {
+                   std::unique_ptr<CompletionRing>& ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return ENOENT;
@@ -41,7 +41,7 @@ int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
   cq->publish(now);
   cq->mark_dirty();  // that may have held an event back
   if (!cq->prepare_ring(*ring)) return EINPROGRESS;
-  return cq->replace_ring(std::move(ring)) ? 0 : EINVAL;
+  return cq->replace_ring(ring) ? 0 : EINVAL;
 }
 
 int Hca::moderate_cq(ContextId id, Handle handle, const CqModeration& moderation) {

@@ -64,14 +64,14 @@ Result<EventCounts> Hca::destroy_srq(ContextId id, Handle handle) {
 }
 
 int Hca::resize_srq(ContextId id, Handle handle, uint32_t max_wr,
-                    std::unique_ptr<ReceiveRing>&& ring) {
+                    std::unique_ptr<ReceiveRing>& ring) {
   Context* context = impl_->find_context(id);
   Srq* srq = find_object(context, &Context::srqs, handle);
   if (srq == nullptr) return ENOENT;
   if (max_wr == 0 || max_wr > impl_->config.limits.max_srq_wr || max_wr < srq->limit())
     return EINVAL;
   if (!srq->prepare_ring(*ring)) return EINPROGRESS;
-  return srq->replace_ring(std::move(ring), max_wr) ? 0 : EINVAL;
+  return srq->replace_ring(ring, max_wr) ? 0 : EINVAL;
 }
 
 int Hca::set_srq_limit(ContextId id, Handle handle, uint32_t limit) {

@@ -22,7 +22,7 @@ struct CqOnChannel {
 // With a channel of its own when there is a pipe.
 device::Result<CqOnChannel> create_cq_on(EngineContext& context, device::CqSpec spec,
                                          std::unique_ptr<EventWriter> pipe,
-                                         std::unique_ptr<SharedCompletionRing> ring) {
+                                         std::unique_ptr<device::CompletionRing> ring) {
   device::Hca& hca = context.hca();
   const bool own_channel = pipe != nullptr;
   if (own_channel) {
@@ -38,7 +38,7 @@ device::Result<CqOnChannel> create_cq_on(EngineContext& context, device::CqSpec 
 
 // The memory of a CQ: the ring for the device, what the program is told, and its descriptor.
 struct NewRing {
-  std::unique_ptr<SharedCompletionRing> ring;
+  std::unique_ptr<device::CompletionRing> ring;
   rocemu_create_cq_reply body{};
   UniqueFd fd;
 };
@@ -61,7 +61,7 @@ void replace_ring(SessionCore& session, std::shared_ptr<NewRing> made) {
       [made,
        &clock = session.host().engine.clock()](EngineContext& context) -> device::Result<bool> {
         const int error = context.hca().resize_cq(context.id(), made->body.cq, clock.now_ns(),
-                                                  std::move(made->ring));
+                                                  made->ring);
         if (error != 0 && error != EINPROGRESS) return tl::unexpected(error);
         return error == 0;
       },

@@ -45,7 +45,7 @@ std::shared_ptr<void> hold_file(UniqueFd fd, ProgramShare::Charge charge) {
 
 // The memory of an SRQ: the ring for the device, what the program is told, and its descriptor.
 struct NewReceiveRing {
-  std::unique_ptr<SharedReceiveRing> ring;
+  std::unique_ptr<device::ReceiveRing> ring;
   rocemu_create_srq_reply body{};
   UniqueFd fd;
 };
@@ -72,7 +72,7 @@ void replace_ring(SessionCore& session, uint32_t max_wr, std::shared_ptr<NewRece
   session.on_context(
       [made, max_wr](EngineContext& context) -> device::Result<bool> {
         const int error =
-            context.hca().resize_srq(context.id(), made->body.srq, max_wr, std::move(made->ring));
+            context.hca().resize_srq(context.id(), made->body.srq, max_wr, made->ring);
         if (error != 0 && error != EINPROGRESS) return tl::unexpected(error);
         return error == 0;
       },

@@ -63,9 +63,10 @@ class Cq final : public transport::CompletionQueue {
   }
   // False when this is to be called again before replace_ring(). Same precondition.
   bool prepare_ring(CompletionRing& ring) { return ring.prepare_to_take_over(*ring_); }
-  // The ring is another one from now on; false when that does not hold what is unread.
+  // The ring is another one from now on; false when that does not hold what is unread, and stays
+  // the caller's.
   // Precondition: publish() has been called since the last push.
-  bool replace_ring(std::unique_ptr<CompletionRing> ring) {
+  bool replace_ring(std::unique_ptr<CompletionRing>& ring) {
     if (!ring->take_over(*ring_)) return false;
     ring_ = std::move(ring);
     return true;

@@ -41,8 +41,8 @@ class Srq final : public transport::ReceiveQueue {
 
   // Does a part of replacing it; false when another is to be done so before.
   bool prepare_ring(ReceiveRing& ring) { return ring.prepare_to_take_over(*ring_); }
-  // False when `ring`, for `max_wr`, does not hold what waits.
-  bool replace_ring(std::unique_ptr<ReceiveRing> ring, uint32_t max_wr) {
+  // False when `ring`, for `max_wr`, does not hold what waits, and stays the caller's.
+  bool replace_ring(std::unique_ptr<ReceiveRing>& ring, uint32_t max_wr) {
     if (!ring->take_over(*ring_)) return false;
     ring_ = std::move(ring);
     spec_.max_wr = max_wr;

@@ -2,6 +2,7 @@
 // (ibv_create_cq_ex(3)), and CQs of many QPs, of each vector, and resized.
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 #include <thread>
@@ -296,6 +297,35 @@ void resized(Lab& lab) {
     expect_errno(ibv_resize_cq(cq, entries), {EINVAL}, "ibv_resize_cq to a size out of range");
 }
 
+// More than the NIC takes over at once, with others' work in between.
+void resized_with_many(Lab& lab) {
+  const int most = lab.a().attr.max_cqe;
+  const int completions = std::min(most / 2, 3000);
+  const CqPtr cq(must(ibv_create_cq(lab.a().context.get(), completions, nullptr, nullptr, 0),
+                      "ibv_create_cq"));
+  EndOptions options;
+  options.send_cq = cq.get();
+  Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
+  connect(ends.a, ends.b);
+  ibv_sge sge = ends.a.sge(0, 8);
+  ibv_send_wr wr{}, *bad = nullptr;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.wr.rdma.remote_addr = ends.b.sge(0, 8).addr;
+  wr.wr.rdma.rkey = ends.b.mr->rkey;
+  const auto deadline = Clock::now() + kPatience;
+  while (wr.wr_id < static_cast<uint64_t>(completions)) {
+    if (ibv_post_send(ends.a.qp.get(), &wr, &bad) == 0) ++wr.wr_id;
+    if (Clock::now() > deadline) fail("the send queue has no room any more");
+  }
+  const int error = ibv_resize_cq(cq.get(), most);
+  if (error == EOPNOTSUPP) throw Skipped("the device does not resize CQs");
+  must(error, "ibv_resize_cq with many completions inside");
+  for (uint64_t id = 0; id < wr.wr_id; ++id) expect_completion(cq.get(), id, {IBV_WC_SUCCESS});
+}
+
 bool stays_in_rts(ibv_qp* qp) {
   const auto deadline = Clock::now() + kPatience;
   while (query_state(qp) == IBV_QPS_RTS) {
@@ -367,6 +397,7 @@ constexpr Row kRows[] = {
     {"CQ: of eight QPs", of_many_queue_pairs},
     {"CQ: events of each completion vector", every_vector},
     {"CQ: resized with completions inside", resized},
+    {"CQ: resized with many completions inside", resized_with_many},
     {"CQ: overrun, CQ error, QP fatal", overrun},
     {"CQ: overrun ignored", overrun_ignored},
 };

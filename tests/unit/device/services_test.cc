@@ -169,7 +169,10 @@ TEST_CASE("An SRQ tells once when it holds less than its limit") {
   // Resized: not under what is armed, not over what the device has.
   uint32_t after = 3;
   const auto resize = [&](uint32_t max_wr) {
-    return hca.resize_srq(stage.context, srq->srq, max_wr, std::make_unique<CountedRing>(after));
+    std::unique_ptr<ReceiveRing> ring = std::make_unique<CountedRing>(after);
+    const int error = hca.resize_srq(stage.context, srq->srq, max_wr, ring);
+    CHECK((ring == nullptr) == (error == 0));
+    return error;
   };
   CHECK(hca.set_srq_limit(stage.context, srq->srq, 2) == 0);
   CHECK(resize(0) == EINVAL);
