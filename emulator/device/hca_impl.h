@@ -35,9 +35,18 @@ struct Hca::Impl final : transport::EventSink {
        AddressResolver& address_resolver, const HcaParts& parts)
       : config(hca_config),
         resolver(address_resolver),
-        regions(hca_config.limits.max_mr + hca_config.limits.max_mw),
+        regions(hca_config.limits.max_mr + hca_config.limits.max_mw,
+                seed_of_device(parts.number_seed)),
         memory(parts.memory(regions)),
-        endpoint(parts.endpoint(*memory, *this, limits, hca_config.limits.max_qp)) {}
+        endpoint(parts.endpoint(*memory, *this, limits, hca_config.limits.max_qp)),
+        handle_numbers(hca_config.index, static_cast<uint32_t>(parts.number_seed)) {
+    if (parts.number_seed != 0) endpoint->draw_qpns(seed_of_device(parts.number_seed));
+  }
+
+  // 0 stays 0.
+  uint64_t seed_of_device(uint64_t number_seed) const {
+    return number_seed == 0 ? 0 : number_seed + config.index;
+  }
 
   // transport::EventSink
   void on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept override;
@@ -105,7 +114,7 @@ struct Hca::Impl final : transport::EventSink {
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
   ContextId next_context = 1;
-  HandleNumbers handle_numbers{config.index};
+  HandleNumbers handle_numbers;
   transport::PdHandle next_pd = 1;
   ObjectCounts totals;
   std::unordered_map<uint32_t, QpBody*> qps_by_number;

@@ -25,6 +25,9 @@ std::unique_ptr<transport::Endpoint> make_endpoint(transport::Memory& memory,
 struct HcaParts {
   std::function<decltype(make_memory)> memory = make_memory;
   std::function<decltype(make_endpoint)> endpoint = make_endpoint;
+  // Not 0: keys, QPNs and handles are drawn at random. All devices of a NIC have the same, so that
+  // no handle is an object's on two of them.
+  uint64_t number_seed = 0;
 };
 
 }  // namespace rocemu::device

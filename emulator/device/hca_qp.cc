@@ -157,6 +157,7 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   const auto qpn = impl_->endpoint->create(body->service, resources);
   if (!qpn) return tl::unexpected(ENOMEM);
   body->qpn = *qpn;
+  body->queues->set_qpn(*qpn);
   body->queues->show_state(QpState::reset);
   impl_->qps_by_number.emplace(qpn->value, body.get());
   qp->body = std::move(body);

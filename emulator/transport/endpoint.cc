@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/service/raw_qp.h"
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
@@ -106,6 +107,12 @@ MigrationState Endpoint::migration_state(wire::Qpn qpn) const {
 bool Endpoint::draining(wire::Qpn qpn) const {
   const Qp* qp = qps_.find(qpn);
   return qp != nullptr && qp->draining();
+}
+
+TimeNs Endpoint::ack_timeout_ns(wire::Qpn qpn) const {
+  const Qp* qp = qps_.find(qpn);
+  const uint8_t code = qp == nullptr ? uint8_t{0} : qp->ack_timeout_code();
+  return code == 0 ? 0 : transport::ack_timeout_ns(code);
 }
 
 QpLoad Endpoint::load(wire::Qpn qpn) const {

@@ -42,6 +42,9 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
+  // QPNs of QPs that are made from now on are drawn at random; without this they are in order.
+  void draw_qpns(uint64_t seed) { qps_.draw_numbers(seed); }
+
   // Makes a QP in state RESET. Empty when the table is full.
   std::optional<wire::Qpn> create(Service service, const QpResources& resources);
   std::optional<wire::Qpn> create_rc(const QpResources& resources) {
@@ -66,6 +69,9 @@ class Endpoint {
   MigrationState migration_state(wire::Qpn qpn) const;
   // True while the send queue in state SQD still waits for answers.
   bool draining(wire::Qpn qpn) const;
+
+  // 0 when the QP has none, or there is none of that number.
+  TimeNs ack_timeout_ns(wire::Qpn qpn) const;
 
   QpLoad load(wire::Qpn qpn) const;
 

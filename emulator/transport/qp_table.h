@@ -2,6 +2,7 @@
 // generation, so that a late packet for a destroyed QP does not reach its successor.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <deque>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/random.h"
 #include "emulator/transport/qp/qp.h"
 
 namespace rocemu::transport {
@@ -21,6 +23,9 @@ class QpTable {
         slots_(kFirstSlot),
         generations_(kFirstSlot) {}
 
+  // From now on numbers are drawn at random.
+  void draw_numbers(uint64_t seed) { random_.emplace(seed); }
+
   uint32_t size() const { return size_; }
   uint32_t slot_of(wire::Qpn qpn) const { return qpn.value & ((1u << slot_bits_) - 1); }
 
@@ -28,7 +33,7 @@ class QpTable {
   template <class Make>
   std::optional<wire::Qpn> add(Make make) {
     if (size_ >= max_qps_) return std::nullopt;
-    const uint32_t slot = free_slot();
+    const uint32_t slot = random_ ? random_slot() : free_slot();
     const wire::Qpn qpn{(uint32_t{generations_[slot]} << slot_bits_ | slot) & wire::Psn::kMask};
     slots_[slot] = make(qpn);
     ++size_;
@@ -39,7 +44,7 @@ class QpTable {
     const uint32_t slot = slot_of(qpn);
     slots_[slot].reset();
     ++generations_[slot];
-    free_slots_.push_back(slot);
+    if (!random_) free_slots_.push_back(slot);
     --size_;
   }
 
@@ -73,11 +78,26 @@ class QpTable {
     return slot;
   }
 
+  // At most half of the slots there are, as long as there may be more, are taken.
+  uint32_t random_slot() {
+    constexpr size_t kLeastSlots = 4096;
+    const size_t most = size_t{max_qps_} + kFirstSlot;
+    if (2 * (size_t{size_} + kFirstSlot) >= slots_.size())
+      slots_.resize(std::min(most, std::max(kLeastSlots, 2 * slots_.size())));
+    while (generations_.size() < slots_.size())
+      generations_.push_back(static_cast<uint8_t>(random_->next()));
+    for (;;) {
+      const auto slot = static_cast<uint32_t>(random_->between(kFirstSlot, slots_.size() - 1));
+      if (slots_[slot] == nullptr) return slot;
+    }
+  }
+
   uint32_t max_qps_;
   uint32_t slot_bits_;
   std::vector<std::unique_ptr<Qp>> slots_;
   std::vector<uint8_t> generations_;
   std::deque<uint32_t> free_slots_;
+  std::optional<Random> random_;
   uint32_t size_ = 0;
 };
 

@@ -27,6 +27,8 @@ class WorkQueues {
   virtual void show_state(transport::QpState state) noexcept = 0;
   // Both queues are emptied: the QP went to RESET.
   virtual void reset() noexcept = 0;
+  // The QP that they are of has been made.
+  virtual void set_qpn(wire::Qpn) noexcept {}
 };
 
 // The ring of one SRQ.
@@ -50,10 +52,24 @@ struct CqModeration {
   bool on() const { return count > 1 && period_ns > 0; }
 };
 
+// The CQ that a ring belongs to, for a ring that does something of its own accord.
+class RingOwner {
+ public:
+  // show() is to be called soon, although nothing was pushed.
+  virtual void show_soon() noexcept = 0;
+  // A completion was lost after push() had taken it.
+  virtual void lose_completion() noexcept = 0;
+
+ protected:
+  ~RingOwner() = default;
+};
+
 // The ring of one CQ.
 class CompletionRing {
  public:
   virtual ~CompletionRing() = default;
+  // The owner outlives the ring.
+  virtual void set_owner(RingOwner&) noexcept {}
   // False when the ring is full: the completion is lost and the CQ is in error.
   virtual bool push(const transport::Completion& completion) noexcept = 0;
   // Makes what was pushed visible to the program. True when the program waits for an event about

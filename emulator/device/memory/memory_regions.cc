@@ -1,24 +1,41 @@
 #include "emulator/device/memory/memory_regions.h"
 
+#include <algorithm>
+
 namespace rocemu::device {
+
+// Answers the key that the entry's next owner has.
+uint32_t MemoryRegions::take_in_order() {
+  // A freed index rests for as long as there are fresh ones or longer-rested ones.
+  if (regions_.size() < max_entries_ && free_.size() < 64) {
+    const auto index = static_cast<uint32_t>(regions_.size());
+    regions_.emplace_back();
+    return index << 8 | static_cast<uint8_t>(index * 37 + 1);
+  }
+  const uint32_t index = free_.front();
+  free_.pop_front();
+  return index << 8 | static_cast<uint8_t>(regions_[index].key + 1);
+}
+
+// At most half of the entries there are, as long as there may be more, are taken.
+uint32_t MemoryRegions::take_at_random() {
+  constexpr size_t kLeastEntries = 65536;
+  if (2 * size_t{size_} >= regions_.size())
+    regions_.resize(std::min<size_t>(max_entries_, std::max(kLeastEntries, 2 * regions_.size())));
+  for (;;) {
+    const auto index = static_cast<uint32_t>(random_->below(regions_.size()));
+    const MemoryRegion& entry = regions_[index];
+    if (entry.space != nullptr || entry.window != WindowType::none) continue;
+    // The tag is another one than the last.
+    return index << 8 | static_cast<uint8_t>(entry.key + random_->between(1, 255));
+  }
+}
 
 std::optional<uint32_t> MemoryRegions::add(MemoryRegion region) {
   if (size_ >= max_entries_) return std::nullopt;
-  uint32_t index;
-  uint8_t tag;
-  // A freed index rests for as long as there are fresh ones or longer-rested ones.
-  if (regions_.size() < max_entries_ && free_.size() < 64) {
-    index = static_cast<uint32_t>(regions_.size());
-    // Index 0 with tag 0 would be key 0, which programs take for none.
-    tag = static_cast<uint8_t>(index * 37 + 1);
-    regions_.emplace_back();
-  } else {
-    index = free_.front();
-    free_.pop_front();
-    tag = static_cast<uint8_t>(regions_[index].key + 1);
-    if (index == 0 && tag == 0) tag = 1;
-  }
-  region.key = index << 8 | tag;
+  region.key = random_ ? take_at_random() : take_in_order();
+  if (region.key == 0) region.key = 1;  // programs take 0 for none
+  const uint32_t index = region.key >> 8;
   region.generation = regions_[index].generation;
   regions_[index] = region;
   ++size_;
@@ -41,7 +58,7 @@ void MemoryRegions::remove(uint32_t key) {
   region = {};
   region.key = last_key;
   region.generation = generation + 1;
-  free_.push_back(index);
+  if (!random_) free_.push_back(index);
   --size_;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/random.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/interface/host_interface.h"
 
@@ -42,7 +43,10 @@ struct MemoryRegion {
 
 class MemoryRegions {
  public:
-  explicit MemoryRegions(uint32_t max_entries) : max_entries_(max_entries) {}
+  // With a seed other than 0 keys are drawn at random.
+  explicit MemoryRegions(uint32_t max_entries, uint64_t seed = 0) : max_entries_(max_entries) {
+    if (seed != 0) random_.emplace(seed);
+  }
 
   // The key; empty when the table is full. `region.key` is set here.
   std::optional<uint32_t> add(MemoryRegion region);
@@ -86,6 +90,8 @@ class MemoryRegions {
   bool window_grants(const MemoryRegion& window, wire::Qpn qpn) const noexcept {
     return (window.window != WindowType::type_2 || window.qpn == qpn) && is_bound(window);
   }
+  uint32_t take_in_order();
+  uint32_t take_at_random();
   MemoryRegion* entry(uint32_t key);
   void unbind(MemoryRegion& window);
   bool may_bind(const MemoryRegion& window, transport::PdHandle pd,
@@ -95,6 +101,7 @@ class MemoryRegions {
   uint32_t size_ = 0;
   std::vector<MemoryRegion> regions_;
   std::deque<uint32_t> free_;
+  std::optional<Random> random_;
 };
 
 }  // namespace rocemu::device

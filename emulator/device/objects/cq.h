@@ -19,7 +19,7 @@ struct Channel {
   uint32_t users = 0;
 };
 
-class Cq final : public transport::CompletionQueue {
+class Cq final : public transport::CompletionQueue, public RingOwner {
  public:
   // A completion that finds the ring full is an error, or lost in silence where `ignores_overrun`.
   // `dirty` is the device's list of CQs that have something to publish.
@@ -30,11 +30,20 @@ class Cq final : public transport::CompletionQueue {
         user_pointer_(user_pointer),
         ring_(std::move(ring)),
         ignores_overrun_(ignores_overrun),
-        dirty_list_(dirty) {}
+        dirty_list_(dirty) {
+    ring_->set_owner(*this);
+  }
 
   void push(const transport::Completion& completion) noexcept override {
     if (!ring_->push(completion)) overrun_ = !ignores_overrun_;
     ++unannounced_;
+    mark_dirty();
+  }
+
+  // RingOwner
+  void show_soon() noexcept override { mark_dirty(); }
+  void lose_completion() noexcept override {
+    overrun_ = !ignores_overrun_;
     mark_dirty();
   }
 
@@ -69,6 +78,7 @@ class Cq final : public transport::CompletionQueue {
   bool replace_ring(std::unique_ptr<CompletionRing>& ring) {
     if (!ring->take_over(*ring_)) return false;
     ring_ = std::move(ring);
+    ring_->set_owner(*this);
     return true;
   }
   // Taps nest: untap() takes the last one away, and does nothing when there is none.

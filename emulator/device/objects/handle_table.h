@@ -20,11 +20,27 @@ class HandleNumbers {
  public:
   // Where it begins keeps the devices of one NIC apart: each has 2^24 numbers before it comes to
   // those that the next one began with.
-  explicit HandleNumbers(uint32_t device_index) : last_(device_index << 24) {}
-  uint32_t next() { return ++last_ != 0 ? last_ : ++last_; }
+  // With a seed other than 0, which all devices of a NIC then have, they are in no order.
+  explicit HandleNumbers(uint32_t device_index, uint32_t seed = 0)
+      : last_(device_index << 24), seed_(seed) {}
+  uint32_t next() {
+    uint32_t number = 0;
+    while (number == 0) number = seed_ == 0 ? ++last_ : scattered(++last_);
+    return number;
+  }
 
  private:
+  // Each step can be undone, so that different numbers stay different.
+  uint32_t scattered(uint32_t number) const {
+    number ^= seed_;
+    number *= 0x9e3779b1u;
+    number ^= number >> 16;
+    number *= 0x85ebca6bu;
+    return number ^ number >> 13;
+  }
+
   uint32_t last_;
+  uint32_t seed_;
 };
 
 template <class T>

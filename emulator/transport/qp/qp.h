@@ -31,6 +31,7 @@ class Qp {
   wire::Qpn qpn() const { return context_.qpn; }
   QpState state() const { return context_.state; }
   MigrationState migration_state() const { return context_.migration.state(); }
+  uint8_t ack_timeout_code() const { return context_.attributes.timeout; }
   QpTally& tally() { return context_.tally; }
   // Null when the program has set no rate.
   Pacer* pacer() const { return pacer_.get(); }
