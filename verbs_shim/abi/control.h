@@ -264,7 +264,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq, 48);
 struct rocemu_create_cq_reply {
   struct rocemu_header header;
   uint32_t cq;
-  uint32_t entries;      /* of the ring: a power of two, at least cqe */
+  uint32_t entries;      /* as granted, at least cqe; the ring has the next power of two of slots */
   uint64_t memory_bytes; /* of the memfd */
   uint32_t channel;      /* the CQ's, or 0 */
   uint32_t reserved;
@@ -308,8 +308,10 @@ struct rocemu_create_qp_reply {
   struct rocemu_header header;
   uint32_t qp;
   uint32_t qp_num;
-  uint32_t doorbell;        /* slot in the doorbell page */
-  uint32_t sq_entries;      /* powers of two, at least what was asked; 0 for none */
+  uint32_t doorbell; /* slot in the doorbell page */
+  /* As granted, at least what was asked; 0 for none. The ring has the next power of two of slots.
+   */
+  uint32_t sq_entries;
   uint32_t sq_stride_bytes; /* multiples of 64 */
   uint32_t rq_entries;
   uint32_t rq_stride_bytes;

@@ -45,7 +45,7 @@ struct rocemu_create_srq_reply {
   struct rocemu_header header;
   uint32_t srq;
   uint32_t srq_num; /* XRC: what peers' work requests name; else 0 */
-  uint32_t entries; /* a power of two, at least max_wr */
+  uint32_t entries; /* as granted, at least max_wr; the ring has the next power of two of slots */
   uint32_t stride_bytes;
   uint32_t max_sge; /* as granted */
   uint32_t reserved;

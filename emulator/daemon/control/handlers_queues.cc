@@ -44,7 +44,7 @@ struct NewRing {
 };
 
 NewRing make_ring(SessionCore& session, uint32_t cqe) {
-  const uint32_t entries = cq_entries(cqe);
+  const uint32_t entries = cq_entries(session.config().limits, cqe);
   SharedMemory memory = session.make_memory("rocemu-cq", cq_memory_bytes(entries));
   NewRing made;
   made.body.entries = entries;
@@ -73,9 +73,9 @@ void replace_ring(SessionCore& session, std::shared_ptr<NewRing> made) {
 
 rocemu_create_qp_reply describe_queues(const QpLayout& layout, const SharedMemory& memory) {
   rocemu_create_qp_reply body{};
-  body.sq_entries = layout.send.entries;
+  body.sq_entries = layout.send.granted;
   body.sq_stride_bytes = layout.send.stride_bytes;
-  body.rq_entries = layout.receive.entries;
+  body.rq_entries = layout.receive.granted;
   body.rq_stride_bytes = layout.receive.stride_bytes;
   body.max_send_sge = layout.send.max_sge;
   body.max_recv_sge = layout.receive.max_sge;

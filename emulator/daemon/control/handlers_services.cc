@@ -54,10 +54,10 @@ struct NewReceiveRing {
 NewReceiveRing make_ring(SessionCore& session, device::SrqSpec& spec) {
   const device::DeviceLimits& limits = session.config().limits;
   const SrqLayout layout = lay_out_srq(limits, spec);
-  spec.max_wr = std::min(layout.ring.entries, limits.max_srq_wr);
+  spec.max_wr = std::min(layout.ring.granted, limits.max_srq_wr);
   SharedMemory memory = session.make_memory("rocemu-srq", layout.memory_bytes);
   NewReceiveRing made;
-  made.body.entries = layout.ring.entries;
+  made.body.entries = layout.ring.granted;
   made.body.stride_bytes = layout.ring.stride_bytes;
   made.body.max_sge = layout.ring.max_sge;
   made.body.offset_bytes = layout.ring.offset_bytes;

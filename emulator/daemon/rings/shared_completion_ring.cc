@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -35,6 +36,7 @@ SharedCompletionRing::SharedCompletionRing(SharedMemory memory, uint32_t entries
       header_(*reinterpret_cast<rocemu_cq_header*>(memory_.data())),
       ring_(memory_.data() + ROCEMU_CQ_RING_OFFSET),
       entries_(entries),
+      mask_(std::bit_ceil(entries) - 1),
       host_(host) {}
 
 // A consumer index that was never possible looks like a ring that is too full.

@@ -15,7 +15,8 @@ namespace rocemu::daemon {
 
 class SharedCompletionRing final : public device::CompletionRing {
  public:
-  // `memory` holds cq_memory_bytes(entries); `host` outlives the ring.
+  // `memory` holds cq_memory_bytes(entries), of which `entries` are used at a time; `host` outlives
+  // the ring.
   SharedCompletionRing(SharedMemory memory, uint32_t entries, CompletionHost& host);
 
   bool push(const transport::Completion& completion) noexcept override;
@@ -30,13 +31,14 @@ class SharedCompletionRing final : public device::CompletionRing {
   void wake_sleepers(uint32_t completions) noexcept;
   void take(const SharedCompletionRing& old, uint32_t count) noexcept;
   std::byte* entry(uint32_t index) const {
-    return ring_ + size_t{index & (entries_ - 1)} * sizeof(rocemu_cqe);
+    return ring_ + size_t{index & mask_} * sizeof(rocemu_cqe);
   }
 
   SharedMemory memory_;
   rocemu_cq_header& header_;
   std::byte* ring_;
   uint32_t entries_;
+  uint32_t mask_;
   CompletionHost& host_;
   uint32_t producer_ = 0;
   uint32_t published_ = 0;

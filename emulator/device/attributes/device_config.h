@@ -39,6 +39,7 @@ struct DeviceLimits {
   uint64_t max_dm_size = 4 << 20;  // device memory of all programs together
   uint32_t max_msg_size = 1u << 30;
   uint32_t num_comp_vectors = 4;
+  bool grants_exactly = false;  // queues are as long as was asked for, and not what is handy
 };
 
 // An empty place in the table has GID zero: indices of others stay when a GID goes.

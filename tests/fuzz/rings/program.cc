@@ -41,7 +41,7 @@ Program::Program(device::Hca& hca, const Options& options) : hca_(hca), memory_(
   keys_ = hca.reg_mr(context_, {pd_, kAllAccess, kProgramAddress, kProgramBytes, kProgramAddress})
               .value();
 
-  cq_entries_ = daemon::cq_entries(options.cqe);
+  cq_entries_ = daemon::cq_entries({}, options.cqe);
   const size_t cq_bytes = daemon::cq_memory_bytes(cq_entries_);
   daemon::SharedMemory ring("fuzz-cq", cq_bytes);
   pieces_[kCompletions] = make_piece(ring, cq_bytes);

@@ -20,13 +20,13 @@ int destroy_in_nic(DeviceContext& context, uint32_t handle, rocemu_destroy_event
 }
 
 bool is_ring(const rocemu_create_cq_reply& reply, uint32_t asked) {
+  if (reply.entries == 0 || reply.entries > kMostEntries || reply.entries < asked) return false;
   const uint64_t needed =
-      ROCEMU_CQ_RING_OFFSET + uint64_t{reply.entries} * sizeof(struct rocemu_cqe);
-  return __builtin_popcount(reply.entries) == 1 && reply.entries >= asked &&
-         reply.memory_bytes >= needed;
+      ROCEMU_CQ_RING_OFFSET + uint64_t{ring_slots(reply.entries)} * sizeof(struct rocemu_cqe);
+  return reply.memory_bytes >= needed;
 }
 
-// A ring has a power of two of entries, which may be more than the device says it can do.
+// More may be granted than the device says it can do.
 int usable(const DeviceContext& context, const rocemu_create_cq_reply& reply) {
   return static_cast<int>(std::min(reply.entries, context.state.limits.max_cqe));
 }

@@ -24,10 +24,11 @@ int destroy_in_nic(DeviceContext& context, uint32_t handle, rocemu_destroy_event
 bool is_ring(const rocemu_create_srq_reply& reply) {
   const uint64_t stride =
       sizeof(struct rocemu_recv_wqe) + uint64_t{reply.max_sge} * sizeof(struct rocemu_sge);
-  return __builtin_popcount(reply.entries) == 1 && reply.stride_bytes % 64 == 0 &&
+  return reply.entries != 0 && reply.entries <= kMostEntries && reply.stride_bytes % 64 == 0 &&
          reply.stride_bytes >= stride && reply.offset_bytes >= sizeof(rocemu_queue_header) &&
          reply.offset_bytes % 64 == 0 && reply.offset_bytes <= reply.memory_bytes &&
-         uint64_t{reply.entries} * reply.stride_bytes <= reply.memory_bytes - reply.offset_bytes;
+         uint64_t{ring_slots(reply.entries)} * reply.stride_bytes <=
+             reply.memory_bytes - reply.offset_bytes;
 }
 
 void attach(const DeviceContext& context, SharedReceiveQueue& queue,

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "verbs_shim/abi/rings.h"
+#include "verbs_shim/provider/rings/ring_size.h"
 #include "verbs_shim/provider/rings/shared_index.h"
 #include "verbs_shim/provider/rings/sleep_place.h"
 
@@ -15,10 +16,10 @@ namespace rocemu::provider {
 
 class CompletionRing {
  public:
-  // `memory` is the CQ's, header first; `entries` a power of two.
+  // `memory` is the CQ's, header first, with ring_slots(entries) slots.
   void attach(void* memory, uint32_t entries) {
     auto* header = static_cast<rocemu_cq_header*>(memory);
-    mask_.store(entries - 1, std::memory_order_relaxed);
+    mask_.store(ring_slots(entries) - 1, std::memory_order_relaxed);
     given_back_ = producer_seen_ = load_relaxed(&header->consumer);
     move_on_to(given_back_);
     header_.store(header, std::memory_order_release);

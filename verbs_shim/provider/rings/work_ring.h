@@ -6,19 +6,22 @@
 
 #include <cstdint>
 
+#include "verbs_shim/provider/rings/ring_size.h"
 #include "verbs_shim/provider/rings/shared_index.h"
 
 namespace rocemu::provider {
 
 class WorkRing {
  public:
-  // `entries` is a power of two, or 0 for a queue that takes nothing.
+  // `entries`: how many may be in use at a time, 0 for a queue that takes nothing; there are
+  // ring_slots() of them.
   void attach(uint32_t* producer, const uint32_t* consumer, uint8_t* slots, uint32_t entries,
               uint32_t stride_bytes) {
     producer_word_ = producer;
     consumer_word_ = consumer;
     slots_ = slots;
     entries_ = entries;
+    mask_ = ring_slots(entries) - 1;
     stride_bytes_ = stride_bytes;
     published_ = claimed_ = load_relaxed(producer);
     consumer_seen_ = load_relaxed(consumer);
@@ -30,7 +33,7 @@ class WorkRing {
       consumer_seen_ = load_acquire(consumer_word_);
       if (claimed_ - consumer_seen_ >= entries_) return nullptr;
     }
-    return slots_ + static_cast<uint64_t>(claimed_++ & (entries_ - 1)) * stride_bytes_;
+    return slots_ + static_cast<uint64_t>(claimed_++ & mask_) * stride_bytes_;
   }
 
   void unclaim_last() { --claimed_; }
@@ -47,6 +50,7 @@ class WorkRing {
   const uint32_t* consumer_word_ = nullptr;
   uint8_t* slots_ = nullptr;
   uint32_t entries_ = 0;
+  uint32_t mask_ = 0;
   uint32_t stride_bytes_ = 0;
   uint32_t published_ = 0;
   uint32_t claimed_ = 0;

@@ -71,6 +71,17 @@ TEST_CASE("completions appear when they are published, with every field") {
   CHECK(entry.dead == 0);
 }
 
+TEST_CASE("a ring of which less is granted than it has slots is full when that is used") {
+  Cq cq(5);
+  for (uint64_t round = 0; round < 4; ++round) {
+    for (uint64_t i = 0; i < 5; ++i) REQUIRE(cq.push(100 * round + i));
+    CHECK_FALSE(cq.push(5));
+    cq.ring->publish();
+    CHECK(cq.entry((cq.header().producer - 1) & 7).wr_id == 100 * round + 4);
+    cq.header().consumer = cq.header().producer;
+  }
+}
+
 TEST_CASE("a full ring takes no more, says so, and goes on when the program has polled") {
   Cq cq;
   for (uint64_t i = 0; i < 4; ++i) REQUIRE(cq.push(i));

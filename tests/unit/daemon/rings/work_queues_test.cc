@@ -100,6 +100,31 @@ TEST_CASE("the layout holds what was asked for, in aligned slots that do not ove
   CHECK(layout.memory_bytes >= layout.receive.offset_bytes + layout.receive.size_bytes());
 }
 
+TEST_CASE("a device that grants exactly what was asked for grants no more, in the same rings") {
+  device::DeviceLimits exact;
+  exact.grants_exactly = true;
+  const QpLayout usual = lay_out_qp({}, Program::spec(100, 3, 70));
+  const QpLayout layout = lay_out_qp(exact, Program::spec(100, 3, 70));
+  CHECK(usual.send.granted == 128);
+  CHECK(layout.send.granted == 100);
+  CHECK(layout.receive.granted == 100);
+  CHECK(layout.send.max_sge == 3);
+  CHECK(layout.receive.max_sge == 3);
+  CHECK(layout.max_inline_data == 70);
+  CHECK(layout.send.entries == usual.send.entries);
+  CHECK(layout.memory_bytes == usual.memory_bytes);
+  CHECK(lay_out_qp(exact, Program::spec(0, 0, 0)).send.granted == 0);
+
+  device::SrqSpec srq;
+  srq.max_wr = 5;
+  srq.max_sge = 1;
+  CHECK(lay_out_srq(exact, srq).ring.granted == 5);
+  CHECK(lay_out_srq({}, srq).ring.granted == 8);
+  CHECK(cq_entries(exact, 5) == 5);
+  CHECK(cq_entries({}, 5) == 8);
+  CHECK(cq_memory_bytes(5) == cq_memory_bytes(8));
+}
+
 TEST_CASE("a posted request arrives as it was written, empty elements left out") {
   Program program;
   rocemu_send_wqe wqe = wqe_of(kWrWrite, 2);
