@@ -28,6 +28,7 @@ class DueQueue {
   void reserve() { heap_.reserve(capacity_); }
 
   bool empty() const noexcept { return heap_.empty(); }
+  size_t size() const noexcept { return heap_.size(); }
   // kNever when there is nothing.
   TimeNs next() const noexcept { return heap_.empty() ? kNever : heap_.front().at; }
 

@@ -77,6 +77,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   if (!options.pcap.empty()) add("--pcap", options.pcap.native());
   if (!options.network.empty()) add("--network", options.network.native());
   if (!options.recovery.empty()) add("--recovery", options.recovery);
+  if (options.shake) command.push_back("--shake=" + *options.shake);
   for (const std::string& text : options.impair) add("--impair", text);
   for (const std::string& text : options.faults) add("--fault", text);
   for (const std::string& text : options.congestion) add("--congestion", text);

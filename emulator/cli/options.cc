@@ -40,6 +40,8 @@ Examples:
   rocemu run --devices 3 -- ./my_test
   rocemu run --impair 'loss=1%,delay=20us,jitter=5us,reorder=0.5%,seed=7' -- ./my_test
   rocemu run --impair rocemu0.tx:rate=10gbit --impair rocemu1.rx:loss=100% -- ./my_test
+  rocemu run --shake -- ./my_test
+  rocemu run --shake=-late-acks,seed=7 -- ./my_test
   rocemu run --pcap wire.pcap --server 'ib_send_bw -d rocemu0' -- ib_send_bw -d rocemu1 localhost)";
 
 constexpr const char* kUpFooter = R"(
@@ -238,6 +240,12 @@ class Parser {
                     "have it (docs/loss-recovery.md)")
         ->option_text("NAME")
         ->check(CLI::IsMember({"go-back-n", "selective-repeat"}));
+    sub->add_option("--shake", options_.nic.shake,
+                    "Do what the specification permits and hardware seldom does: all of it, or "
+                    "[NAME|-NAME],...[,strength=PERCENT][,seed=NUMBER] (docs/shake.md)")
+        ->option_text("[=NAMES]")
+        ->expected(0, 1)
+        ->default_str("all");
     sub->add_option("--config", options_.nic.config,
                     "TOML file with these options and more (docs/configuration.md)")
         ->option_text("FILE")

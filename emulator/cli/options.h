@@ -19,6 +19,7 @@ struct NicOptions {
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it
   std::vector<std::string> congestion;  // each as rocemud takes it
   std::string recovery;                 // as rocemud takes it; empty: the default
+  std::optional<std::string> shake;     // as rocemud takes it
   std::filesystem::path config;
   std::string log_level;
 };

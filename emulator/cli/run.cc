@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "emulator/cli/commands.h"
@@ -57,6 +58,14 @@ void report_lost_nic(const DaemonProcess& nic, int wait_status, const StateDir& 
   complain(message);
 }
 
+// Says how the NIC was shaken, so that what has failed can be had again.
+void report_shake(int exit_code, const StateDir& state_dir) {
+  std::string text;
+  std::ifstream file(state_dir.path() / ROCEMU_SHAKE_NAME);
+  if (exit_code == kSuccess || !std::getline(file, text)) return;
+  complain("the NIC was shaken; to have the same again: --shake=" + text);
+}
+
 int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_dir,
                      SignalWatch& signals) {
   for (;;) {
@@ -92,11 +101,16 @@ int run(const Options& options) {
     const auto look_at_nic = [&] {
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir.get());
     };
-    return run_server_and_client({options.server, options.program}, environment,
-                                 state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
+    const int exit_code =
+        run_server_and_client({options.server, options.program}, environment,
+                              state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
+    report_shake(exit_code, state_dir.get());
+    return exit_code;
   }
   const pid_t program = spawn_program(options.program, environment, signals);
-  return wait_for_program(program, nic, state_dir.get(), signals);
+  const int exit_code = wait_for_program(program, nic, state_dir.get(), signals);
+  report_shake(exit_code, state_dir.get());
+  return exit_code;
 }
 
 }  // namespace rocemu::cli

@@ -10,6 +10,7 @@
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/cm_service/cm_service.h"
 #include "emulator/daemon/faults/fault_injector.h"
+#include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/view/link_report.h"
 #include "emulator/daemon/view/status.h"
 
@@ -18,10 +19,15 @@ namespace rocemu::daemon {
 NicAdministration::Report Administration::take_status() {
   std::vector<network::PortReport> network;
   if (nic_.fabric != nullptr) network = nic_.fabric->report_network(monotonic_now_ns());
+  std::vector<shake::Counts> shaken;
+  if (nic_.shaking != nullptr)
+    for (const device::HcaConfig& device : nic_.devices)
+      shaken.push_back(nic_.shaking->device(device.index).counts());
   return [&nic = nic_, snapshot = nic_.engine.snapshot(), links = report_links(nic_.ports),
-          network = std::move(network)] {
+          network = std::move(network), shaken = std::move(shaken)] {
     return to_json(Status{monotonic_now_ns() - nic.started_ns, nic.dma, nic.devices, snapshot,
-                          links, network, nic.cm == nullptr ? nullptr : &nic.cm->cm()});
+                          links, network, nic.cm == nullptr ? nullptr : &nic.cm->cm(),
+                          nic.shaking == nullptr ? nullptr : &nic.shaking->settings(), shaken});
   };
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <fstream>
 
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/pci_device.h"
@@ -84,6 +85,7 @@ Daemon::Daemon(const Options& options)
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_) {
   if (options.pcap) set_up_capture(*options.pcap);
+  set_up_shaking(options);
   set_up_devices(options);
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
   set_up_control(options);
@@ -156,14 +158,34 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
   sessions_.networks.push_back(networks_[config.index].get());
   if (attachment == nullptr) {
     nic_.ports.push_back(&switch_.add_port(config.port.mac, config.name));
-    engine_.add_device(std::make_unique<device::Hca>(config, limits, gids_), *nic_.ports.back(),
-                       true);
-    return;
+    return add_to_engine(config, limits, gids_, true);
   }
   nic_.ports.push_back(&attachment->port());
   limits.window_packets = std::min(limits.window_packets, attachment->window_packets());
-  engine_.add_device(std::make_unique<device::Hca>(config, limits, attachment->learned()),
-                     *nic_.ports.back(), false);
+  add_to_engine(config, limits, attachment->learned(), false);
+}
+
+void Daemon::add_to_engine(const device::HcaConfig& config,
+                           const transport::TransportLimits& limits,
+                           device::AddressResolver& resolver, bool on_switch) {
+  dpdk_io::Port& port = *nic_.ports.back();
+  if (shaking_ == nullptr)
+    return engine_.add_device(std::make_unique<device::Hca>(config, limits, resolver), port,
+                              on_switch);
+  engine_.add_device(std::make_unique<device::Hca>(config, limits, resolver,
+                                                   shaking_->device(config.index).parts()),
+                     shaking_->wrap_port(config.index, port), on_switch);
+}
+
+// Whoever started the NIC reads the file when a program has failed.
+void Daemon::set_up_shaking(const Options& options) {
+  if (!options.shake.on()) return;
+  shaking_ = std::make_unique<NicShaking>(options.shake, options.devices);
+  sessions_.decorator = shaking_.get();
+  nic_.shaking = shaking_.get();
+  const std::string text = shake::to_text(options.shake);
+  spdlog::info("shaken: {}", text);
+  std::ofstream(options.dir / ROCEMU_SHAKE_NAME) << text << '\n';
 }
 
 void Daemon::set_up_control(const Options& options) {

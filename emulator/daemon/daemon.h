@@ -24,6 +24,7 @@
 #include "emulator/daemon/move_watchdog.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
+#include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/view/sysfs_tree.h"
 
 namespace rocemu::daemon {
@@ -44,6 +45,9 @@ class Daemon {
   void set_up_devices(const Options& options);
   void attach(const dpdk_io::PortAssignment& assignment);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
+  void add_to_engine(const device::HcaConfig& config, const transport::TransportLimits& limits,
+                     device::AddressResolver& resolver, bool on_switch);
+  void set_up_shaking(const Options& options);
   transport::TransportLimits limits_of(const device::HcaConfig& config, const Options& options,
                                        size_t host) const;
   void set_up_control(const Options& options);
@@ -64,6 +68,7 @@ class Daemon {
   boost::asio::io_context io_;
   MailboxPoller mailbox_poller_;
   Attachments attachments_;
+  std::unique_ptr<NicShaking> shaking_;  // nullptr: the NIC is not shaken
   Engine engine_;
   MoveWatchdog move_watchdog_;
   Nic nic_;

@@ -1,5 +1,7 @@
 #include "emulator/daemon/limit_profiles.h"
 
+#include <algorithm>
+
 namespace rocemu::daemon {
 namespace {
 
@@ -60,6 +62,19 @@ constexpr DeviceLimits rxe_like() {
   return limits;
 }
 
+// Of each limit the least that a device has which RoCE programs meet: what rxe has, but for the
+// elements of a request (qedr, RDMA_MAX_SGE_PER_SQ_WQE), inline data (hns of HIP08,
+// HNS_ROCE_V2_MAX_SQ_INLINE), READs under way (ConnectX) and completion vectors.
+constexpr DeviceLimits smallest_common() {
+  DeviceLimits limits = rxe_like();
+  limits.max_sge = 4;
+  limits.max_srq_sge = 4;
+  limits.max_inline_data = 32;
+  limits.max_qp_rd_atom = 16;
+  limits.num_comp_vectors = 1;
+  return limits;
+}
+
 // A device with little of everything shows where a program expects more than it may.
 constexpr DeviceLimits small() {
   DeviceLimits limits;
@@ -90,8 +105,11 @@ constexpr DeviceLimits small() {
   return limits;
 }
 
-constexpr Profile kProfiles[] = {
-    {"default", {}}, {"mlx5-like", mlx5_like()}, {"rxe-like", rxe_like()}, {"small", small()}};
+constexpr Profile kProfiles[] = {{"default", {}},
+                                 {"mlx5-like", mlx5_like()},
+                                 {"rxe-like", rxe_like()},
+                                 {"smallest-common", smallest_common()},
+                                 {"small", small()}};
 
 }  // namespace
 
@@ -105,6 +123,28 @@ std::optional<DeviceLimits> limit_profile(const std::string& name) {
   for (const Profile& profile : kProfiles)
     if (name == profile.name) return profile.limits;
   return std::nullopt;
+}
+
+DeviceLimits smaller_limits(const DeviceLimits& one, const DeviceLimits& other) {
+  DeviceLimits limits = one;
+  constexpr uint32_t DeviceLimits::*kLimits[] = {
+      &DeviceLimits::max_qp,          &DeviceLimits::max_qp_wr,
+      &DeviceLimits::max_sge,         &DeviceLimits::max_cq,
+      &DeviceLimits::max_cqe,         &DeviceLimits::max_mr,
+      &DeviceLimits::max_mw,          &DeviceLimits::max_pd,
+      &DeviceLimits::max_contexts,    &DeviceLimits::max_channels,
+      &DeviceLimits::max_ah,          &DeviceLimits::max_srq,
+      &DeviceLimits::max_srq_wr,      &DeviceLimits::max_srq_sge,
+      &DeviceLimits::max_srq_tags,    &DeviceLimits::max_xrcd,
+      &DeviceLimits::max_mcast_grp,   &DeviceLimits::max_mcast_qp_attach,
+      &DeviceLimits::max_qp_rd_atom,  &DeviceLimits::max_total_mcast_qp_attach,
+      &DeviceLimits::max_inline_data, &DeviceLimits::max_msg_size,
+      &DeviceLimits::num_comp_vectors};
+  for (uint32_t DeviceLimits::*const limit : kLimits)
+    limits.*limit = std::min(one.*limit, other.*limit);
+  limits.max_mr_size = std::min(one.max_mr_size, other.max_mr_size);
+  limits.max_dm_size = std::min(one.max_dm_size, other.max_dm_size);
+  return limits;
 }
 
 }  // namespace rocemu::daemon

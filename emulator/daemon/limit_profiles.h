@@ -12,5 +12,8 @@ namespace rocemu::daemon {
 std::vector<std::string> limit_profile_names();
 // Returns nothing when there is no profile of that name.
 std::optional<device::DeviceLimits> limit_profile(const std::string& name);
+// Of each limit the smaller one.
+device::DeviceLimits smaller_limits(const device::DeviceLimits& one,
+                                    const device::DeviceLimits& other);
 
 }  // namespace rocemu::daemon

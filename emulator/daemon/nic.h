@@ -19,6 +19,7 @@ namespace rocemu::daemon {
 
 class CmService;
 class FaultInjector;
+class NicShaking;
 
 struct Nic {
   Engine& engine;
@@ -34,6 +35,8 @@ struct Nic {
   const dpdk_io::Switch* fabric = nullptr;
   // By device; nullptr: on the in-process switch. Empty: all are.
   std::vector<PathFinder*> path_finders{};
+
+  NicShaking* shaking = nullptr;  // nullptr: the NIC is not shaken
 
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
   std::vector<dpdk_io::MulticastGroups*> groups{};

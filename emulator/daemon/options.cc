@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <random>
 #include <string>
 
 #include "dpdk_io/switch/switch.h"
@@ -103,6 +104,20 @@ void add_congestion(CLI::App& app, CongestionTexts& texts) {
   section->add_option("--devices", texts.devices);
   for (const std::string& name : congestion::parameter_names())
     section->add_option("--" + name, texts.parameters[name]);
+}
+
+// [shake] of the configuration file; what was not given is empty.
+struct ShakeTexts {
+  std::vector<std::string> behaviours;
+  std::string strength;
+  std::string seed;
+};
+
+void add_shake(CLI::App& app, ShakeTexts& texts) {
+  CLI::App* section = add_section(app, "shake");
+  section->add_option("--behaviours", texts.behaviours);
+  section->add_option("--strength", texts.strength);
+  section->add_option("--seed", texts.seed);
 }
 
 bool has_device(uint32_t devices, const std::string& name) {
@@ -211,6 +226,30 @@ std::string read_network(const std::string& file, Options& options) {
   return {};
 }
 
+// What --shake takes, of the file's section.
+std::string shake_text(const ShakeTexts& file) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ",") + word; };
+  for (const std::string& behaviour : file.behaviours) add(behaviour);
+  if (!file.strength.empty()) add("strength=" + file.strength);
+  if (!file.seed.empty()) add("seed=" + file.seed);
+  return text;
+}
+
+// Returns what is wrong, or nothing. A seed is drawn where none is given; some behaviours are
+// limits of the device.
+std::string read_shake(const std::string& text, Options& options) {
+  const shake::ParsedSettings parsed = shake::parse_settings(text);
+  if (!parsed.settings) return parsed.error;
+  options.shake = *parsed.settings;
+  // Short enough to be typed.
+  if (options.shake.seed == 0) options.shake.seed = 1 + std::random_device{}() % 1'000'000;
+  options.limits.grants_exactly = options.shake.has(shake::Behaviour::exact_sizes);
+  if (options.shake.has(shake::Behaviour::limits))
+    options.limits = smaller_limits(options.limits, *limit_profile("smallest-common"));
+  return {};
+}
+
 // Texts are options as they are typed, before they are read into Options.
 struct Texts {
   std::string dma = "auto";
@@ -222,6 +261,8 @@ struct Texts {
   std::vector<std::string> ports;
   int ready_fd = -1;
   std::string profile;
+  std::string shake;
+  ShakeTexts shake_section;
   transport::Recovery recovery{};  // before what the file's [transport] says
 };
 
@@ -257,6 +298,14 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
                  "several devices")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_shake_option(CLI::App& app, Texts& texts) {
+  app.add_option("--shake", texts.shake,
+                 "Do what the specification permits and hardware seldom does: "
+                 "[NAME|-NAME],...[,strength=PERCENT][,seed=NUMBER]; all without a NAME")
+      ->expected(0, 1)
+      ->default_str("all");
 }
 
 void add_process_options(CLI::App& app, Options& options, Texts& texts) {
@@ -329,10 +378,12 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.config_formatter(std::make_shared<ConfigurationFile>());
   add_nic_options(app, options, texts);
+  add_shake_option(app, texts);
   add_process_options(app, options, texts);
   add_device_limits(app, texts.profile, options.limits);
   add_transport_limits(app, options.transport);
   add_congestion(app, texts.congestion_section);
+  add_shake(app, texts.shake_section);
   if (const auto exit_code = parse(app, argc, argv, texts.profile, options.limits))
     return {std::nullopt, *exit_code};
 
@@ -346,6 +397,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
           read_congestion(texts.congestion_section, texts.congestion, options);
       !error.empty())
     return refuse("congestion", error);
+  const std::string shake =
+      app.count("--shake") > 0 ? texts.shake : shake_text(texts.shake_section);
+  if (app.count("--shake") > 0 || !shake.empty())
+    if (const std::string error = read_shake(shake, options); !error.empty())
+      return refuse("shake", error);
   if (!texts.network.empty())
     if (const std::string error = read_network(texts.network, options); !error.empty())
       return refuse("network", error);

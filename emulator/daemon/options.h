@@ -11,6 +11,7 @@
 #include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
+#include "emulator/shake/common/settings.h"
 #include "emulator/transport/interface/attributes.h"
 #include "impairment/assignment.h"
 #include "network/description/description.h"
@@ -35,6 +36,7 @@ struct Options {
   device::DeviceLimits limits;
   transport::TransportLimits transport;  // but for congestion control, which is by device
   std::vector<congestion::Settings> congestion;
+  shake::Settings shake;  // with a seed, when it is on
 };
 
 struct ParsedOptions {

@@ -28,7 +28,8 @@ constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
 Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
-                    [--fault SPEC]... [--congestion SPEC]... [--recovery NAME] [--name NAME]
+                     [--fault SPEC]... [--congestion SPEC]... [--recovery NAME] [--shake NAMES]
+                     [--name NAME]
        rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
@@ -41,6 +42,7 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --fault SPEC    what is to go wrong: HOST WHAT [KEY=VALUE]..., or of all (docs/faults.md)
   --congestion SPEC  of every NIC, as of rocemu up; or of one host's, h2=SPEC (docs/congestion.md)
   --recovery NAME  of every NIC, as of rocemu up (docs/loss-recovery.md)
+  --shake NAMES   of every NIC, as of rocemu up, or all (docs/shake.md)
   --name NAME     several labs at a time (default)
   --share-memory  as of rocemu exec
 
@@ -86,9 +88,9 @@ void check_faults(const UpOptions& options) {
 
 UpOptions up_options(Words words) {
   UpOptions options;
-  std::map<std::string, std::string> values = {{"--hosts", "2"},  {"--link", "interface"},
-                                               {"--mtu", "9000"}, {"--name", "default"},
-                                               {"--network", ""}, {"--recovery", ""}};
+  std::map<std::string, std::string> values = {
+      {"--hosts", "2"},  {"--link", "interface"}, {"--mtu", "9000"}, {"--name", "default"},
+      {"--network", ""}, {"--recovery", ""},      {"--shake", ""}};
   for (; !words.empty(); words = words.subspan(2)) {
     const std::string& option = words[0];
     if (words.size() == 1)
@@ -113,6 +115,7 @@ UpOptions up_options(Words words) {
   options.udp = link == "udp";
   options.name = values["--name"];
   options.recovery = values["--recovery"];
+  options.shake = values["--shake"];
   // The wire is started from another folder.
   if (const std::string& file = values["--network"]; !file.empty())
     options.network = std::filesystem::absolute(file);

@@ -224,6 +224,7 @@ class Builder {
               words.insert(words.end(), {"--fault", fault});
             if (!options_.recovery.empty())
               words.insert(words.end(), {"--recovery", options_.recovery});
+            if (!options_.shake.empty()) words.push_back("--shake=" + options_.shake);
             become_rocemu(dir_, std::move(words));
           },
           &signals_));

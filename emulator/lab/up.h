@@ -17,6 +17,7 @@ struct UpOptions {
   std::string network;                  // a file
   std::string recovery;                 // as rocemud takes it; empty: its default
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it, of a host or all
+  std::string shake;                    // as rocemud takes it; empty: not
   std::vector<std::string> congestion;  // each as rocemud takes it, or HOST=…
 };
 

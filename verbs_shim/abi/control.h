@@ -44,6 +44,8 @@ enum {
 #define ROCEMU_ENV_SHARE_MEMORY \
   "ROCEMU_SHARE_MEMORY" /* "1": registered memory may be made shared, for the NIC to map */
 #define ROCEMU_SOCKET_NAME "nic.sock"
+/* In the same directory, of a shaken NIC: what repeats it, as --shake takes it, and a newline. */
+#define ROCEMU_SHAKE_NAME "shake"
 #define ROCEMU_SYSFS_NAME \
   "sys" /* stands in for /sys: class/infiniband, class/infiniband_verbs, … */
 #define ROCEMU_SYSFS_MARKER "rocemu" /* file in class/infiniband/DEV: holds the device_index */

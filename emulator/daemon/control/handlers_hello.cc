@@ -38,6 +38,10 @@ void open_device(SessionCore& session, const rocemu_hello& message, ReceivedMess
                                             message.probe_value);
   if (memory == nullptr) return session.refuse(EPERM);
 
+  std::unique_ptr<device::EventChannel> channel = std::move(*events);
+  if (QueueDecorator* const decorator = session.host().decorator)
+    channel = decorator->wrap_events(session.device_index(), std::move(channel));
+
   DeviceEngine& engine = session.host().engine;
   SharedMemory page = session.make_memory("rocemu-doorbells", sizeof(rocemu_doorbell_page));
   UniqueFd page_fd = page.take_fd();
@@ -48,7 +52,7 @@ void open_device(SessionCore& session, const rocemu_hello& message, ReceivedMess
 
   session.on_engine(
       [&engine, index = message.device_index, memory = std::move(memory),
-       events = std::move(*events), doorbells = std::move(doorbells), wake = std::move(wake),
+       events = std::move(channel), doorbells = std::move(doorbells), wake = std::move(wake),
        program = static_cast<uint64_t>(
            std::max<pid_t>(session.peer().pid(), 0))]() mutable -> device::Result<EngineContext*> {
         device::Hca& hca = engine.hca(index);

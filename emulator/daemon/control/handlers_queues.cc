@@ -52,6 +52,8 @@ NewRing make_ring(SessionCore& session, uint32_t cqe) {
   made.fd = memory.take_fd();
   made.ring = std::make_unique<SharedCompletionRing>(std::move(memory), entries,
                                                      session.host().engine.completion_host());
+  if (QueueDecorator* const decorator = session.host().decorator)
+    made.ring = decorator->wrap_ring(session.device_index(), std::move(made.ring), entries);
   return made;
 }
 
@@ -60,8 +62,8 @@ void replace_ring(SessionCore& session, std::shared_ptr<NewRing> made) {
   session.on_context(
       [made,
        &clock = session.host().engine.clock()](EngineContext& context) -> device::Result<bool> {
-        const int error = context.hca().resize_cq(context.id(), made->body.cq, clock.now_ns(),
-                                                  made->ring);
+        const int error =
+            context.hca().resize_cq(context.id(), made->body.cq, clock.now_ns(), made->ring);
         if (error != 0 && error != EINPROGRESS) return tl::unexpected(error);
         return error == 0;
       },
@@ -154,7 +156,10 @@ void create_qp(SessionCore& session, const rocemu_create_qp& message) {
   SharedMemory memory = session.make_memory("rocemu-qp", layout.memory_bytes);
   rocemu_create_qp_reply body = describe_queues(layout, memory);
   UniqueFd fd = memory.take_fd();
-  auto queues = std::make_unique<SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size);
+  std::unique_ptr<device::WorkQueues> queues =
+      std::make_unique<SharedWorkQueues>(std::move(memory), layout, limits.max_msg_size);
+  if (QueueDecorator* const decorator = session.host().decorator)
+    queues = decorator->wrap_queues(session.device_index(), std::move(queues), spec);
   session.on_context(
       [spec, queues = std::move(queues)](EngineContext& context) mutable {
         return context.create_qp(spec, std::move(queues));

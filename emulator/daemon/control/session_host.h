@@ -65,6 +65,22 @@ class DeviceNetwork {
   virtual int join(const wire::Gid& group) = 0;
 };
 
+// What may stand between the device and the queues that it shares with programs. Wrapped here, used
+// by the engine thread.
+class QueueDecorator {
+ public:
+  virtual ~QueueDecorator() = default;
+  // A CQ's ring, of which the program may use `entries`. Those that take over from each other are
+  // wrapped alike.
+  virtual std::unique_ptr<device::CompletionRing> wrap_ring(
+      uint32_t device, std::unique_ptr<device::CompletionRing> ring, uint32_t entries) = 0;
+  virtual std::unique_ptr<device::WorkQueues> wrap_queues(
+      uint32_t device, std::unique_ptr<device::WorkQueues> queues, const device::QpSpec& spec) = 0;
+  // A context's async events.
+  virtual std::unique_ptr<device::EventChannel> wrap_events(
+      uint32_t device, std::unique_ptr<device::EventChannel> events) = 0;
+};
+
 // The NIC as a whole, which control connections look at and change.
 class NicAdministration {
  public:
@@ -144,10 +160,11 @@ struct SessionHost {
   NicAdministration& administration;
   std::vector<DeviceNetwork*> networks{};  // by device; nullptr: addresses are known by themselves
   std::function<std::unique_ptr<CmProgram>(pid_t program)>
-      new_cm_program{};              // empty: connections are not managed
-  std::optional<dma::Method> dma{};  // empty: whichever works
-  ProgramShares* shares = nullptr;   // nullptr: programs have what there is
-  OperationGate* gate = nullptr;     // nullptr: all passes
+      new_cm_program{};                 // empty: connections are not managed
+  std::optional<dma::Method> dma{};     // empty: whichever works
+  ProgramShares* shares = nullptr;      // nullptr: programs have what there is
+  QueueDecorator* decorator = nullptr;  // nullptr: nothing stands there
+  OperationGate* gate = nullptr;        // nullptr: all passes
 };
 
 // The program at the other end of a session.

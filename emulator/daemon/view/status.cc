@@ -129,6 +129,14 @@ ordered_json describe(const std::vector<transport::RecoveryReport>& recoveries) 
   return shown;
 }
 
+// How often each of the chosen behaviours was seen that are done at a moment.
+ordered_json describe(const shake::Settings& settings, const shake::Counts& counts) {
+  ordered_json shown = ordered_json::object();
+  for (size_t i = 0; i < shake::kBehaviours; ++i)
+    if (settings.chosen[i]) shown[std::string(shake::kBehaviourNames[i])] = counts[i];
+  return shown;
+}
+
 ordered_json describe(const EngineStats& engine) {
   return {{"turns", engine.turns},
           {"busy_turns", engine.busy_turns},
@@ -168,12 +176,15 @@ std::string to_json(const Status& status) {
   for (size_t i = 0; i < status.devices.size(); ++i)
     devices.push_back(describe(status.devices[i], status.snapshot.devices[i],
                                i < status.links.size() ? status.links[i] : LinkPair{}));
+  for (size_t i = 0; status.shake != nullptr && i < devices.size(); ++i)
+    devices[i]["shaken"] = describe(*status.shake, status.shaken[i]);
   ordered_json json = {{"version", ROCEMU_VERSION},
                        {"pid", ::getpid()},
                        {"uptime_s", static_cast<double>(status.uptime_ns) / kNsPerS},
                        {"dma", status.dma ? std::string(dma::to_string(*status.dma)) : "auto"},
                        {"devices", devices},
                        {"engine", describe(status.snapshot.engine)}};
+  if (status.shake != nullptr) json["shake"] = shake::to_text(*status.shake);
   if (!status.network.empty()) json["network"] = describe(status.network);
   if (status.cm != nullptr) json["connection_management"] = describe(*status.cm);
   return json.dump(2) + "\n";

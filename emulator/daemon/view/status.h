@@ -12,6 +12,7 @@
 #include "emulator/daemon/engine/engine_snapshot.h"
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
+#include "emulator/shake/common/settings.h"
 #include "network/switching/report.h"
 
 namespace rocemu::daemon {
@@ -25,6 +26,8 @@ struct Status {
   std::vector<LinkPair> links;                 // by device
   std::vector<network::PortReport> network{};  // empty: the switch is perfect
   const cm::RdmaCm* cm = nullptr;              // nullptr: connections are not managed
+  const shake::Settings* shake = nullptr;      // nullptr: the NIC is not shaken
+  std::vector<shake::Counts> shaken{};         // by device, when it is
 };
 
 std::string to_json(const Status& status);

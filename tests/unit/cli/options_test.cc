@@ -54,6 +54,17 @@ TEST_CASE("impairments are given as often as there are links", "[cli]") {
   CHECK(exit_code_of({"run", "--impair", "--", "true"}) == kOwnFailure);
 }
 
+TEST_CASE("a NIC is shaken by names, or by none for all") {
+  const auto shaken = [](const Words& words) {
+    return daemon_command("/d", "/s", parse_options(words).nic, 7, Lifetime::kOwn).back();
+  };
+  CHECK(shaken({"run", "--shake", "--", "true"}) == "--shake=all");
+  CHECK(shaken({"run", "--shake", "placement,rnr", "--", "true"}) == "--shake=placement,rnr");
+  CHECK(shaken({"run", "--shake=-late-acks,seed=7", "--", "true"}) == "--shake=-late-acks,seed=7");
+  CHECK(shaken({"up", "--shake"}) == "--shake=all");
+  CHECK(shaken({"up"}) == "7");
+}
+
 TEST_CASE("a network is a file that is there, and the NIC gets its name", "[cli]") {
   const Options options = parse_options({"run", "--network", "/dev/null", "--", "true"});
   CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOwn) ==

@@ -259,4 +259,37 @@ TEST_CASE("profiles stay within what the options allow") {
   CHECK_FALSE(limit_profile("mlx4-like"));
 }
 
+TEST_CASE("a NIC is shaken when that is asked for, with a seed, and some of it are limits") {
+  CHECK_FALSE(parse({"--dir", "/tmp/x"}).options->shake.on());
+  const Options all = *parse({"--dir", "/tmp/x", "--shake"}).options;
+  CHECK(all.shake.chosen.all());
+  CHECK(all.shake.seed != 0);
+  CHECK(all.limits.grants_exactly);
+  CHECK(all.limits.max_sge == limit_profile("smallest-common")->max_sge);
+  const Options some = *parse({"--dir", "/tmp/x", "--shake=-limits,-exact-sizes,seed=7"}).options;
+  CHECK(shake::to_text(some.shake) == "all,-exact-sizes,-limits,strength=50,seed=7");
+  CHECK_FALSE(some.limits.grants_exactly);
+  CHECK(some.limits.max_sge == device::DeviceLimits{}.max_sge);
+  CHECK(parse({"--dir", "/tmp/x", "--shake=nonsense"}).exit_code == kExitUsage);
+}
+
+TEST_CASE("[shake] says the same, and the command line goes before it") {
+  const ConfigFile file("[shake]\nbehaviours = [\"rnr\", \"garbage\"]\nstrength = 20\nseed = 9\n");
+  CHECK(shake::to_text(parse({"--dir", "/tmp/x", "--config", file.path.c_str()}).options->shake) ==
+        "rnr,garbage,strength=20,seed=9");
+  CHECK(shake::to_text(
+            parse({"--dir", "/tmp/x", "--shake=events,seed=2", "--config", file.path.c_str()})
+                .options->shake) == "events,strength=50,seed=2");
+  const ConfigFile strong("[shake]\nstrength = 90\n");
+  CHECK(parse({"--dir", "/tmp/x", "--config", strong.path.c_str()}).options->shake.chosen.all());
+}
+
+TEST_CASE("the smallest common device has no more of anything than those it is made of") {
+  const device::DeviceLimits smallest = *limit_profile("smallest-common");
+  for (const char* name : {"default", "rxe-like"})
+    CHECK(smaller_limits(smallest, *limit_profile(name)).max_qp_rd_atom == smallest.max_qp_rd_atom);
+  CHECK(smaller_limits({}, smallest).max_inline_data == smallest.max_inline_data);
+  CHECK(smaller_limits(smallest, {}).max_mr_size == smallest.max_mr_size);
+}
+
 }  // namespace rocemu::daemon

@@ -51,6 +51,20 @@ TEST_CASE("the status has the keys that scripts rely on, in their order") {
   CHECK(second.at("impairments").at("tx").is_null());
 }
 
+TEST_CASE("the status says how the NIC is shaken, and how often what was done to each device") {
+  const std::vector<device::HcaConfig> devices = {device::default_config(0)};
+  const shake::Settings settings = *shake::parse_settings("rnr,events,seed=5").settings;
+  Status status;
+  status.devices = devices;
+  status.snapshot.devices.resize(1);
+  status.shake = &settings;
+  status.shaken.resize(1);
+  status.shaken[0][shake::index_of(shake::Behaviour::rnr)] = 3;
+  const auto json = nlohmann::ordered_json::parse(to_json(status));
+  CHECK(json.at("shake") == "events,rnr,strength=50,seed=5");
+  CHECK(json.at("devices").at(0).at("shaken") == nlohmann::ordered_json{{"events", 0}, {"rnr", 3}});
+}
+
 TEST_CASE("the status has the ports of a network that something has happened at") {
   Status status;
   CHECK_FALSE(nlohmann::ordered_json::parse(to_json(status)).contains("network"));
