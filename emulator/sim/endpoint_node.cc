@@ -9,10 +9,11 @@ constexpr uint64_t kBaseAddress = 0x10'0000'0000;
 }  // namespace
 
 EndpointNode::EndpointNode(Fabric& fabric, uint32_t index, const NodeOptions& options,
-                           uint64_t seed)
+                           uint64_t seed, const Decorate& decorate)
     : PollingNode(fabric, index, options, seed),
       memory_(kBaseAddress * (uint64_t{index} + 1)),
-      endpoint_(memory_, *this, options.limits, options.max_qps) {}
+      decorated_(decorate ? decorate(memory_) : nullptr),
+      endpoint_(decorated_ ? *decorated_ : memory_, *this, options.limits, options.max_qps) {}
 
 void EndpointNode::ring(wire::Qpn qpn) {
   endpoint_.on_doorbell(qpn);

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,7 +25,12 @@ struct NodeEvent {
 
 class EndpointNode final : public PollingNode, public transport::EventSink {
  public:
-  EndpointNode(Fabric& fabric, uint32_t index, const NodeOptions& options, uint64_t seed);
+  // What stands before the node's memory, which outlives it.
+  using Decorate = std::function<std::unique_ptr<transport::Memory>(transport::Memory&)>;
+
+  // `decorate` may be empty.
+  EndpointNode(Fabric& fabric, uint32_t index, const NodeOptions& options, uint64_t seed,
+               const Decorate& decorate = {});
 
   transport::Endpoint& endpoint() { return endpoint_; }
   SimMemory& memory() { return memory_; }
@@ -42,6 +49,7 @@ class EndpointNode final : public PollingNode, public transport::EventSink {
 
  private:
   SimMemory memory_;
+  std::unique_ptr<transport::Memory> decorated_;  // null: nothing stands there
   transport::Endpoint endpoint_;
   transport::AnswerPatience patience_;
 };

@@ -44,8 +44,22 @@ transport::Path PollingNode::path_to(const PollingNode& peer) const {
 void PollingNode::wake() { poll_by(fabric_.now_ns()); }
 
 void PollingNode::receive(network::SharedFrame frame) {
+  if (arrival_due) [[unlikely]]
+    return hold(std::move(frame));
   received_.push_back(std::move(frame));
   poll_by(fabric_.now_ns());
+}
+
+void PollingNode::hold(network::SharedFrame frame) {
+  const TimeNs due = arrival_due(fabric_.now_ns(), frame.bytes());
+  held_.push(due, std::move(frame));
+  see_held();
+  if (due > fabric_.now_ns()) fabric_.at(due, [this] { see_held(); });
+}
+
+void PollingNode::see_held() {
+  while (held_.next() <= fabric_.now_ns()) received_.push_back(held_.pop().item);
+  if (!received_.empty()) poll_by(fabric_.now_ns());
 }
 
 // Turns of the loop are at least poll_interval_ns apart.

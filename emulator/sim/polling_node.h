@@ -17,6 +17,7 @@
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/wire/types.h"
+#include "network/due_queue.h"
 
 namespace rocemu::sim {
 
@@ -48,6 +49,8 @@ class PollingNode : public Node, public transport::FrameSink {
 
   // Called after every turn of the loop, when set.
   std::function<void()> after_poll;
+  // Says, when set, when a frame that has arrived is seen by the loop: now or later.
+  std::function<TimeNs(TimeNs now, std::span<const std::byte> frame)> arrival_due;
 
   void receive(network::SharedFrame frame) override;
   void poll(TimeNs now) override;
@@ -70,12 +73,15 @@ class PollingNode : public Node, public transport::FrameSink {
 
  private:
   void poll_by(TimeNs at);
+  void hold(network::SharedFrame frame);
+  void see_held();
 
   Fabric& fabric_;
   NodeOptions options_;
   wire::Gid gid_;
   Random random_;
 
+  network::DueQueue<network::SharedFrame> held_;  // by arrival_due
   std::deque<network::SharedFrame> received_;
   std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
   TimeNs polled_at_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct Party {
   wire::Qpn qpn{};
   sim::SimSendQueue send_queue;
   sim::SimReceiveQueue receive_queue;
+  // What stands before them; null: nothing.
+  std::unique_ptr<transport::SendQueue> sends;
+  std::unique_ptr<transport::ReceiveQueue> receives;
   sim::SimCompletionQueue send_cq;
   sim::SimCompletionQueue receive_cq;
   transport::QpAttributes attributes;

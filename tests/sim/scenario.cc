@@ -10,6 +10,7 @@
 #include "emulator/sim/packet_text.h"
 #include "emulator/transport/requester/scoreboard.h"
 #include "tests/sim/flow.h"
+#include "tests/sim/shaken.h"
 
 namespace rocemu::sim_scenarios {
 
@@ -24,9 +25,9 @@ constexpr uint64_t kEventLimit = 10'000'000;
 
 class Scenario {
  public:
-  Scenario(uint64_t seed, bool trace) : plan_(draw_plan(seed)), fabric_(plan_.fabric_seed) {
-    for (const sim::NodeOptions& options : plan_.nodes)
-      nodes_.push_back(&fabric_.add_node<sim::EndpointNode>(options));
+  Scenario(uint64_t seed, bool trace)
+      : plan_(draw_plan(seed)), shake_(draw_shake(seed)), fabric_(plan_.fabric_seed) {
+    for (const sim::NodeOptions& options : plan_.nodes) add_node(options);
     counters_.resize(plan_.nodes.size());
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
       sim::EndpointNode& node = *nodes_[i];
@@ -78,6 +79,26 @@ class Scenario {
   }
 
  private:
+  void add_node(const sim::NodeOptions& options) {
+    const auto host = static_cast<uint32_t>(nodes_.size());
+    ShakenHost& shaken = *shaken_.emplace_back(std::make_unique<ShakenHost>(shake_, host));
+    sim::EndpointNode& node = fabric_.add_node<sim::EndpointNode>(options, shaken.memory());
+    shaken.delay_arrivals(node);
+    nodes_.push_back(&node);
+  }
+
+  // Puts what shakes its queues before those of the party.
+  void shake_queues(Party& party) {
+    ShakenHost& shaken = *shaken_[party.node.index()];
+    if (const auto dice = shaken.dice_for(shake::Behaviour::doorbells))
+      party.sends = std::make_unique<ShakenSends>(party.send_queue, fabric_, *dice, [&party] {
+        if (!party.gone) party.node.ring(party.qpn);
+      });
+    if (const auto dice = shaken.dice_for(shake::Behaviour::rnr))
+      party.receives = std::make_unique<ShakenReceives>(party.receive_queue, *dice,
+                                                        [&party] { return party.in_error(); });
+  }
+
   void connect(size_t index) {
     const Connection& connection = plan_.connections[index];
     Party* pair[2];
@@ -85,9 +106,11 @@ class Scenario {
       parties_.push_back(std::make_unique<Party>(*nodes_[connection.side[i].node],
                                                  connection.direction[i].send_depth));
       pair[i] = parties_.back().get();
-      pair[i]->qpn =
-          *pair[i]->node.endpoint().create_rc({kPd, &pair[i]->send_queue, &pair[i]->receive_queue,
-                                               &pair[i]->send_cq, &pair[i]->receive_cq});
+      shake_queues(*pair[i]);
+      pair[i]->qpn = *pair[i]->node.endpoint().create_rc(
+          {kPd, pair[i]->sends ? pair[i]->sends.get() : &pair[i]->send_queue,
+           pair[i]->receives ? pair[i]->receives.get() : &pair[i]->receive_queue, &pair[i]->send_cq,
+           &pair[i]->receive_cq});
     }
     for (size_t i = 0; i < 2; ++i) {
       set_up(*pair[i], *pair[1 - i], connection, i);
@@ -250,6 +273,8 @@ class Scenario {
   }
 
   Plan plan_;
+  shake::Settings shake_;
+  std::vector<std::unique_ptr<ShakenHost>> shaken_;  // by node
   sim::Fabric fabric_;
   std::vector<sim::EndpointNode*> nodes_;
   Verdict verdict_;

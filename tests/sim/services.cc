@@ -21,6 +21,7 @@
 #include "emulator/sim/endpoint_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
+#include "tests/sim/shaken.h"
 #include "tests/sim/verdict.h"
 
 namespace rocemu::sim_scenarios {
@@ -102,7 +103,8 @@ struct Flow {
 
 class Scenario {
  public:
-  explicit Scenario(uint64_t seed) : random_(seed), fabric_(random_.fork()) {
+  explicit Scenario(uint64_t seed)
+      : random_(seed), shake_(draw_shake(seed)), fabric_(random_.fork()) {
     calm_ = percent(40);
     const size_t hosts = 2 + random_.below(2);
     const bool ipv6 = percent(30);
@@ -139,7 +141,11 @@ class Scenario {
     options.rx_burst = static_cast<unsigned>(random_.between(1, 64));
     options.tx_burst = static_cast<unsigned>(random_.between(1, 64));
     options.no_buffer_ppm = percent(20) ? 100'000 : 0;
-    hosts_.push_back(std::make_unique<Host>(fabric_.add_node<sim::EndpointNode>(options)));
+    const auto index = static_cast<uint32_t>(hosts_.size());
+    ShakenHost& shaken = *shaken_.emplace_back(std::make_unique<ShakenHost>(shake_, index));
+    auto& node = fabric_.add_node<sim::EndpointNode>(options, shaken.memory());
+    shaken.delay_arrivals(node);
+    hosts_.push_back(std::make_unique<Host>(node));
     Host& host = *hosts_.back();
     host.receive_cq.on_push = [this, &host](const Completion& completion) {
       on_received(host, completion);
@@ -345,6 +351,8 @@ class Scenario {
       verdict_.check(flow.received.size() == flow.lengths.size(), "a message did not arrive");
   }
   Random random_;
+  shake::Settings shake_;
+  std::vector<std::unique_ptr<ShakenHost>> shaken_;  // by host
   sim::Fabric fabric_;
   Verdict verdict_;
   bool calm_ = false;
