@@ -15,13 +15,20 @@ namespace {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
+constexpr uint64_t kRecordHeaderBytes = 16;  // pcap-savefile(5)
+
+std::string describe(const std::filesystem::path& path, const char* reason) {
+  return "capture file " + path.string() + ": " + reason;
+}
+
 std::string describe(const std::filesystem::path& path, int error) {
-  return "capture file " + path.string() + ": " + std::strerror(error);
+  return describe(path, std::strerror(error));
 }
 
 }  // namespace
 
-PcapWriter::PcapWriter(const std::filesystem::path& path, unsigned snaplen, ErrorReport report)
+PcapWriter::PcapWriter(const std::filesystem::path& path, unsigned snaplen, ErrorReport report,
+                       uint64_t limit_bytes)
     : path_(path),
       snaplen_(snaplen),
       report_(std::move(report)),
@@ -29,7 +36,8 @@ PcapWriter::PcapWriter(const std::filesystem::path& path, unsigned snaplen, Erro
                                                    PCAP_TSTAMP_PRECISION_NANO),
               pcap_close),
       buffer_(std::make_unique<char[]>(kBufferBytes)),
-      dumper_(nullptr, pcap_dump_close) {
+      dumper_(nullptr, pcap_dump_close),
+      left_bytes_(limit_bytes) {
   if (snaplen == 0) throw std::runtime_error(path.string() + ": a capture of 0 bytes per frame");
   if (format_ == nullptr) throw std::runtime_error(describe(path, ENOMEM));
   std::FILE* file = std::fopen(path.c_str(), "we");
@@ -46,7 +54,7 @@ PcapWriter::PcapWriter(const std::filesystem::path& path, unsigned snaplen, Erro
 PcapWriter::~PcapWriter() { flush(); }
 
 void PcapWriter::write(std::span<const std::byte> frame, uint64_t realtime_ns) noexcept {
-  if (failed_) {
+  if (ended_) {
     ++errors_;
     return;
   }
@@ -55,6 +63,11 @@ void PcapWriter::write(std::span<const std::byte> frame, uint64_t realtime_ns) n
   header.ts.tv_usec = static_cast<suseconds_t>(realtime_ns % kNsPerSecond);  // ns, by precision
   header.len = static_cast<bpf_u_int32>(frame.size());
   header.caplen = std::min(header.len, snaplen_);
+  if (left_bytes_ < header.caplen + kRecordHeaderBytes) {
+    flush();
+    return end("it has reached its limit");
+  }
+  left_bytes_ -= header.caplen + kRecordHeaderBytes;
   pcap_dump(reinterpret_cast<u_char*>(dumper_.get()), &header,
             reinterpret_cast<const u_char*>(frame.data()));
   if (std::ferror(pcap_dump_file(dumper_.get())) != 0) return fail(errno);
@@ -62,15 +75,18 @@ void PcapWriter::write(std::span<const std::byte> frame, uint64_t realtime_ns) n
 }
 
 void PcapWriter::flush() noexcept {
-  if (!failed_ && pcap_dump_flush(dumper_.get()) != 0) fail(errno);
+  if (!ended_ && pcap_dump_flush(dumper_.get()) != 0) fail(errno);
 }
 
-void PcapWriter::fail(int error) noexcept {
-  failed_ = true;
+void PcapWriter::fail(int error) noexcept { end(std::strerror(error)); }
+
+void PcapWriter::end(const char* reason) noexcept {
+  if (ended_) return;
+  ended_ = true;
   ++errors_;
   if (!report_) return;
   try {
-    report_(describe(path_, error) + "; recording has ended");
+    report_(describe(path_, reason) + "; recording has ended");
   } catch (...) {
     // A report that throws must not take the data path down with it.
   }

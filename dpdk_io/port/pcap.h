@@ -21,20 +21,24 @@ class PcapWriter {
  public:
   static constexpr unsigned kWholeFrames = 65535;
 
-  // Is called once, for the first error, by whoever writes or flushes at that time.
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
+
+  // Is called once, when recording ends by the first error or at the limit, by whoever writes or
+  // flushes at that time.
   using ErrorReport = std::function<void(const std::string& message)>;
 
-  // Creates or truncates the file. At most `snaplen` bytes of a frame are kept. Throws
-  // std::runtime_error when the file cannot be opened or `snaplen` is 0.
+  // Creates or truncates the file. At most `snaplen` bytes of a frame are kept, and of frames with
+  // their headers `limit_bytes`: recording ends before the first frame that would be over that.
+  // Throws std::runtime_error when the file cannot be opened or `snaplen` is 0.
   explicit PcapWriter(const std::filesystem::path& path, unsigned snaplen = kWholeFrames,
-                      ErrorReport report = {});
+                      ErrorReport report = {}, uint64_t limit_bytes = kNoLimit);
   ~PcapWriter();
 
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
   // `realtime_ns` counts from the epoch. After a write error (disk full) nothing more is written,
-  // so that the file ends where it broke; further frames count as errors.
+  // so that the file ends where it broke, and so after the limit; further frames count as errors.
   void write(std::span<const std::byte> frame, uint64_t realtime_ns) noexcept;
   void flush() noexcept;
 
@@ -44,6 +48,7 @@ class PcapWriter {
 
  private:
   void fail(int error) noexcept;
+  void end(const char* reason) noexcept;
 
   std::filesystem::path path_;
   unsigned snaplen_;
@@ -51,7 +56,8 @@ class PcapWriter {
   std::unique_ptr<pcap, void (*)(pcap*)> format_;
   std::unique_ptr<char[]> buffer_;  // in use until the dumper has closed the file
   std::unique_ptr<pcap_dumper, void (*)(pcap_dumper*)> dumper_;
-  bool failed_ = false;
+  uint64_t left_bytes_;
+  bool ended_ = false;
   uint64_t frames_written_ = 0;
   uint64_t errors_ = 0;
 };

@@ -75,6 +75,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   if (options.devices) add("--devices", std::to_string(*options.devices));
   for (const std::string& port : options.ports) add("--port", port);
   if (!options.pcap.empty()) add("--pcap", options.pcap.native());
+  if (!options.pcap_limit_mb.empty()) add("--pcap-limit-mb", options.pcap_limit_mb);
   if (!options.network.empty()) add("--network", options.network.native());
   if (!options.recovery.empty()) add("--recovery", options.recovery);
   if (options.shake) command.push_back("--shake=" + *options.shake);

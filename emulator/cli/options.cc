@@ -209,6 +209,9 @@ class Parser {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
         ->option_text("FILE");
+    sub->add_option("--pcap-limit-mb", options_.nic.pcap_limit_mb,
+                    "Record no more than so many megabytes there")
+        ->option_text("N");
     sub->add_option("--network", options_.nic.network,
                     "TOML file with the switches and links between the devices "
                     "(docs/networks.md)")

@@ -14,6 +14,7 @@ struct NicOptions {
   std::optional<unsigned> devices;
   std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
   std::filesystem::path pcap;
+  std::string pcap_limit_mb;  // as rocemud takes it; empty: no limit
   std::filesystem::path network;
   std::vector<std::string> impair;      // each as impairment::parse_assignment() takes it
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it

@@ -84,7 +84,7 @@ Daemon::Daemon(const Options& options)
       sessions_{nic_.devices, executor_, administration_, {}, {}, options.dma, &shares_},
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_) {
-  if (options.pcap) set_up_capture(*options.pcap);
+  if (options.pcap) set_up_capture(*options.pcap, options.pcap_limit_mb);
   set_up_shaking(options);
   set_up_devices(options);
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
@@ -103,10 +103,12 @@ Daemon::Daemon(const Options& options)
 
 Daemon::~Daemon() = default;
 
-void Daemon::set_up_capture(const std::filesystem::path& path) {
+void Daemon::set_up_capture(const std::filesystem::path& path, std::optional<uint64_t> limit_mb) {
+  constexpr uint64_t kBytesPerMb = 1'000'000;
   capture_ = std::make_unique<dpdk_io::PcapWriter>(
       path, dpdk_io::PcapWriter::kWholeFrames,
-      [](const std::string& message) { spdlog::error("{}", message); });
+      [](const std::string& message) { spdlog::error("{}", message); },
+      limit_mb ? *limit_mb * kBytesPerMb : dpdk_io::PcapWriter::kNoLimit);
   switch_.set_capture(capture_.get(), realtime_ns);
   engine_.set_capture(capture_.get());
 }

@@ -41,7 +41,7 @@ class Daemon {
   void run();
 
  private:
-  void set_up_capture(const std::filesystem::path& path);
+  void set_up_capture(const std::filesystem::path& path, std::optional<uint64_t> limit_mb);
   void set_up_devices(const Options& options);
   void attach(const dpdk_io::PortAssignment& assignment);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);

@@ -250,6 +250,8 @@ std::string read_shake(const std::string& text, Options& options) {
   return {};
 }
 
+constexpr uint64_t kMostPcapMb = 1'000'000'000;
+
 // Texts are options as they are typed, before they are read into Options.
 struct Texts {
   std::string dma = "auto";
@@ -280,6 +282,9 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file");
+  app.add_option("--pcap-limit-mb", options.pcap_limit_mb,
+                 "Record no more than so many megabytes there")
+      ->check(CLI::Range(uint64_t{1}, kMostPcapMb));
   app.add_option("--network", texts.network,
                  "A TOML file with the network between the devices on the switch");
   add_recovery(app, texts.recovery);

@@ -38,11 +38,11 @@ TEST_CASE("what is not said is left to the daemon", "[cli]") {
 }
 
 TEST_CASE("what is said reaches the daemon", "[cli]") {
-  const Options options = parse_options(
-      {"run", "--devices", "4", "--pcap", "/p", "--log-level", "debug", "--", "true"});
+  const Options options = parse_options({"run", "--devices", "4", "--pcap", "/p", "--pcap-limit-mb",
+                                         "64", "--log-level", "debug", "--", "true"});
   CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOfParent) ==
         Words{"/d", "--dir", "/s", "--ready-fd", "7", "--devices", "4", "--pcap", "/p",
-              "--log-level", "debug", "--die-with-parent"});
+              "--pcap-limit-mb", "64", "--log-level", "debug", "--die-with-parent"});
 }
 
 TEST_CASE("impairments are given as often as there are links", "[cli]") {

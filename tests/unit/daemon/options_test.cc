@@ -41,12 +41,14 @@ TEST_CASE("the directory is all that has to be said") {
 }
 
 TEST_CASE("every option has an effect") {
-  const ParsedOptions parsed = parse(
-      {"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--ready-fd", "7", "--log-level",
-       "debug", "--die-with-parent", "--dma", "mem_fd", "--parallel", "never"});
+  const ParsedOptions parsed =
+      parse({"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--pcap-limit-mb", "64",
+             "--ready-fd", "7", "--log-level", "debug", "--die-with-parent", "--dma", "mem_fd",
+             "--parallel", "never"});
   REQUIRE(parsed.options);
   CHECK(parsed.options->devices == 8);
   CHECK(*parsed.options->pcap == "/tmp/p");
+  CHECK(parsed.options->pcap_limit_mb == 64);
   CHECK(*parsed.options->ready_fd == 7);
   CHECK(parsed.options->log_level == "debug");
   CHECK(parsed.options->die_with_parent);

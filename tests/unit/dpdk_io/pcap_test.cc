@@ -78,6 +78,23 @@ TEST_CASE("a disk that is full at flush is reported as well") {
   CHECK(reports == 1);
 }
 
+TEST_CASE("a recording ends at its limit, with whole frames, and says so once") {
+  TemporaryCapture file;
+  std::vector<std::string> reports;
+  {
+    PcapWriter writer(
+        file.path(), PcapWriter::kWholeFrames,
+        [&](const std::string& message) { reports.push_back(message); }, 3 * (100 + 16) + 50);
+    for (int i = 0; i < 10; ++i) writer.write(bytes_of(std::string(100, 'y')), kTime_ns);
+    CHECK(writer.frames_written() == 3);
+    CHECK(writer.errors() == 7);
+    CHECK(read_pcap(file.path()).frames.size() == 3);
+  }
+  CHECK(read_pcap(file.path()).frames.size() == 3);
+  REQUIRE(reports.size() == 1);
+  CHECK_THAT(reports[0], Catch::EndsWith("it has reached its limit; recording has ended"));
+}
+
 TEST_CASE("a capture that cannot begin says why") {
   CHECK_THROWS_WITH(PcapWriter("/no/such/directory/x.pcap"),
                     Catch::Contains("/no/such/directory/x.pcap: No such file or directory"));
