@@ -45,7 +45,8 @@ void refuse_private(const std::string& name) {
 int version(const Options& options) {
   if (options.json) {
     const nlohmann::ordered_json report = {{"version", ROCEMU_VERSION},
-                                           {"abi_version", static_cast<int>(ROCEMU_ABI_VERSION)}};
+                                           {"abi_version", static_cast<int>(ROCEMU_ABI_VERSION)},
+                                           {"json_version", kJsonVersion}};
     std::cout << report.dump() << '\n';
   } else {
     std::cout << version_text() << '\n';

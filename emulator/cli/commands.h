@@ -6,6 +6,10 @@
 
 namespace rocemu::cli {
 
+// Of what the commands print with --json (docs/control.md): raised when a field changes its meaning
+// or goes, not when one is added.
+inline constexpr int kJsonVersion = 1;
+
 int run(const Options& options);
 int up(const Options& options);
 int exec(const Options& options);

@@ -18,12 +18,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/time.h"
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/device/attributes/qp_attributes.h"
 #include "emulator/device/hca_parts.h"
 #include "emulator/device/interface/host_interface.h"
+#include "emulator/device/interface/qp_report.h"
 #include "emulator/device/interface/specs.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/endpoint.h"
@@ -192,6 +194,8 @@ class Hca {
   TimeNs next_held_event() const;
 
   ObjectCounts counts() const;
+  // By number; where there are more than `most`, some of them.
+  std::vector<QpReport> report_qps(size_t most) const;
 
  private:
   friend class FaultAccess;  // fault_access.h

@@ -200,6 +200,23 @@ Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const 
   return impl_->endpoint->counters(qp->body->qpn);
 }
 
+std::vector<QpReport> Hca::report_qps(size_t most) const {
+  std::vector<QpReport> reports;
+  for (const auto& [number, body] : impl_->qps_by_number) {
+    if (reports.size() == most) break;
+    const Context* holder = body->openings.empty() ? nullptr : body->openings.front()->context;
+    reports.push_back({.qpn = body->qpn,
+                       .service = body->service,
+                       .state = impl_->endpoint->state(body->qpn),
+                       .remote_qpn = wire::Qpn{body->attr.dest_qp_num},
+                       .program = holder == nullptr ? 0 : holder->memory->pid(),
+                       .load = impl_->endpoint->load(body->qpn),
+                       .counters = impl_->endpoint->counters(body->qpn)});
+  }
+  std::ranges::sort(reports, {}, [](const QpReport& report) { return report.qpn.value; });
+  return reports;
+}
+
 Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Qp* qp = find_object(context, &Context::qps, handle);

@@ -44,7 +44,8 @@ DeviceSnapshot EngineDevice::snapshot() {
           endpoint.multicast_groups().groups(),
           endpoint.limits().congestion,
           endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows),
-          endpoint.report_recoveries(DeviceSnapshot::kMostFlows)};
+          endpoint.report_recoveries(DeviceSnapshot::kMostFlows),
+          hca_->report_qps(DeviceSnapshot::kMostFlows)};
 }
 
 TimeNs EngineDevice::next_event() const {

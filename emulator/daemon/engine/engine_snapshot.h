@@ -37,6 +37,7 @@ struct DeviceSnapshot {
   std::vector<transport::FlowReport> flows;  // of the first kMostFlows QPs that have one
   static constexpr size_t kMostFlows = 256;
   std::vector<transport::RecoveryReport> recoveries;  // the same, where selective repeat is set
+  std::vector<device::QpReport> qps;                  // some kMostFlows at most
 };
 
 struct EngineSnapshot {

@@ -137,6 +137,35 @@ ordered_json describe(const shake::Settings& settings, const shake::Counts& coun
   return shown;
 }
 
+std::string_view text(transport::Service service) {
+  constexpr std::string_view kNames[] = {"RC", "UC", "UD", "XRC_SEND", "XRC_RECV", "RAW_PACKET"};
+  return kNames[static_cast<size_t>(service)];
+}
+
+std::string_view text(transport::QpState state) {
+  constexpr std::string_view kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+// Of its counters those alone that are not zero: there may be many QPs.
+ordered_json describe(const std::vector<device::QpReport>& qps) {
+  ordered_json shown = ordered_json::array();
+  for (const device::QpReport& qp : qps) {
+    ordered_json counters = ordered_json::object();
+    for (const auto& [event, name] : transport::kCounterNames)
+      if (qp.counters[event] != 0) counters[name] = qp.counters[event];
+    shown.push_back({{"qpn", qp.qpn.value},
+                     {"service", text(qp.service)},
+                     {"state", text(qp.state)},
+                     {"remote_qpn", qp.remote_qpn.value},
+                     {"program", qp.program},
+                     {"requests", qp.load.requests},
+                     {"unacknowledged_packets", qp.load.unacknowledged_psns},
+                     {"counters", counters}});
+  }
+  return shown;
+}
+
 ordered_json describe(const EngineStats& engine) {
   return {{"turns", engine.turns},
           {"busy_turns", engine.busy_turns},
@@ -162,6 +191,7 @@ ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& sna
           {"port_state", config.port.active ? "ACTIVE" : "DOWN"},
           {"objects", describe(snapshot.objects)},
           {"counters", describe(snapshot.counters)},
+          {"qps", describe(snapshot.qps)},
           {"recovery", describe(snapshot.recoveries)},
           {"port", describe(snapshot.port)},
           {"congestion_control", describe(snapshot.congestion, snapshot.flows)},

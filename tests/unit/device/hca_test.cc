@@ -255,6 +255,33 @@ TEST_CASE("A message goes from one program's memory to another's, and both are t
   CHECK(sender.events.completion_events.empty());
 }
 
+TEST_CASE("The device tells of its QPs, by number, and of some where there are too many") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program sender(fabric.a, here), receiver(fabric.b, there), other(fabric.a, there);
+  CHECK(fabric.a.report_qps(10).size() == 2);
+  CHECK(fabric.a.report_qps(1).size() == 1);
+  sender.connect(receiver);
+  receiver.connect(sender);
+  receiver.queues->receives.posted.push_back(receive_of(receiver, 7, 100));
+  sender.queues->posted.push_back(send_of(sender, 8, 100));
+  fabric.a.endpoint().on_doorbell(sender.qpn);
+  fabric.run();
+
+  const std::vector<QpReport> reports = fabric.a.report_qps(10);
+  REQUIRE(reports.size() == 2);
+  REQUIRE(reports[0].qpn < reports[1].qpn);
+  const QpReport& sent = reports[reports[0].qpn == sender.qpn ? 0 : 1];
+  CHECK(sent.service == transport::Service::rc);
+  CHECK(sent.state == QpState::ready_to_send);
+  CHECK(sent.remote_qpn == receiver.qpn);
+  CHECK(sent.counters[transport::TraceEvent::payload_sent] == 100);
+  CHECK(sent.load.requests == 0);
+  const QpReport& idle = reports[reports[0].qpn == sender.qpn ? 1 : 0];
+  CHECK(idle.state == QpState::reset);
+  CHECK(idle.remote_qpn == wire::Qpn{});
+}
+
 TEST_CASE("An event that found no room is sent when there is some, and not tried each turn") {
   std::vector<std::byte> here(100), there(100);
   Fabric fabric;

@@ -37,8 +37,9 @@ TEST_CASE("the status has the keys that scripts rely on, in their order") {
 
   const auto& first = json.at("devices").at(0);
   CHECK(keys(first) == std::vector<std::string>{"name", "node_guid", "mac", "gids", "mtu",
-                                                "port_state", "objects", "counters", "recovery",
-                                                "port", "congestion_control", "impairments"});
+                                                "port_state", "objects", "counters", "qps",
+                                                "recovery", "port", "congestion_control",
+                                                "impairments"});
   CHECK(first.at("name") == "rocemu0");
   CHECK(first.at("port_state") == "ACTIVE");
   CHECK(first.at("counters").at("tx_frames") == 7);
@@ -63,6 +64,26 @@ TEST_CASE("the status says how the NIC is shaken, and how often what was done to
   const auto json = nlohmann::ordered_json::parse(to_json(status));
   CHECK(json.at("shake") == "events,rnr,strength=50,seed=5");
   CHECK(json.at("devices").at(0).at("shaken") == nlohmann::ordered_json{{"events", 0}, {"rnr", 3}});
+}
+
+TEST_CASE("the status has QPs, with what their counters have counted") {
+  const std::vector<device::HcaConfig> devices = {device::default_config(0)};
+  Status status;
+  status.devices = devices;
+  status.snapshot.devices.resize(1);
+  device::QpReport qp{.qpn = wire::Qpn{17},
+                      .service = transport::Service::xrc_receive,
+                      .state = transport::QpState::error,
+                      .remote_qpn = wire::Qpn{18},
+                      .program = 4711,
+                      .load = {.requests = 2, .unacknowledged_psns = 3},
+                      .counters = {}};
+  qp.counters[transport::TraceEvent::retransmitted] = 5;
+  status.snapshot.devices[0].qps = {qp};
+  const auto json = nlohmann::ordered_json::parse(to_json(status));
+  CHECK(json.at("devices").at(0).at("qps").dump() ==
+        R"([{"qpn":17,"service":"XRC_RECV","state":"ERR","remote_qpn":18,"program":4711,)"
+        R"("requests":2,"unacknowledged_packets":3,"counters":{"retransmitted_frames":5}}])");
 }
 
 TEST_CASE("the status has the ports of a network that something has happened at") {
