@@ -1,0 +1,17 @@
+# The Python package: its own tests, the examples of its page, and a suite that uses it (examples/pytest).
+set(python_tests ${here}/python)
+function(rocemu_python_test name seconds)
+  foreach(user "" user/)
+    set(run ${here}/python/run.sh)
+    if(user)
+      list(APPEND run --user)
+    endif()
+    rocemu_e2e_test(${user}python/${name} ${seconds} ${run} ${ARGN})
+    set_property(TEST e2e/${user}python/${name} APPEND PROPERTY
+                 ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;ROCEMU_BUILD=${CMAKE_BINARY_DIR}")
+  endforeach()
+endfunction()
+foreach(module command docs faults findings install json nic plugin program types waiting)
+  rocemu_python_test(${module} 240 ${python_tests}/test_${module}.py)
+endforeach()
+rocemu_python_test(examples 240 ${PROJECT_SOURCE_DIR}/examples/pytest)
