@@ -112,6 +112,10 @@ class Processes(unittest.TestCase):
         self.assertTrue(lines[1].endswith(self.root + "/lib/librocemu-preload.so"), lines[1])
         self.assertEqual(lines[2:4], ["rocemu0", "rocemu1"])
 
+    def test_version_says_which_json_is_spoken(self):
+        out, _ = self.rocemu_does("version", "--json")
+        self.assertEqual(list(json.loads(out)), ["version", "abi_version", "json_version"])
+
     def test_signals_are_forwarded(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             process = self.start("run", "--", "sh", "-c", "echo up; exec sleep 60")
