@@ -25,6 +25,15 @@ static_assert(sizeof(rocemu_hop) == sizeof(HopTelemetry) &&
               offsetof(rocemu_hop, timestamp_ns) == offsetof(HopTelemetry, timestamp_ns) &&
               offsetof(rocemu_hop, link_rate_bps) == offsetof(HopTelemetry, link_rate_bps));
 
+// Of an algorithm, a parameter or a value.
+bool is_name(const char* text) {
+  if (text == nullptr) return false;
+  const std::string_view name(text);
+  return !name.empty() && name.size() <= 32 && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+}
+
 class Foreign final : public Algorithm {
  public:
   // Takes `state`, which is not null.
@@ -72,7 +81,7 @@ class Foreign final : public Algorithm {
     std::array<rocemu_value, kMostValues> values{};
     const uint32_t count = std::min(f_.view(state_, now, values.data(), kMostValues), kMostValues);
     for (uint32_t i = 0; i < count; ++i)
-      if (values[i].name != nullptr) shown.push_back({values[i].name, values[i].value});
+      if (is_name(values[i].name)) shown.push_back({values[i].name, values[i].value});
     return shown;
   }
 
@@ -85,14 +94,6 @@ class Foreign final : public Algorithm {
   void* const state_;
   TimeNs earliest_ = 0;
 };
-
-bool is_name(const char* text) {
-  if (text == nullptr) return false;
-  const std::string_view name(text);
-  return !name.empty() && name.size() <= 32 && std::ranges::all_of(name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-';
-  });
-}
 
 // What is wrong with what a library says of itself, or nothing.
 std::string problem(const rocemu_algorithm* algorithm) {

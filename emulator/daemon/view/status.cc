@@ -104,7 +104,8 @@ ordered_json describe(const transport::FlowReport& flow) {
                         {"window_bytes", nullptr},
                         {"cnps", flow.cnps}};
   if (flow.window_bytes != congestion::kUnlimited) shown["window_bytes"] = flow.window_bytes;
-  shown.update(describe(flow.values));
+  // A library's values have names of its own, which take the place of none of these.
+  for (const congestion::NamedValue& value : flow.values) shown.emplace(value.name, value.value);
   return shown;
 }
 

@@ -92,6 +92,32 @@ TEST_CASE("plug-in: the example of the documentation is one, and its parameters 
   CHECK(flow->view(12'000)[0].value == 1);
 }
 
+TEST_CASE("plug-in: values without a proper name are not shown") {
+  const Workshop workshop;
+  const std::string path = workshop.build(workshop.file(
+      "view.c",
+      "#include <rocemu/congestion.h>\n"
+      "static int flow;\n"
+      "static void* create(const struct rocemu_flow* f, const double* p)"
+      "{ (void)f; (void)p; return &flow; }\n"
+      "static void destroy(void* s) { (void)s; }\n"
+      "static uint32_t view(const void* s, uint64_t now, struct rocemu_value* v, uint32_t room) {\n"
+      "  const char* names[] = {0, \"\", \"\\xff\", \"two words\", \"good-1\", \"\\n\"};\n"
+      "  (void)s; (void)now; (void)room;\n"
+      "  for (int i = 0; i < 6; ++i) { v[i].name = names[i]; v[i].value = i; }\n"
+      "  return 6;\n"
+      "}\n"
+      "static const struct rocemu_algorithm algorithm = {.version = 1, .name = \"mine\","
+      " .create = create, .destroy = destroy, .view = view};\n"
+      "const struct rocemu_algorithm* rocemu_congestion(void) { return &algorithm; }\n"));
+  const ParsedSettings parsed = parse_settings(path);
+  INFO(parsed.error);
+  REQUIRE(parsed.settings);
+  const std::vector<NamedValue> shown = parsed.settings->make({})->view(0);
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].name == "good-1");
+}
+
 TEST_CASE("plug-in: what is no good library is refused with a line that says why") {
   const Workshop workshop;
   const auto error = [](const std::string& path) {

@@ -71,7 +71,7 @@ struct rocemu_parameter {
 
 /* One line of what `rocemu status --json` shows of a flow. */
 struct rocemu_value {
-  const char* name;
+  const char* name; /* letters, digits, _ and -, 32 at most: others are left out */
   double value;
 };
 

@@ -86,6 +86,21 @@ TEST_CASE("the status has QPs, with what their counters have counted") {
         R"("requests":2,"unacknowledged_packets":3,"counters":{"retransmitted_frames":5}}])");
 }
 
+TEST_CASE("what an algorithm shows of a flow takes the place of nothing else") {
+  const std::vector<device::HcaConfig> devices = {device::default_config(0)};
+  Status status;
+  status.devices = devices;
+  status.snapshot.devices.resize(1);
+  transport::FlowReport flow;
+  flow.cnps = 5;
+  flow.values = {{"cnps", 77}, {"alpha", 0.5}};
+  status.snapshot.devices[0].flows = {flow};
+  const auto json = nlohmann::ordered_json::parse(to_json(status));
+  const auto& shown = json.at("devices").at(0).at("congestion_control").at("qps").at(0);
+  CHECK(shown.at("cnps") == 5);
+  CHECK(shown.at("alpha") == 0.5);
+}
+
 TEST_CASE("the status has the ports of a network that something has happened at") {
   Status status;
   CHECK_FALSE(nlohmann::ordered_json::parse(to_json(status)).contains("network"));
