@@ -11,6 +11,7 @@
 #include "emulator/daemon/configuration_file.h"
 #include "emulator/daemon/limit_profiles.h"
 #include "emulator/fault/grammar.h"
+#include "emulator/transport/requester/rtt_estimator.h"
 #include "verbs_shim/abi/rings.h"
 
 namespace rocemu::daemon {
@@ -86,8 +87,10 @@ void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
   add_limit(section, "quantum_frames", limits.quantum_frames, 1u, 64u);
   add_recovery(*section, limits.recovery);
   section->add_option("--multipath", limits.multipath);
-  add_limit(section, "rto_low_us", limits.rto_low_us, 0u, 10'000'000u);
-  add_limit(section, "rto_high_us", limits.rto_high_us, 0u, 10'000'000u);
+  // They double each time in a row, to a second at most.
+  constexpr auto kMostRto_us = static_cast<uint32_t>(transport::RttEstimator::kCapNs / 1000);
+  add_limit(section, "rto_low_us", limits.rto_low_us, 0u, kMostRto_us);
+  add_limit(section, "rto_high_us", limits.rto_high_us, 0u, kMostRto_us);
 }
 
 // [congestion] of the configuration file: the algorithm of all devices, those of some, and

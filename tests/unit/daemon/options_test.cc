@@ -218,7 +218,8 @@ TEST_CASE("bad usage and bad configuration end with 2") {
   CHECK(refused({"--dir", "/tmp/x", "--config", "/nowhere/x.toml"}));
   const ConfigFile file(GENERATE("[limits]\nmax_qp = 0\n", "[limits]\nmax_qp = 65537\n",
                                  "[limits]\nbogus = 1\n", "[bogus]\nmax_qp = 1\n",
-                                 "[transport]\nwindow_packets = -1\n", "devices = many\n"));
+                                 "[transport]\nwindow_packets = -1\n",
+                                 "[transport]\nrto_low_us = 1000001\n", "devices = many\n"));
   CHECK(refused({"--dir", "/tmp/x", "--config", file.path.c_str()}));
 }
 
