@@ -86,6 +86,17 @@ void check_faults(const UpOptions& options) {
   }
 }
 
+// Of congestion control in a library, [HOST=]PATH[,KEY=VALUE]..., with the path from the root: NICs
+// are started from another folder.
+std::string with_path_from_root(const std::string& spec) {
+  const size_t slash = spec.substr(0, spec.find(',')).find('/');
+  if (slash == spec.npos) return spec;
+  const size_t begin = spec.rfind('=', slash) + 1;
+  const size_t end = std::min(spec.find(',', slash), spec.size());
+  return spec.substr(0, begin) +
+         std::filesystem::absolute(spec.substr(begin, end - begin)).native() + spec.substr(end);
+}
+
 UpOptions up_options(Words words) {
   UpOptions options;
   std::map<std::string, std::string> values = {
@@ -100,7 +111,7 @@ UpOptions up_options(Words words) {
     } else if (option == "--fault") {
       options.faults.push_back(words[1]);
     } else if (option == "--congestion") {
-      options.congestion.push_back(words[1]);
+      options.congestion.push_back(with_path_from_root(words[1]));
     } else if (const auto value = values.find(option); value != values.end()) {
       value->second = words[1];
     } else {
