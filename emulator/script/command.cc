@@ -85,7 +85,7 @@ unsigned number_in(const std::string& option, const std::string& text, unsigned 
   return value;
 }
 
-// Options with a value.
+// Options with a value: all are of a live stage.
 void take_option(const std::string& option, const std::string& value, LiveOptions& live) {
   if (option == "--port") {
     live.peer = address_in(option, value);
@@ -103,6 +103,7 @@ void take_option(const std::string& option, const std::string& value, LiveOption
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
   LiveOptions live;
+  std::string live_option;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "-v") {
@@ -115,10 +116,16 @@ Options parse(const std::vector<std::string>& arguments) {
       throw Failure(word + " needs a value, or is no option; see: rocemu script --help",
                     cli::kUsage);
     } else {
+      live_option = word;
       take_option(word, arguments[++i], live);
     }
   }
-  if (live.peer != IpAddress{}) options.live = live;
+  if (live.peer != IpAddress{}) {
+    options.live = live;
+  } else if (!live_option.empty()) {
+    throw Failure(live_option + " is for scripts that are played live, with --port PEER",
+                  cli::kUsage);
+  }
   if (options.files.empty())
     throw Failure("which script? write: rocemu script FILE...", cli::kUsage);
   return options;
