@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/net/text.h"
+#include "base/read_file.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/installation.h"
 #include "emulator/cli/process/program.h"
@@ -151,9 +150,9 @@ std::vector<fs::path> scripts_of(const std::vector<fs::path>& files) {
 }
 
 std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || fs::is_directory(file)) throw Failure("cannot read " + file.string(), cli::kUsage);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  std::optional<std::string> text = read_file(file);
+  if (!text) throw Failure("cannot read " + file.string(), cli::kUsage);
+  return std::move(*text);
 }
 
 using MakeStage = std::function<std::unique_ptr<Stage>()>;

@@ -1,10 +1,10 @@
 #include "network/description/description.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "base/read_file.h"
 #include "impairment/quantity.h"
 #include "network/description/draft.h"
 #include "network/description/values.h"
@@ -115,10 +115,9 @@ ParsedDescription parse_description(const std::string& text, const std::filesyst
 }
 
 ParsedDescription read_description(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file))
-    return {std::nullopt, file.string() + ": it cannot be read"};
-  return parse_description(std::string(std::istreambuf_iterator<char>(stream), {}), file);
+  const std::optional<std::string> text = read_file(file);
+  if (!text) return {std::nullopt, file.string() + ": it cannot be read"};
+  return parse_description(*text, file);
 }
 
 }  // namespace rocemu::network

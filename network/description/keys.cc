@@ -218,13 +218,6 @@ constexpr Key kKeys[] = {
      [](Draft& d, const Values& v) { trim(d).dscp = static_cast<uint8_t>(number(one(v), 0, 63)); }},
 };
 
-std::string names_in(const std::string& section) {
-  std::string names;
-  for (const Key& key : kKeys)
-    if (key.section == section) names += (names.empty() ? "" : ", ") + std::string(key.name);
-  return names;
-}
-
 std::string sections() {
   std::string names;
   std::string last;
@@ -243,7 +236,7 @@ void apply_key(Draft& draft, const std::string& section, const std::string& name
   const auto* const key = std::ranges::find_if(
       kKeys, [&](const Key& each) { return each.section == section && each.name == name; });
   if (key == std::end(kKeys)) {
-    const std::string known = names_in(section);
+    const std::string known = names_in(kKeys, section);
     if (known.empty())
       throw WrongKey{"", section, "there is no such section; there are " + sections()};
     throw WrongKey{section, name, "there is no such key; there are " + known};

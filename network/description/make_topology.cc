@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <sstream>
 
+#include "base/read_file.h"
 #include "impairment/quantity.h"
 #include "network/description/draft.h"
 #include "network/description/ns3_topology.h"
@@ -169,10 +169,9 @@ Topology make_list(const Draft& draft) {
 }
 
 Topology read_topology(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) fail("file", quoted(file.string()) + " cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  ParsedTopology parsed = parse_ns3_topology(text);
+  const std::optional<std::string> text = read_file(file);
+  if (!text) fail("file", quoted(file.string()) + " cannot be read");
+  ParsedTopology parsed = parse_ns3_topology(*text);
   if (!parsed.topology) fail("file", file.string() + ": " + parsed.error);
   return std::move(*parsed.topology);
 }

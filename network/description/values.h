@@ -49,6 +49,15 @@ inline uint64_t number(const std::string& text, uint64_t least, uint64_t most) {
   return value;
 }
 
+// The names of the keys that a table has in a section, as a sentence has them.
+template <class Keys>
+std::string names_in(const Keys& keys, const std::string& section) {
+  std::string names;
+  for (const auto& key : keys)
+    if (key.section == section) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  return names;
+}
+
 inline bool truth(const Values& values) {
   if (one(values) == "true") return true;
   if (one(values) == "false") return false;

@@ -97,13 +97,6 @@ constexpr Key kKeys[] = {
      [](Draft& d, const Values& v) { d.experiment.results.plots = network::truth(v); }},
 };
 
-std::string names_in(const std::string& section) {
-  std::string names;
-  for (const Key& key : kKeys)
-    if (key.section == section) names += (names.empty() ? "" : ", ") + std::string(key.name);
-  return names;
-}
-
 // The part of `section` behind `outer` and its dot; false when it is not in there.
 bool within(const std::string& section, const std::string& outer, std::string& inner) {
   if (section == outer) {
@@ -151,7 +144,7 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     return each.section == toml.section && each.name == toml.name;
   });
   if (key == std::end(kKeys)) {
-    const std::string known = names_in(toml.section);
+    const std::string known = network::names_in(kKeys, toml.section);
     if (known.empty())
       throw WrongKey{"", toml.section,
                      "there is no such section; there are network, nic, congestion, "

@@ -1,9 +1,8 @@
 #include "emulator/experiment/settings/read_experiment.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
+#include "base/read_file.h"
 #include "emulator/experiment/settings/draft.h"
 
 namespace rocemu::experiment {
@@ -130,10 +129,9 @@ ParsedExperiment parse_experiment(const std::string& text, const std::filesystem
 
 ParsedExperiment read_experiment(const std::filesystem::path& file,
                                  const std::vector<Override>& overrides) {
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file))
-    return {std::nullopt, file.string() + ": it cannot be read"};
-  return parse_experiment(std::string(std::istreambuf_iterator<char>(stream), {}), file, overrides);
+  const std::optional<std::string> text = read_file(file);
+  if (!text) return {std::nullopt, file.string() + ": it cannot be read"};
+  return parse_experiment(*text, file, overrides);
 }
 
 }  // namespace rocemu::experiment

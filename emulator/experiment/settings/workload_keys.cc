@@ -1,9 +1,11 @@
 // The keys of a workload: which there are, which kinds have them, what they take.
 #include <algorithm>
-#include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
+#include <utility>
 
+#include "base/read_file.h"
 #include "emulator/experiment/settings/draft.h"
 
 namespace rocemu::experiment {
@@ -18,11 +20,10 @@ struct Context {
   const std::filesystem::path& directory;
 };
 
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file))
-    throw Wrong{quoted(file.string()) + " cannot be read"};
-  return {std::istreambuf_iterator<char>(stream), {}};
+std::string text_of(const std::filesystem::path& file) {
+  std::optional<std::string> text = read_file(file);
+  if (!text) throw Wrong{quoted(file.string()) + " cannot be read"};
+  return std::move(*text);
 }
 
 Verb verb_of(const std::string& text) {
@@ -39,7 +40,7 @@ SizeDistribution sizes_of(const std::string& text, const Context& context) {
     throw Wrong{quoted(text) + " is none of " + published_names() +
                 ", nor a file (which has a dot or slash in its name)"};
   const ParsedSizes parsed =
-      parse_sizes(published.empty() ? read_file(context.directory / text) : std::string(published));
+      parse_sizes(published.empty() ? text_of(context.directory / text) : std::string(published));
   if (!parsed.error.empty()) throw Wrong{text + ": " + parsed.error};
   return parsed.sizes;
 }
@@ -60,7 +61,7 @@ TracedFlow traced_flow(const std::string& line, const Context& context) {
 }
 
 std::vector<TracedFlow> trace_of(const std::string& file, const Context& context) {
-  std::istringstream lines(read_file(context.directory / file));
+  std::istringstream lines(text_of(context.directory / file));
   std::vector<TracedFlow> flows;
   std::string line;
   for (unsigned number = 1; std::getline(lines, line); ++number) {
