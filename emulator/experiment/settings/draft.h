@@ -29,7 +29,8 @@ struct Draft {
   std::filesystem::path directory;  // where files are looked for
   Experiment experiment;
   bool has_drain = false;
-  std::vector<std::string> ports;                               // "leaf0 spine1"
+  std::vector<std::string> ports;  // "leaf0 spine1"
+  bool has_congestion = false;
   std::vector<std::pair<std::string, std::string>> parameters;  // of congestion control
   std::string network_file;
   std::vector<network::TomlKey> network_keys;

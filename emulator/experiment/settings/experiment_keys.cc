@@ -2,6 +2,7 @@
 // take, an example.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "emulator/experiment/settings/draft.h"
 
@@ -21,6 +22,15 @@ struct Key {
 template <class Member>
 void set_number(Member& member, const Values& values, uint64_t least, uint64_t most) {
   member = static_cast<Member>(number(one(values), least, most));
+}
+
+// As an option, or in the form that the NIC's configuration file has.
+void choose_congestion(Draft& draft, const Values& values) {
+  if (std::exchange(draft.has_congestion, true))
+    throw Wrong{"there are congestion of [nic] and algorithm of [congestion]; give one of them"};
+  const congestion::ParsedSettings parsed = congestion::parse_settings(one(values));
+  if (!parsed.settings) throw Wrong{parsed.error};
+  draft.experiment.nic.limits.congestion = *parsed.settings;
 }
 
 constexpr Key kKeys[] = {
@@ -70,12 +80,8 @@ constexpr Key kKeys[] = {
        d.experiment.nic.connections = network::choice<Connections>(
            v, {{"flow", Connections::per_flow}, {"pair", Connections::per_pair}});
      }},
-    {"nic", "congestion", "\"dcqcn:paper\"",
-     [](Draft& d, const Values& v) {
-       const congestion::ParsedSettings parsed = congestion::parse_settings(one(v));
-       if (!parsed.settings) throw Wrong{parsed.error};
-       d.experiment.nic.limits.congestion = *parsed.settings;
-     }},
+    {"nic", "congestion", "\"dcqcn:paper\"", choose_congestion},
+    {"congestion", "algorithm", "\"dcqcn:paper\"", choose_congestion},
     {"nic", "recovery", "\"go-back-n\"",
      [](Draft& d, const Values& v) {
        using transport::Recovery;
@@ -135,7 +141,7 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     draft.network_keys.push_back({inner, toml.name, toml.values});
     return;
   }
-  if (toml.section == "congestion") {
+  if (toml.section == "congestion" && toml.name != "algorithm") {
     draft.parameters.push_back({toml.name, one_value(toml)});
     return;
   }

@@ -105,6 +105,25 @@ TEST_CASE("what an experiment does not say") {
   CHECK(experiment.workloads[0].bytes == 0);
 }
 
+TEST_CASE("congestion control is chosen as in the NIC's configuration file") {
+  const std::string incast = "[workload.w]\nkind = \"incast\"\n";
+  const Experiment experiment =
+      read(kStar + "[congestion]\nrpg_ai_rate = 7\nalgorithm = \"dcqcn:paper\"\n" + incast);
+  const congestion::Settings& settings = experiment.nic.limits.congestion;
+  CHECK(settings.name() == "dcqcn");
+  CHECK(settings.preset == "paper");
+  bool found = false;
+  for (const congestion::NamedValue& value : settings.parameters())
+    found |= value.name == "rpg_ai_rate" && value.value == 7;
+  CHECK(found);
+  CHECK_THAT(
+      error_of(kStar +
+               "[nic]\ncongestion = \"dcqcn\"\n[congestion]\n"
+               "algorithm = \"dcqcn\"\n" +
+               incast),
+      Catch::StartsWith("e.toml: [congestion] algorithm: there are congestion of [nic] and"));
+}
+
 TEST_CASE("a key is given another value") {
   const ParsedOverride load = parse_override("workload.w.load=30%");
   const ParsedOverride seed = parse_override("seed=9");
