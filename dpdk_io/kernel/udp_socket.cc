@@ -56,16 +56,27 @@ void add_control(msghdr& message, int level, int type, Value value) {
   message.msg_controllen += CMSG_SPACE(sizeof value);
 }
 
-// The payload of each frame of a batch; 0: it is a single frame.
-unsigned segment_bytes(msghdr& message) {
+// What the kernel says of a datagram or batch that has come.
+struct Arrival {
+  unsigned segment_bytes = 0;  // the payload of each frame of a batch; 0: it is a single frame
+  uint8_t traffic_class = 0;
+};
+
+Arrival describe(msghdr& message) {
+  Arrival arrival;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != IPPROTO_UDP || header->cmsg_type != UDP_GRO) continue;
-    int bytes;
-    std::memcpy(&bytes, CMSG_DATA(header), sizeof bytes);
-    return bytes > 0 ? static_cast<unsigned>(bytes) : 0;
+    int value = 0;
+    const size_t bytes = std::min(sizeof value, header->cmsg_len - CMSG_LEN(0));
+    std::memcpy(&value, CMSG_DATA(header), bytes);  // a TOS has one byte
+    if (header->cmsg_level == IPPROTO_UDP && header->cmsg_type == UDP_GRO) {
+      arrival.segment_bytes = value > 0 ? static_cast<unsigned>(value) : 0;
+    } else if ((header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_TOS) ||
+               (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_TCLASS)) {
+      arrival.traffic_class = static_cast<uint8_t>(value);
+    }
   }
-  return 0;
+  return arrival;
 }
 
 }  // namespace
@@ -96,10 +107,12 @@ UdpSocket::UdpSocket(const IpAddress& address, uint16_t udp_port, unsigned inter
   if (ipv4_) {
     demand(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, address);
     demand(fd, IPPROTO_IP, IP_TTL, kDefaultHopLimit, address);
+    demand(fd, IPPROTO_IP, IP_RECVTOS, 1, address);
   } else {
     demand(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1, address);
     demand(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, address);
     demand(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, kDefaultHopLimit, address);
+    demand(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, address);
     // RoCE senders leave the UDP checksum out (IBTA annex A17), which IPv6 sockets refuse
     // otherwise.
     demand(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, address);
@@ -142,8 +155,9 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
   for (int i = 0; i < arrived; ++i) {
     const auto slot = static_cast<unsigned>(i);
     alignas(8) Headers headers;
-    write_headers(headers, sources_[slot]);
-    count = receiver_.take({slot, messages[slot].msg_len, segment_bytes(messages[slot].msg_hdr),
+    const Arrival arrival = describe(messages[slot].msg_hdr);
+    write_headers(headers, sources_[slot], arrival.traffic_class);
+    count = receiver_.take({slot, messages[slot].msg_len, arrival.segment_bytes,
                             std::span(headers).first(headers_bytes())},
                            burst, count, seal_, stats);
   }
@@ -151,7 +165,8 @@ unsigned UdpSocket::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexce
 }
 
 // Fills in all but the lengths.
-void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) const noexcept {
+void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from,
+                              uint8_t traffic_class) const noexcept {
   headers = {};
   auto* const ethernet = reinterpret_cast<rte_ether_hdr*>(headers.data());
   auto* const l3 = reinterpret_cast<std::byte*>(ethernet + 1);
@@ -161,6 +176,7 @@ void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) co
     ethernet->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
     auto& ip = *reinterpret_cast<rte_ipv4_hdr*>(l3);
     ip.version_ihl = RTE_IPV4_VHL_DEF;
+    ip.type_of_service = traffic_class;
     ip.fragment_offset = rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG);
     ip.time_to_live = kDefaultHopLimit;
     ip.next_proto_id = IPPROTO_UDP;
@@ -171,7 +187,7 @@ void UdpSocket::write_headers(Headers& headers, const sockaddr_storage& from) co
     const auto& source = reinterpret_cast<const sockaddr_in6&>(from);
     ethernet->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6);
     auto& ip = *reinterpret_cast<rte_ipv6_hdr*>(l3);
-    ip.vtc_flow = rte_cpu_to_be_32(6u << 28);
+    ip.vtc_flow = rte_cpu_to_be_32(6u << 28 | uint32_t{traffic_class} << 20);
     ip.proto = IPPROTO_UDP;
     ip.hop_limits = kDefaultHopLimit;
     std::memcpy(&ip.src_addr, &source.sin6_addr, sizeof ip.src_addr);

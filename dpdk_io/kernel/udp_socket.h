@@ -8,7 +8,8 @@
 // socket's own, so a frame has to bear that one.
 //
 // Datagrams that arrive come without their IP header. One is made for each: identification 0, DF,
-// TTL 64, TOS 0; addresses, UDP source port and lengths are right.
+// TTL 64; type of service, with its mark of congestion, addresses, UDP source port and lengths are
+// right. The kernel puts none together into a batch whose types of service differ.
 //
 // Frames go and come in batches (gso_batch.h) where they can. Of a batch that arrives,
 // identifications are made up to count from 0, as those are that a socket like this one sends.
@@ -63,7 +64,8 @@ class UdpSocket final : private GsoSender::Composer {
   using Headers = std::array<std::byte, kMaxHeadersBytes>;
 
   unsigned headers_bytes() const noexcept;
-  void write_headers(Headers& headers, const sockaddr_storage& source) const noexcept;
+  void write_headers(Headers& headers, const sockaddr_storage& source,
+                     uint8_t traffic_class) const noexcept;
   unsigned batch_from(std::span<rte_mbuf* const> burst) const noexcept override;
   void compose(unsigned place, std::span<rte_mbuf* const> batch, msghdr& message) noexcept override;
 

@@ -21,7 +21,8 @@ end() {
 }
 trap end EXIT
 
-"$rocemu" up --name scripts --port "rocemu0=udp:$nic"
+# Marks that a script lets come at once have to come within the interval of CNPs here, too.
+"$rocemu" up --name scripts --port "rocemu0=udp:$nic" --congestion none,min_time_between_cnps=4095
 mkfifo "$dir/agent"
 "$rocemu" exec --name scripts -- "$rocemu" script --agent --agent-port $port > "$dir/agent" &
 agent=$!

@@ -1,10 +1,16 @@
 #include "dpdk_io/kernel/udp_port.h"
 
 #include <arpa/inet.h>
+#include <rte_byteorder.h>
+#include <rte_ether.h>
+#include <rte_ip.h>
 #include <rte_mbuf.h>
+#include <rte_udp.h>
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "base/net/text.h"
@@ -61,6 +67,66 @@ TEST_CASE_METHOD(Loopback, "a port that has not handed out all that arrived says
   while (port.has_work()) received += receive();
   CHECK(received == 40);
   CHECK(receive() == 0);
+}
+
+TEST_CASE_METHOD(Loopback, "marks of congestion come with frames, and leave with them") {
+  const int marked = 26 << 2 | 3;
+  const int on = 1;
+  REQUIRE(::setsockopt(program.get(), IPPROTO_IP, IP_TOS, &marked, sizeof marked) == 0);
+  REQUIRE(::setsockopt(program.get(), IPPROTO_IP, IP_RECVTOS, &on, sizeof on) == 0);
+  send(1);
+  std::array<rte_mbuf*, 1> burst;
+  REQUIRE(port.receive(0, burst) == 1);
+  auto* const ip =
+      rte_pktmbuf_mtod_offset(burst[0], rte_ipv4_hdr*, sizeof(rte_ether_hdr));  // no options
+  CHECK(ip->type_of_service == marked);
+  auto* const udp = reinterpret_cast<rte_udp_hdr*>(ip + 1);
+  const auto program_address = ip->src_addr;
+  const auto program_port = udp->src_port;
+  ip->src_addr = ip->dst_addr;
+  ip->dst_addr = program_address;
+  udp->src_port = udp->dst_port;
+  udp->dst_port = program_port;
+  REQUIRE(port.transmit(0, burst) == 1);
+  char bytes[200];
+  alignas(cmsghdr) char control[64];
+  iovec part{bytes, sizeof bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  REQUIRE(::recvmsg(program.get(), &message, 0) == 100);
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  REQUIRE(header != nullptr);
+  CHECK(header->cmsg_type == IP_TOS);
+  CHECK(*CMSG_DATA(header) == marked);
+}
+
+TEST_CASE_METHOD(Loopback, "marks of congestion come over IPv6") {
+  std::optional<UdpPort> port6;
+  const IpAddress address = parse_ip_address("::1").value();
+  try {
+    port6.emplace(std::array{UdpPort::LocalAddress{address, 0}}, kUdpPort, pool, kNoSeal);
+  } catch (const std::runtime_error& error) {
+    WARN("skipped: " << error.what());  // this machine has no IPv6
+    return;
+  }
+  const UniqueFd sender(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const int marked = 26 << 2 | 3;
+  REQUIRE(::setsockopt(sender.get(), IPPROTO_IPV6, IPV6_TCLASS, &marked, sizeof marked) == 0);
+  sockaddr_in6 to6{};
+  to6.sin6_family = AF_INET6;
+  to6.sin6_port = htons(kUdpPort);
+  to6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+  REQUIRE(::sendto(sender.get(), "abcd", 4, 0, reinterpret_cast<const sockaddr*>(&to6),
+                   sizeof to6) == 4);
+  std::array<rte_mbuf*, 1> burst;
+  REQUIRE(port6->receive(0, burst) == 1);
+  const auto* const ip =
+      rte_pktmbuf_mtod_offset(burst[0], const rte_ipv6_hdr*, sizeof(rte_ether_hdr));
+  CHECK((rte_be_to_cpu_32(ip->vtc_flow) >> 20 & 0xff) == static_cast<uint32_t>(marked));
+  FramePool::free_bulk(burst);
 }
 
 TEST_CASE_METHOD(Loopback, "what a socket has no room for is counted") {
