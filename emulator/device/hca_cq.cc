@@ -32,8 +32,7 @@ Result<Handle> Hca::create_cq(ContextId id, const CqSpec& spec,
                                                   impl_->cq_publisher.dirty()));
 }
 
-int Hca::resize_cq(ContextId id, Handle handle, TimeNs now,
-                   std::unique_ptr<CompletionRing>& ring) {
+int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<CompletionRing>& ring) {
   Context* context = impl_->find_context(id);
   Cq* cq = find_object(context, &Context::cqs, handle);
   if (cq == nullptr) return ENOENT;
