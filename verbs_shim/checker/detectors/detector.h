@@ -1,0 +1,150 @@
+// A detector: finds one kind of mistake. It is told what the program does, looks at the model, and
+// reports. It sits in a file of its own and has one line in table.cc.
+//
+// Events come from the program's threads, several at once; what a detector remembers stands in notes
+// of objects or marks of requests, or behind a lock of its own. It never waits, never calls into the
+// program, and asks the NIC (Context::control) only in events that say "nothing is locked".
+//
+// No false findings: a detector reports what is wrong on some NIC that keeps to the specification,
+// whatever the other threads do, and stays silent when it can't know.
+#pragma once
+
+#include <span>
+
+#include "verbs_shim/checker/model/model.h"
+#include "verbs_shim/checker/report/finding.h"
+
+namespace rocemu::check {
+
+// A verb that makes or changes something and was refused.
+struct Refusal {
+  rocemu_check_kind kind;
+  Context* context;
+  int error;
+  const void* asked;  // the verb's structure, as rocemu_check_hooks::refused has it, or null
+  uint64_t value;
+};
+
+class Detector {
+ public:
+  // Which of the events on the data path are wanted: the others cost nothing then.
+  enum Wants : unsigned {
+    kNothing = 0,
+    kSends = 1,       // on_send_...
+    kReceives = 2,    // on_receive_...
+    kPolls = 4,       // on_polled, for one completion or more
+    kEmptyPolls = 8,  // on_polled, for none
+    kArms = 16,
+  };
+
+  // `name` is static, as people write it: "send-buffer-changed".
+  Detector(const char* name, unsigned wants) : name_(name), wants_(wants) {}
+  virtual ~Detector() = default;
+  Detector(const Detector&) = delete;
+  Detector& operator=(const Detector&) = delete;
+
+  const char* name() const { return name_; }
+  unsigned wants() const { return wants_; }
+
+  // --- Objects: nothing is locked. ---
+  virtual void on_made(const Call&, Object&) {}
+  virtual void on_refused(const Call&, const Refusal&) {}
+  virtual void on_region_changed(const Call&, MemoryRegion&) {}
+  // Before the verb that destroys it is carried out: the object is still there.
+  virtual void on_going(const Call&, Object&) {}
+  // After it was destroyed; outstanding requests have been taken from the queues by then.
+  virtual void on_gone(const Call&, Object&) {}
+  // Destroying failed, with an errno.
+  virtual void on_not_gone(const Call&, Object&, int /*error*/) {}
+  // ibv_modify_qp. Before: the QP is in the state that `qp.state` says.
+  virtual void on_modifying(const Call&, QueuePair&, const ibv_qp_attr&, int /*mask*/) {}
+  // After: `error` is 0 or an errno; `before` the state it was in.
+  virtual void on_modified(const Call&, QueuePair&, const ibv_qp_attr&, int /*mask*/,
+                           ibv_qp_state /*before*/, int /*error*/) {}
+
+  // --- Posting: the queue's lock is held. ---
+  // Each request, before the NIC can see it.
+  virtual void on_send_posting(const Call&, QueuePair&, Request&) {}
+  // `srq` is null for a receive queue of the QP's own; else `qp` is.
+  virtual void on_receive_posting(const Call&, QueuePair* /*qp*/, SharedReceiveQueue* /*srq*/,
+                                  Request&) {}
+  // After the list: `error` is 0 or an errno, and then `bad` the first one that was not taken. What
+  // was not taken is out of the queue again.
+  virtual void on_sends_posted(const Call&, QueuePair&, const ibv_send_wr* /*list*/, int /*error*/,
+                               const ibv_send_wr* /*bad*/) {}
+  virtual void on_receives_posted(const Call&, QueuePair*, SharedReceiveQueue*,
+                                  const ibv_recv_wr* /*list*/, int /*error*/,
+                                  const ibv_recv_wr* /*bad*/) {}
+
+  // --- Completions: the CQ and the request's queue are locked. ---
+  // A request is over. `completion` is its own, or null when that of a later request, or the reset
+  // or end of the QP, says so. `is_sure` is false when several requests have this wr_id, and it may
+  // have been another one of them.
+  virtual void on_send_done(const Call&, QueuePair&, Request&, const ibv_wc* /*completion*/) {}
+  virtual void on_receive_done(const Call&, QueuePair*, SharedReceiveQueue*, Request&,
+                               const ibv_wc* /*completion*/, bool /*is_sure*/) {}
+
+  // --- CQs. ---
+  // With the CQ locked, unless there were none; after the above.
+  virtual void on_polled(const Call&, CompletionQueue&, std::span<ibv_wc>) {}
+  // After a poll that gave failed completions; nothing is locked.
+  virtual void on_failures_polled(const Call&, CompletionQueue&) {}
+  virtual void on_meaningless_read(const Call&, CompletionQueue&, const char* /*field*/,
+                                   const ibv_wc&) {}
+  virtual void on_armed(const Call&, CompletionQueue&, bool /*solicited_only*/) {}
+
+  // --- Events: nothing is locked. ---
+  virtual void on_waiting(const Call&, Channel&) {}
+  virtual void on_cq_event_taken(const Call&, CompletionQueue&) {}
+  virtual void on_async_event_taken(const Call&, Context&, const ibv_async_event&) {}
+
+  // --- Memory: nothing is locked. ---
+  virtual void on_memory_going(const Call&, const void* /*address*/, size_t /*bytes*/,
+                               const char* /*how*/) {}
+  // A verb in a forked child, on an object of the parent's.
+  virtual void on_used_in_child(const Call&, rocemu_check_kind) {}
+
+  // --- The end: exit(3), after all destructors of the program's. ---
+  virtual void on_end(const Model&) {}
+
+  // Set by the table.
+  void attach(unsigned index, Model& model, Reporter& reporter) {
+    index_ = index;
+    model_ = &model;
+    reporter_ = &reporter;
+  }
+
+ protected:
+  // Is this place still to be reported? Ask first, and build the finding only then.
+  bool is_new(const Call& call) { return !reporter_->was_reported(name_, call.place()); }
+  void report(const Call& call, const Finding& finding) {
+    reporter_->report(name_, finding, call.verb(), call.place(), call.thread());
+  }
+  // For what was found at the program's end, or is not about a call: `place` is shown first.
+  bool is_new(PlaceId place) { return !reporter_->was_reported(name_, place); }
+  void report(PlaceId place, const char* verb, pid_t thread, const Finding& finding) {
+    reporter_->report(name_, finding, verb, place, thread);
+  }
+
+  Model& model() const { return *model_; }
+
+  // What this detector remembers with an object, made when it is first asked for. The reference is
+  // good for as long as the object is; who changes what is in it takes a lock of the note's own, or
+  // is in an event with the right lock held.
+  template <typename T>
+  T& note(Object& object) {
+    std::lock_guard lock(object.notes_lock);
+    std::unique_ptr<Note>& place = object.notes[index_];
+    if (place == nullptr) place = std::make_unique<T>();
+    return static_cast<T&>(*place);
+  }
+
+ private:
+  const char* const name_;
+  const unsigned wants_;
+  unsigned index_ = 0;
+  Model* model_ = nullptr;
+  Reporter* reporter_ = nullptr;
+};
+
+}  // namespace rocemu::check

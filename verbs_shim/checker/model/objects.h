@@ -1,0 +1,113 @@
+// The objects that detectors ask about, beyond what all have.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <map>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "verbs_shim/checker/model/object.h"
+#include "verbs_shim/checker/model/work_queue.h"
+
+namespace rocemu::check {
+
+struct MemoryRegion : Object {
+  using Object::Object;
+  std::string name() const override;
+
+  // These change with ibv_rereg_mr.
+  std::atomic<uint64_t> address = 0;  // in the program
+  std::atomic<uint64_t> bytes = 0;
+  std::atomic<uint64_t> iova = 0;  // what SGEs and peers call `address`
+  std::atomic<int> access = 0;     // IBV_ACCESS_...
+  uint32_t lkey = 0;
+  uint32_t rkey = 0;
+};
+
+struct AddressHandle : Object {
+  using Object::Object;
+  ibv_ah_attr attr = {};
+};
+
+struct Channel : Object {
+  using Object::Object;  // its number is the descriptor
+};
+
+struct CompletionQueue : Object {
+  using Object::Object;
+  std::string name() const override;
+  ibv_cq* cq() const { return static_cast<ibv_cq*>(handle); }
+
+  std::shared_ptr<Channel> channel;  // null for none
+  uint32_t asked_entries = 0;
+  std::atomic<uint32_t> entries = 0;
+  bool ignores_overrun = false;
+
+  std::atomic<uint32_t> events_taken = 0;  // by ibv_get_cq_event
+  std::atomic<uint64_t> completions_taken = 0;
+  // Counts arms and polls, so that detectors can say what came after what.
+  std::atomic<uint64_t> steps = 0;
+};
+
+struct SharedReceiveQueue : Object {
+  using Object::Object;
+  std::string name() const override;
+  ibv_srq* srq() const { return static_cast<ibv_srq*>(handle); }
+
+  ibv_srq_type type = IBV_SRQT_BASIC;
+  std::shared_ptr<CompletionQueue> cq;  // of XRC and tag matching; else null
+  uint32_t max_wr = 0;
+  uint32_t max_sge = 0;
+  WorkQueue receives;
+};
+
+struct QueuePair : Object {
+  using Object::Object;
+  std::string name() const override;
+  ibv_qp* qp() const { return static_cast<ibv_qp*>(handle); }
+
+  ibv_qp_type type{};
+  bool signal_all = false;
+  ibv_qp_cap asked = {};
+  ibv_qp_cap granted = {};
+  std::shared_ptr<CompletionQueue> send_cq;
+  std::shared_ptr<CompletionQueue> recv_cq;
+  std::shared_ptr<SharedReceiveQueue> srq;  // null for none
+
+  // As the program last set it by ibv_modify_qp, or as a completion in error showed (then ERR).
+  std::atomic<ibv_qp_state> state = IBV_QPS_RESET;
+  std::mutex attr_lock;  // of the next two; a leaf
+  ibv_qp_attr attr = {};
+  int attr_mask = 0;  // which members of `attr` were ever set
+
+  WorkQueue sends;
+  WorkQueue receives;
+};
+
+// An open device.
+struct Context : Object {
+  using Object::Object;
+  std::string name() const override;
+  ibv_context* verbs() const { return static_cast<ibv_context*>(handle); }
+
+  // A control operation of verbs_shim/abi/control.h: 0 or an errno. Not while a hook's lock is held
+  // (see Detector), and not after the context is closed.
+  template <typename Request, typename Reply>
+  int control(uint32_t op, Request& request, Reply& reply) {
+    return control(op, &request, sizeof(request), &reply, sizeof(reply));
+  }
+  int control(uint32_t op, void* request, size_t request_bytes, void* reply, size_t reply_bytes);
+
+  ibv_device_attr limits = {};
+
+  // Objects that are there, by what verbs and completions know them by.
+  std::shared_ptr<QueuePair> find_qp(uint32_t qpn) const;
+  std::shared_ptr<MemoryRegion> find_region(uint32_t lkey) const;
+
+  mutable std::shared_mutex tables_lock;  // a leaf
+  std::unordered_map<uint32_t, std::shared_ptr<QueuePair>> qps;
+  std::unordered_map<uint32_t, std::shared_ptr<MemoryRegion>> regions;  // by lkey
+};
+
+}  // namespace rocemu::check

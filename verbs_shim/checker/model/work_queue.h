@@ -1,0 +1,79 @@
+// Requests that were posted and have not come back: the program's send queue, receive queue or SRQ
+// as the checker sees it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "verbs_shim/checker/report/place.h"
+
+namespace rocemu::check {
+
+// What detectors keep with a request while it is outstanding, without an allocation.
+enum Mark : unsigned { kDataChecksum, kDataBytes, kSpareMark, kMarks };
+
+struct Request {
+  bool is_send = false;
+  bool is_signaled = false;  // gives a completion when it succeeds
+  bool is_inline = false;    // its data was copied when it was posted
+  bool is_retired = false;   // completed, but not at the front of its queue yet (SRQs)
+  ibv_wr_opcode opcode{};    // of sends
+  unsigned flags = 0;        // of sends: IBV_SEND_...
+  uint64_t wr_id = 0;
+  uint64_t index = 0;  // how many were posted to this queue before
+  PlaceId posted_at = kNoPlace;
+  pid_t posted_by = 0;
+  // Of RDMA and atomics.
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  // Of UD.
+  const ibv_ah* ah = nullptr;
+  uint32_t remote_qpn = 0;
+  uint32_t remote_qkey = 0;
+  uint64_t marks[kMarks] = {};
+  std::vector<ibv_sge> sges;  // capacity is kept when the entry is used again
+
+  // RDMA READ and atomics: the NIC writes to `sges`.
+  bool writes_locally() const {
+    return !is_send || opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+           opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  }
+};
+
+// In the order of posting. `lock` is held by whoever calls anything here.
+class WorkQueue {
+ public:
+  mutable std::mutex lock;
+
+  // A new last entry, all fields as if new.
+  Request& push();
+  // Takes back the last one, which was refused.
+  void drop_last();
+  void clear();
+
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  // The oldest is 0.
+  Request& at(size_t i) { return ring_[(first_ + i) & (ring_.size() - 1)]; }
+  const Request& at(size_t i) const { return ring_[(first_ + i) & (ring_.size() - 1)]; }
+  void pop_front();
+
+  uint64_t posted() const { return posted_; }
+
+  // False once a completion came that fits no request: then nothing is concluded of this queue.
+  bool is_tracked = true;
+
+ private:
+  void grow();
+  std::vector<Request> ring_;  // a power of two, or none
+  size_t first_ = 0;
+  size_t count_ = 0;
+  uint64_t posted_ = 0;
+};
+
+}  // namespace rocemu::check
