@@ -83,6 +83,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   for (const std::string& text : options.faults) add("--fault", text);
   for (const std::string& text : options.congestion) add("--congestion", text);
   if (!options.config.empty()) add("--config", options.config.native());
+  if (options.check) command.emplace_back("--check");
   if (!options.log_level.empty()) add("--log-level", options.log_level);
   if (lifetime == Lifetime::kOfParent) command.emplace_back("--die-with-parent");
   return command;

@@ -170,6 +170,9 @@ class Parser {
                        })->first;
     if (!options_.name.empty() || name_was_given()) require_valid_name(options_.name);
     check_program(separator != arguments.end());
+    options_.nic.check = options_.check.wanted();
+    if (!options_.check.suppressions.empty())
+      options_.check.suppressions = std::filesystem::absolute(options_.check.suppressions);
     check_link();
     if (options_.command == Command::kFault && options_.fault.empty())
       fail(std::string("what is to go wrong? write: rocemu fault ") + kFaultWords);
@@ -274,6 +277,34 @@ class Parser {
                   "that the NIC maps', says what changes");
   }
 
+  void add_check(CLI::App* sub) {
+    sub->add_option(
+           "--check", options_.check.names,
+           "Report what programs do wrong, as a sanitizer does: all checks, those that are "
+           "named, or with -NAME all but one (docs/check.md)")
+        ->option_text("[=NAMES]")
+        ->expected(0, 1)
+        ->default_str("all")
+        ->check([](const std::string& names) {
+          const std::string unknown = unknown_check(names);
+          return unknown.empty() ? std::string() : "there is no check '" + unknown + "'";
+        });
+    sub->add_option("--check-suppressions", options_.check.suppressions,
+                    "Findings that are not to be reported, NAME:FUNCTION a line")
+        ->option_text("FILE")
+        ->check(CLI::ExistingFile);
+  }
+
+  void add_check_report(CLI::App* sub) {
+    sub->add_option("--check-report", options_.check.report,
+                    "Write the findings to this file: JUnit XML when it is called .xml, else JSON")
+        ->option_text("FILE");
+    sub->add_option("--check-exit-code", options_.check.exit_code,
+                    "The exit code when there were findings (66); 0: the program's own")
+        ->option_text("N")
+        ->check(CLI::Range(0, 255));
+  }
+
   void add_json(CLI::App* sub) { sub->add_flag("--json", options_.json, "Print JSON"); }
 
   void add_run() {
@@ -290,12 +321,15 @@ class Parser {
           return text.empty() ? std::string("a command is missing") : std::string();
         });
     add_share_memory(sub);
+    add_check(sub);
+    add_check_report(sub);
   }
 
   void add_up() {
     CLI::App* sub = add(Command::kUp, "up", "Start a NIC in the background", kUpFooter);
     add_name(sub);
     add_nic_options(sub);
+    add_check(sub);
     add_json(sub);
   }
 
@@ -304,6 +338,8 @@ class Parser {
     add_name(sub);
     add_socket(sub);
     add_share_memory(sub);
+    add_check(sub);
+    add_check_report(sub);
   }
 
   void add_status() {

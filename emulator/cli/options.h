@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/cli/findings/check_options.h"
+
 namespace rocemu::cli {
 
 // What the user asks of a NIC. A member that is not set is left to the configuration file, and then
@@ -23,6 +25,7 @@ struct NicOptions {
   std::optional<std::string> shake;     // as rocemud takes it
   std::filesystem::path config;
   std::string log_level;
+  bool check = false;  // the NIC looks for what only it can see of checked programs
 };
 
 enum class Command {
@@ -44,6 +47,7 @@ struct Options {
   bool keep_log = false;             // run
   std::string server;                // run; empty when not given
   bool share_memory = false;         // run, exec
+  CheckOptions check;                // run, exec, up
   std::string name;                  // empty when not given
   std::filesystem::path socket;      // exec, status, env, link, fault; empty when not given
   bool json = false;                 // up, status, link show, fault, version

@@ -9,6 +9,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/daemon_process.h"
+#include "emulator/cli/findings/checked_program.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/program.h"
 #include "emulator/cli/server_and_client.h"
@@ -93,10 +94,12 @@ int run(const Options& options) {
   const std::filesystem::path base = own_base();
   remove_stale_private(base);
   const PrivateStateDir state_dir(base, options.keep_log);
+  const CheckedProgram checked_program(options.check);
   DaemonProcess nic(daemon, state_dir.get(), nic_options, for_daemon(found), Lifetime::kOfParent);
   nic.wait_ready(signals);
-  const Environment environment =
+  Environment environment =
       for_program(found, installation, state_dir.get().path(), options.share_memory);
+  checked_program.add_variables(environment, installation);
   if (!options.server.empty()) {
     const auto look_at_nic = [&] {
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir.get());
@@ -105,12 +108,12 @@ int run(const Options& options) {
         run_server_and_client({options.server, options.program}, environment,
                               state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
     report_shake(exit_code, state_dir.get());
-    return exit_code;
+    return checked_program.finish(exit_code);
   }
   const pid_t program = spawn_program(options.program, environment, signals);
   const int exit_code = wait_for_program(program, nic, state_dir.get(), signals);
   report_shake(exit_code, state_dir.get());
-  return exit_code;
+  return checked_program.finish(exit_code);
 }
 
 }  // namespace rocemu::cli

@@ -4,6 +4,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/daemon_process.h"
+#include "emulator/cli/findings/nic_checks.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/running_nic.h"
 #include "emulator/cli/state_dir.h"
@@ -47,6 +48,7 @@ int up(const Options& options) {
     DaemonProcess nic(daemon, state_dir, nic_options, for_daemon(current_environment()),
                       Lifetime::kOwn);
     nic.wait_ready(signals);
+    remember_checks(state_dir.path(), options.check);
     print_up(options, state_dir, nic.pid());
     nic.release();
   } catch (...) {

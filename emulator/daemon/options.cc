@@ -325,6 +325,9 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
       ->capture_default_str();
   app.add_flag("--die-with-parent", options.die_with_parent,
                "End when the process that started this one ends");
+  app.add_flag(
+      "--check", options.check,
+      "Look for what programs do wrong and only the NIC can see, for their checker to ask");
   app.add_option("--dma", texts.dma, "How to reach programs' memory")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
       ->capture_default_str();

@@ -32,6 +32,7 @@ struct Options {
   std::optional<int> ready_fd;
   std::string log_level = "info";
   bool die_with_parent = false;
+  bool check = false;              // look for what only the NIC sees of programs that are checked
   std::optional<dma::Method> dma;  // empty: whichever works
   ParallelMode parallel = ParallelMode::automatic;
   device::DeviceLimits limits;

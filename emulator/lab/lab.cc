@@ -28,9 +28,9 @@ constexpr char kUsageText[] =
     R"(Several hosts on this machine, each with its own network, addresses and NIC
 
 Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [--network FILE]
-                     [--fault SPEC]... [--congestion SPEC]... [--recovery NAME] [--shake NAMES]
-                     [--name NAME]
-       rocemu lab exec [--name NAME] [--share-memory] HOST -- PROGRAM [ARGUMENTS]
+                    [--fault SPEC]... [--congestion SPEC]... [--recovery NAME] [--shake NAMES]
+                    [--check[=NAMES]] [--name NAME]
+       rocemu lab exec [--name NAME] [--share-memory] [--check[=NAMES]] HOST -- PROGRAM [ARGUMENTS]
        rocemu lab status [--name NAME]
        rocemu lab down [--name NAME]
 
@@ -45,6 +45,8 @@ Usage: rocemu lab up --hosts N [--link LINK] [--mtu BYTES] [--impair SPEC]... [-
   --shake NAMES   of every NIC, as of rocemu up, or all (docs/shake.md)
   --name NAME     several labs at a time (default)
   --share-memory  as of rocemu exec
+  --check[=NAMES]  as of rocemu up (all NICs) and of rocemu exec, which also has --check-report FILE,
+                  --check-suppressions FILE and --check-exit-code N here (docs/check.md)
 
 Host hI has the addresses 10.99.0.I and fd99::I on eth0, and knows the others as h1, h2 and so on.
 
@@ -102,8 +104,13 @@ UpOptions up_options(Words words) {
   std::map<std::string, std::string> values = {
       {"--hosts", "2"},  {"--link", "interface"}, {"--mtu", "9000"}, {"--name", "default"},
       {"--network", ""}, {"--recovery", ""},      {"--shake", ""}};
-  for (; !words.empty(); words = words.subspan(2)) {
+  while (!words.empty()) {
     const std::string& option = words[0];
+    if (option == "--check" || option.starts_with("--check=")) {
+      options.check = option;
+      words = words.subspan(1);
+      continue;
+    }
     if (words.size() == 1)
       throw Failure(option + " needs a value; see: rocemu lab --help", cli::kUsage);
     if (option == "--impair") {
@@ -117,6 +124,7 @@ UpOptions up_options(Words words) {
     } else {
       throw Failure("'" + option + "' is no option of lab up; see: rocemu lab --help", cli::kUsage);
     }
+    words = words.subspan(2);
   }
   const std::string& link = values["--link"];
   options.hosts = number_in("--hosts", values["--hosts"], 1, 64);
@@ -157,10 +165,22 @@ std::string take_name(Words& words) {
   return name;
 }
 
+// Takes off the front what `rocemu exec` has as well: --share-memory, and all about checks.
+std::vector<std::string> take_exec_options(Words& words) {
+  std::vector<std::string> taken;
+  while (!words.empty() && (words[0] == "--share-memory" || words[0].starts_with("--check"))) {
+    const bool has_value =
+        words[0].starts_with("--check-") && words[0].find('=') == std::string::npos;
+    const std::size_t count = std::min<std::size_t>(has_value ? 2 : 1, words.size());
+    taken.insert(taken.end(), words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count));
+    words = words.subspan(count);
+  }
+  return taken;
+}
+
 int exec(Words words) {
   const std::string name = take_name(words);
-  const bool share_memory = !words.empty() && words[0] == "--share-memory";
-  if (share_memory) words = words.subspan(1);
+  const std::vector<std::string> handed_on = take_exec_options(words);
   if (words.size() < 3 || words[1] != "--")
     throw Failure("write: rocemu lab exec HOST -- PROGRAM", cli::kOwnFailure);
   const LabDir dir = LabDir::find(name);
@@ -175,7 +195,7 @@ int exec(Words words) {
         "host " + host + " has ended; end the lab with: rocemu lab down --name " + dir.name(),
         cli::kOwnFailure);
   std::vector<std::string> command = {"exec", "--name", host};
-  if (share_memory) command.push_back("--share-memory");
+  command.insert(command.end(), handed_on.begin(), handed_on.end());
   command.insert(command.end(), words.begin() + 1, words.end());
   ::setenv("ROCEMU_LAB", dir.path().c_str(), /*overwrite=*/1);
   enter(dir, host);

@@ -225,6 +225,7 @@ class Builder {
             if (!options_.recovery.empty())
               words.insert(words.end(), {"--recovery", options_.recovery});
             if (!options_.shake.empty()) words.push_back("--shake=" + options_.shake);
+            if (!options_.check.empty()) words.push_back(options_.check);
             become_rocemu(dir_, std::move(words));
           },
           &signals_));

@@ -18,6 +18,7 @@ struct UpOptions {
   std::string recovery;                 // as rocemud takes it; empty: its default
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it, of a host or all
   std::string shake;                    // as rocemud takes it; empty: not
+  std::string check;                    // --check as of rocemu up, with its value; or empty
   std::vector<std::string> congestion;  // each as rocemud takes it, or HOST=…
 };
 

@@ -9,24 +9,14 @@
 #ifndef ROCEMU_VERBS_SHIM_ABI_CHECK_H
 #define ROCEMU_VERBS_SHIM_ABI_CHECK_H
 
-#include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "verbs_shim/abi/check_files.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Names of detectors to be on, by commas; "all", and "-name" for one that is to be off. */
-#define ROCEMU_ENV_CHECK "ROCEMU_CHECK"
-/* Where findings are appended, a JSON document a line, to findings.jsonl. Without it they go to
- * standard error alone. */
-#define ROCEMU_ENV_CHECK_DIR "ROCEMU_CHECK_DIR"
-/* A file of suppressions (docs/check.md). */
-#define ROCEMU_ENV_CHECK_SUPPRESSIONS "ROCEMU_CHECK_SUPPRESSIONS"
-
-#define ROCEMU_CHECK_LIBRARY "librocemu-check.so"
-#define ROCEMU_CHECK_FINDINGS_FILE "findings.jsonl"
 
 /* What stands in those fields of a failed completion that have no meaning: all but wr_id, status,
  * qp_num and vendor_err (ibv_poll_cq(3)). Values that no NIC gives by chance, so that they are
@@ -40,6 +30,25 @@ extern "C" {
 #define ROCEMU_GARBAGE_SLID 0xbad1u
 #define ROCEMU_GARBAGE_SL 0xbau
 #define ROCEMU_GARBAGE_DLID_PATH_BITS 0xbdu
+
+/* Of <infiniband/verbs.h>. */
+struct ibv_ah;
+struct ibv_ah_attr;
+struct ibv_async_event;
+struct ibv_comp_channel;
+struct ibv_context;
+struct ibv_cq;
+struct ibv_device_attr;
+struct ibv_mr;
+struct ibv_qp;
+struct ibv_qp_attr;
+struct ibv_qp_cap;
+struct ibv_qp_init_attr_ex;
+struct ibv_recv_wr;
+struct ibv_send_wr;
+struct ibv_srq;
+struct ibv_srq_init_attr_ex;
+struct ibv_wc;
 
 /* A call of the program's into a verb. `return_address` and `frame` are those of the provider's own
  * function, by which a call that came the same way before is known. */
@@ -76,16 +85,15 @@ struct rocemu_check_services {
    * rocemu_header, which is filled in. */
   int (*control)(struct ibv_context* context, uint32_t op, void* request, size_t request_bytes,
                  void* reply, size_t reply_bytes);
-  /* 1 when completions stand in the CQ that nobody has taken, and 1 when an event is still to come
-   * for the next one (0: unarmed, 2: for solicited ones alone). */
-  void (*look_at_cq)(struct ibv_cq* cq, int* has_completions, int* is_armed);
+  /* 1 when completions stand in the CQ that nobody has taken. */
+  int (*has_completions)(struct ibv_cq* cq);
 };
 
 /* What was granted to a QP, and what had been asked. */
 struct rocemu_check_qp {
   struct ibv_qp* qp;
   const struct ibv_qp_init_attr_ex* asked;
-  struct ibv_qp_cap granted;
+  const struct ibv_qp_cap* granted;
 };
 
 typedef const struct rocemu_check_call* rocemu_check_at;
@@ -105,8 +113,8 @@ struct rocemu_check_hooks {
   void (*ah_made)(rocemu_check_at at, struct ibv_ah* ah, const struct ibv_ah_attr* attr);
   void* (*cq_made)(rocemu_check_at at, struct ibv_cq* cq, struct ibv_comp_channel* channel,
                    uint32_t asked, int ignores_overrun);
-  void* (*srq_made)(rocemu_check_at at, struct ibv_srq* srq, const struct ibv_srq_init_attr_ex* asked,
-                    uint32_t max_wr, uint32_t max_sge);
+  void* (*srq_made)(rocemu_check_at at, struct ibv_srq* srq,
+                    const struct ibv_srq_init_attr_ex* asked, uint32_t max_wr, uint32_t max_sge);
   void* (*qp_made)(rocemu_check_at at, const struct rocemu_check_qp* made);
   void (*cq_resized)(rocemu_check_at at, void* shadow, uint32_t cqe);
   /* A verb that makes or changes something was refused with `error`. `asked` is the verb's own
@@ -142,10 +150,12 @@ struct rocemu_check_hooks {
   void (*polled)(rocemu_check_at at, void* shadow, struct ibv_wc* completions, int count);
   /* After a poll that gave failed completions, with nothing locked. */
   void (*failures_polled)(rocemu_check_at at, void* shadow);
-  /* A read_ function of ibv_cq_ex for a field that has no meaning, as the completion failed. */
-  void (*meaningless_read)(rocemu_check_at at, void* shadow, const char* field,
-                           const struct ibv_wc* completion);
-  void (*armed)(rocemu_check_at at, void* shadow, int solicited_only);
+  /* A read_ function of ibv_cq_ex for a field that has no meaning, as the completion failed. 1 when
+   * the program is to get garbage. */
+  int (*meaningless_read)(rocemu_check_at at, void* shadow, const char* field,
+                          const struct ibv_wc* completion);
+  /* `had_completions`: whether completions stood in the CQ just before. */
+  void (*armed)(rocemu_check_at at, void* shadow, int solicited_only, int had_completions);
 
   /* Events. `waiting`: ibv_get_cq_event is about to block on this channel's descriptor. */
   void (*waiting)(rocemu_check_at at, int channel_fd);
@@ -157,9 +167,10 @@ struct rocemu_check_hooks {
   void (*memory_going)(rocemu_check_at at, const void* address, size_t bytes, const char* how);
 };
 
-/* The library's one entry: null when it can't check, which it has said on standard error. Once for a
- * process; `services` are kept by reference. */
-const struct rocemu_check_hooks* rocemu_check_start_v1(const struct rocemu_check_services* services);
+/* The library's one entry: null when it can't check, which it has said on standard error. Once for
+ * a process; `services` are kept by reference. */
+const struct rocemu_check_hooks* rocemu_check_start_v1(
+    const struct rocemu_check_services* services);
 #define ROCEMU_CHECK_START "rocemu_check_start_v1"
 
 #ifdef __cplusplus

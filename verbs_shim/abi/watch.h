@@ -29,16 +29,19 @@ struct rocemu_fd_watch {
   /* Called when read(2) says that there is nothing more to come, and answers in its place: bytes
    * put into `data`, or -1 with errno. May be null: then the end is the end. */
   ssize_t (*on_end)(void* context, void* data, size_t bytes);
+  /* Called before each read(2) of the descriptor, in the thread that reads. May be null. Not called
+   * in a child process. */
+  void (*before_read)(void* context, int fd);
 };
 
 /* Watches `fd` until it is closed or unwatched. `watch` is kept by reference. 0, or a positive
  * errno: EBADF not an open descriptor or a number over the table's bound, ENOMEM. */
-int rocemu_preload_watch_fd_v3(int fd, const struct rocemu_fd_watch* watch, void* context);
+int rocemu_preload_watch_fd_v4(int fd, const struct rocemu_fd_watch* watch, void* context);
 
-void rocemu_preload_unwatch_fd_v3(int fd);
+void rocemu_preload_unwatch_fd_v4(int fd);
 
-#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v3"
-#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v3"
+#define ROCEMU_PRELOAD_WATCH_FD "rocemu_preload_watch_fd_v4"
+#define ROCEMU_PRELOAD_UNWATCH_FD "rocemu_preload_unwatch_fd_v4"
 
 #ifdef __cplusplus
 }

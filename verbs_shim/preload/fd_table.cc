@@ -111,7 +111,7 @@ bool in_owner_process() { return getpid() == owner_process.load(std::memory_orde
 
 using namespace rocemu::preload;
 
-ROCEMU_EXPORT int rocemu_preload_watch_fd_v3(int fd, const rocemu_fd_watch* watch, void* context) {
+ROCEMU_EXPORT int rocemu_preload_watch_fd_v4(int fd, const rocemu_fd_watch* watch, void* context) {
   struct stat file;
   if (real().fstat(fd, &file) != 0) return EBADF;
   if (static_cast<unsigned>(fd) >= kPages * kEntriesPerPage) return EBADF;
@@ -123,7 +123,7 @@ ROCEMU_EXPORT int rocemu_preload_watch_fd_v3(int fd, const rocemu_fd_watch* watc
   return 0;
 }
 
-ROCEMU_EXPORT void rocemu_preload_unwatch_fd_v3(int fd) {
+ROCEMU_EXPORT void rocemu_preload_unwatch_fd_v4(int fd) {
   FdEntry* entry = find_entry(fd);
   if (entry == nullptr) return;
   entry->watch.store(nullptr, std::memory_order_relaxed);

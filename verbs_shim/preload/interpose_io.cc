@@ -24,7 +24,17 @@ __attribute__((noinline)) ssize_t write_noted(int fd, FdEntry* entry, const void
   return watch->on_write(entry->context, data, bytes);
 }
 
+void tell_before_read(int fd, FdEntry* entry) {
+  const rocemu_fd_watch* watch = entry->watch.load(std::memory_order_acquire);
+  if (watch == nullptr || watch->before_read == nullptr || !in_owner_process() ||
+      check_entry(fd, entry) == nullptr) {
+    return;
+  }
+  watch->before_read(entry->context, fd);
+}
+
 __attribute__((noinline)) ssize_t read_noted(int fd, FdEntry* entry, void* data, size_t bytes) {
+  tell_before_read(fd, entry);
   const ssize_t got = real().read(fd, data, bytes);
   if (got != 0 || bytes == 0) return got;
   const rocemu_fd_watch* watch = entry->watch.load(std::memory_order_acquire);

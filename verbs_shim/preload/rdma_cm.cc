@@ -38,7 +38,7 @@ void on_close(void* context) {
   unused = channel;
 }
 
-constexpr rocemu_fd_watch kWatch = {&on_write, &on_close, nullptr, nullptr};
+constexpr rocemu_fd_watch kWatch = {&on_write, &on_close, nullptr, nullptr, nullptr};
 
 void before_fork() { pthread_mutex_lock(&mutex); }
 void after_fork() { pthread_mutex_unlock(&mutex); }
@@ -107,7 +107,7 @@ int open_rdma_cm(int flags, dev_t cdev) {
   real().close(ends[1]);
   if (error == 0) {
     note_cdev(ends[0], cdev);
-    error = rocemu_preload_watch_fd_v3(ends[0], &kWatch, channel);
+    error = rocemu_preload_watch_fd_v4(ends[0], &kWatch, channel);
     if (error == 0) return ends[0];
     on_close(channel);
   }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verbs_shim/provider/checked/checked_ops.h"
+#include "verbs_shim/provider/checked/checker.h"
 #include "verbs_shim/provider/common/complain.h"
 #include "verbs_shim/provider/common/leaves_errno.h"
 #include "verbs_shim/provider/common/new_object.h"
@@ -109,10 +111,25 @@ void uninit_device(VerbsDevice* device) { delete_object(reinterpret_cast<Device*
 constexpr VerbsContextOps kContextOps = {
 #define ROCEMU_OP(name) .name = LeavesErrno<&provider::name>::call,
 #define ROCEMU_DATA_OP(name) .name = provider::name,
+#define ROCEMU_EVENT_OP(name) .name = nullptr,
 #define ROCEMU_NO_OP(name) .name = nullptr,
 #include "verbs_shim/provider/op_table.inc"
 #undef ROCEMU_OP
 #undef ROCEMU_DATA_OP
+#undef ROCEMU_EVENT_OP
+#undef ROCEMU_NO_OP
+};
+
+// Those of a program that is checked.
+constexpr VerbsContextOps kCheckedContextOps = {
+#define ROCEMU_OP(name) .name = LeavesErrno<&checked::name>::call,
+#define ROCEMU_DATA_OP(name) .name = checked::name,
+#define ROCEMU_EVENT_OP(name) .name = checked::name,
+#define ROCEMU_NO_OP(name) .name = nullptr,
+#include "verbs_shim/provider/op_table.inc"
+#undef ROCEMU_OP
+#undef ROCEMU_DATA_OP
+#undef ROCEMU_EVENT_OP
 #undef ROCEMU_NO_OP
 };
 
@@ -133,7 +150,7 @@ verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
     errno = error;
     return nullptr;
   }
-  libibverbs.set_ops(verbs, &kContextOps);
+  libibverbs.set_ops(verbs, checked::start(context) ? &kCheckedContextOps : &kContextOps);
   return verbs;
 }
 

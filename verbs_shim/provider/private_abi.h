@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "verbs_shim/provider/checked/checked_ops.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 
 #if ROCEMU_PABI != 34 && ROCEMU_PABI != 57 && ROCEMU_PABI != 59 && ROCEMU_PABI != 64 && \
@@ -37,10 +38,12 @@ static_assert(sizeof(ibv_context) == 328);
 struct VerbsContextOps {
 #define ROCEMU_OP(name) decltype(&provider::name) name;
 #define ROCEMU_DATA_OP(name) ROCEMU_OP(name)
+#define ROCEMU_EVENT_OP(name) decltype(&checked::name) name;
 #define ROCEMU_NO_OP(name) void (*name)();
 #include "verbs_shim/provider/op_table.inc"
 #undef ROCEMU_OP
 #undef ROCEMU_DATA_OP
+#undef ROCEMU_EVENT_OP
 #undef ROCEMU_NO_OP
 };
 

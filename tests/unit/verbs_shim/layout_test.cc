@@ -46,10 +46,12 @@ TEST_CASE("private ABI " ROCEMU_TEXT(ROCEMU_PABI) " is laid out as rdma-core has
   CHECK(sizeof(VerbsContextOps) == kOpsSize);
 #define ROCEMU_OP(op) CHECK(offsetof(VerbsContextOps, op) == expected_offset(#op));
 #define ROCEMU_DATA_OP(op) ROCEMU_OP(op)
+#define ROCEMU_EVENT_OP(op) ROCEMU_OP(op)
 #define ROCEMU_NO_OP(op) ROCEMU_OP(op)
 #include "verbs_shim/provider/op_table.inc"
 #undef ROCEMU_OP
 #undef ROCEMU_DATA_OP
+#undef ROCEMU_EVENT_OP
 #undef ROCEMU_NO_OP
   CHECK(kContextOffset == kExpectedContextOffset);
 }

@@ -1,9 +1,10 @@
 // A detector: finds one kind of mistake. It is told what the program does, looks at the model, and
 // reports. It sits in a file of its own and has one line in table.cc.
 //
-// Events come from the program's threads, several at once; what a detector remembers stands in notes
-// of objects or marks of requests, or behind a lock of its own. It never waits, never calls into the
-// program, and asks the NIC (Context::control) only in events that say "nothing is locked".
+// Events come from the program's threads, several at once; what a detector remembers stands in
+// notes of objects or marks of requests, or behind a lock of its own. It never waits, never calls
+// into the program, and asks the NIC (Context::control) only in events that say "nothing is
+// locked".
 //
 // No false findings: a detector reports what is wrong on some NIC that keeps to the specification,
 // whatever the other threads do, and stays silent when it can't know.
@@ -30,11 +31,12 @@ class Detector {
   // Which of the events on the data path are wanted: the others cost nothing then.
   enum Wants : unsigned {
     kNothing = 0,
-    kSends = 1,       // on_send_...
-    kReceives = 2,    // on_receive_...
-    kPolls = 4,       // on_polled, for one completion or more
-    kEmptyPolls = 8,  // on_polled, for none
-    kArms = 16,
+    kSends = 1,              // on_send_...
+    kReceives = 2,           // on_receive_...
+    kPolls = 4,              // on_polled, for one completion or more
+    kEmptyPolls = 8,         // on_polled, for none
+    kArms = 16,              // on_armed
+    kMeaninglessReads = 32,  // on_meaningless_read; the program gets garbage then
   };
 
   // `name` is static, as people write it: "send-buffer-changed".
@@ -131,6 +133,12 @@ class Detector {
   // What this detector remembers with an object, made when it is first asked for. The reference is
   // good for as long as the object is; who changes what is in it takes a lock of the note's own, or
   // is in an event with the right lock held.
+  //
+  // noted() is for who holds object.notes_lock: null where nothing is remembered.
+  template <typename T>
+  T* noted(Object& object) {
+    return static_cast<T*>(object.notes[index_].get());
+  }
   template <typename T>
   T& note(Object& object) {
     std::lock_guard lock(object.notes_lock);

@@ -7,6 +7,17 @@
 
 namespace rocemu::check {
 
+std::unique_ptr<Detector> make_ah_freed_early();
+std::unique_ptr<Detector> make_byte_order();
+std::unique_ptr<Detector> make_cq_too_small();
+std::unique_ptr<Detector> make_destroyed_undrained();
+std::unique_ptr<Detector> make_error_fields_read();
 std::unique_ptr<Detector> make_leaks();
+std::unique_ptr<Detector> make_limits();
+std::unique_ptr<Detector> make_lost_wakeup();
+std::unique_ptr<Detector> make_post_in_error();
+std::unique_ptr<Detector> make_queue_full();
+std::unique_ptr<Detector> make_unacked_events();
+std::unique_ptr<Detector> make_unaligned_atomic();
 
 }  // namespace rocemu::check

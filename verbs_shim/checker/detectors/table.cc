@@ -6,7 +6,19 @@ namespace rocemu::check {
 
 std::span<const DetectorRow> detector_table() {
   static constexpr DetectorRow kRows[] = {
+      {"ah-freed-early", make_ah_freed_early},
+      {"byte-order", make_byte_order},
+      {"cq-too-small", make_cq_too_small},
+      {"destroyed-undrained", make_destroyed_undrained},
       {"leaks", make_leaks},
+      {"limits", make_limits},
+      {"lost-wakeup", make_lost_wakeup},
+      {"post-in-error", make_post_in_error},
+      {"queue-full", make_queue_full},
+      {"unacked-events", make_unacked_events},
+      {"unaligned-atomic", make_unaligned_atomic},
+      // It writes over completions: the last.
+      {"error-fields-read", make_error_fields_read},
   };
   return kRows;
 }

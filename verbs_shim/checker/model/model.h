@@ -13,7 +13,7 @@ namespace rocemu::check {
 
 class Model {
  public:
-  explicit Model(const rocemu_check_services& services) : services(services) {}
+  explicit Model(const rocemu_check_services& of_provider) : services(of_provider) {}
 
   void add(std::shared_ptr<Object> object);
   // Takes out an object that was destroyed, and remembers it for a while.
@@ -21,6 +21,8 @@ class Model {
 
   // By the program's pointer, among those that are there; null for none.
   std::shared_ptr<Object> find(rocemu_check_kind kind, const void* handle) const;
+  // Whether there is one, of a model whose lock may be held for ever: then there is none.
+  bool try_has(rocemu_check_kind kind, const void* handle) const;
   std::shared_ptr<Context> find_context(const ibv_context* context) const;
   // Among those that were destroyed lately, the last one.
   std::shared_ptr<Object> find_gone(rocemu_check_kind kind, const void* handle) const;
@@ -48,7 +50,8 @@ class Model {
 
   mutable std::shared_mutex lock_;
   std::unordered_map<Key, Entry, Hash> objects_;
-  std::vector<std::shared_ptr<Object>> gone_;  // a ring of the last ones
+  std::vector<std::shared_ptr<Context>> contexts_;  // all that ever were: objects point to theirs
+  std::vector<std::shared_ptr<Object>> gone_;       // a ring of the last ones
   size_t next_gone_ = 0;
   uint64_t made_ = 0;
 };

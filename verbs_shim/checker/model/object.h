@@ -1,5 +1,5 @@
-// What the checker remembers of an object of the program's. Objects are shared pointers: one that was
-// destroyed lives for as long as somebody remembers it, and reports can still name it.
+// What the checker remembers of an object of the program's. Objects are shared pointers: one that
+// was destroyed lives for as long as somebody remembers it, and reports can still name it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ struct Note {
 inline constexpr unsigned kDetectorsMax = 48;
 
 struct Object {
-  Object(const Call& call, rocemu_check_kind kind, Context* context, void* handle, uint32_t number);
+  Object(const Call& call, rocemu_check_kind of_kind, Context* of_context, void* at,
+         uint32_t known_by);
   virtual ~Object() = default;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;

@@ -3,9 +3,11 @@
 
 #include <infiniband/verbs.h>
 
-#include <map>
+#include <memory>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "verbs_shim/checker/model/object.h"
 #include "verbs_shim/checker/model/work_queue.h"
@@ -34,6 +36,8 @@ struct Channel : Object {
   using Object::Object;  // its number is the descriptor
 };
 
+struct SharedReceiveQueue;
+
 struct CompletionQueue : Object {
   using Object::Object;
   std::string name() const override;
@@ -46,8 +50,16 @@ struct CompletionQueue : Object {
 
   std::atomic<uint32_t> events_taken = 0;  // by ibv_get_cq_event
   std::atomic<uint64_t> completions_taken = 0;
-  // Counts arms and polls, so that detectors can say what came after what.
-  std::atomic<uint64_t> steps = 0;
+  // False once requests that complete to it were lost sight of: how many there are is not known.
+  std::atomic<bool> is_tracked = true;
+  std::atomic<uint64_t> steps = 0;  // polls, so that detectors can say what came after what
+  std::atomic<pid_t> poller = 0;    // the only thread that ever polled it
+  static constexpr pid_t kSeveral = -1;
+  std::atomic<bool> had_completions_when_armed = false;  // the last time
+
+  // Those whose completions come here by themselves, not by a QP's (XRC).
+  std::mutex srqs_lock;  // a leaf
+  std::vector<std::weak_ptr<SharedReceiveQueue>> srqs;
 };
 
 struct SharedReceiveQueue : Object {
@@ -60,6 +72,9 @@ struct SharedReceiveQueue : Object {
   uint32_t max_wr = 0;
   uint32_t max_sge = 0;
   WorkQueue receives;
+  // How many outstanding receives have this wr_id; under the lock of `receives`.
+  std::unordered_map<uint64_t, uint32_t> outstanding_ids;
+  void forget_id(uint64_t wr_id);
 };
 
 struct QueuePair : Object {
@@ -83,6 +98,9 @@ struct QueuePair : Object {
 
   WorkQueue sends;
   WorkQueue receives;
+
+  // Nothing more is concluded of one of the two; its lock is held.
+  void lose_track(WorkQueue& queue);
 };
 
 // An open device.
@@ -99,6 +117,8 @@ struct Context : Object {
   }
   int control(uint32_t op, void* request, size_t request_bytes, void* reply, size_t reply_bytes);
 
+  Model* model = nullptr;
+  std::string device_name;
   ibv_device_attr limits = {};
 
   // Objects that are there, by what verbs and completions know them by.

@@ -15,7 +15,13 @@
 namespace rocemu::check {
 
 // What detectors keep with a request while it is outstanding, without an allocation.
-enum Mark : unsigned { kDataChecksum, kDataBytes, kSpareMark, kMarks };
+enum Mark : unsigned {
+  kSum,  // of the bytes at the post: sends have one, receives one for each part; 0 for none
+  kSecondSum,
+  kThirdSum,
+  kNicWrites,  // how many writes of the NIC were known of at the post
+  kMarks
+};
 
 struct Request {
   bool is_send = false;

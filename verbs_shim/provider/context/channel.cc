@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -18,8 +20,8 @@ namespace rocemu::provider {
 namespace {
 
 struct Preload {
-  decltype(&rocemu_preload_watch_fd_v3) watch_fd;
-  decltype(&rocemu_preload_unwatch_fd_v3) unwatch_fd;
+  decltype(&rocemu_preload_watch_fd_v4) watch_fd;
+  decltype(&rocemu_preload_unwatch_fd_v4) unwatch_fd;
 };
 
 bool find_preload(Preload& preload) {
@@ -31,6 +33,32 @@ bool find_preload(Preload& preload) {
 }
 
 Preload preload;
+
+// The checker knows a channel by its descriptor.
+void* as_handle(int fd) { return reinterpret_cast<void*>(static_cast<uintptr_t>(fd)); }
+
+void tell_made(DeviceContext& context, int fd) {
+  const rocemu_check_call at = {"ibv_create_comp_channel", __builtin_return_address(0),
+                                __builtin_frame_address(0)};
+  context.state.checks->made(&at, ROCEMU_CHECK_CHANNEL, &context.verbs, as_handle(fd), nullptr,
+                             static_cast<uint32_t>(fd));
+}
+
+void tell_gone(const Channel& channel) {
+  const rocemu_check_call at = {"ibv_destroy_comp_channel", __builtin_return_address(0),
+                                __builtin_frame_address(0)};
+  const rocemu_check_hooks& checks = *channel.context->state.checks;
+  void* const handle = as_handle(channel.events.read_end());
+  checks.going(&at, ROCEMU_CHECK_CHANNEL, handle);
+  checks.gone(&at, ROCEMU_CHECK_CHANNEL, handle, 0);
+}
+
+// A read(2) that finds nothing waits, unless the program has asked for no waits.
+bool would_wait(int fd) {
+  pollfd wanted = {fd, POLLIN, 0};
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0 && ::poll(&wanted, 1, 0) == 0;
+}
 
 struct CreateChannelCommand {
   ib_uverbs_cmd_hdr header;
@@ -48,9 +76,9 @@ bool is_create_channel(const void* data, size_t bytes, CreateChannelCommand& com
 
 int ChannelList::open(DeviceContext& context) {
   static constexpr rocemu_fd_watch kCommands = {&ChannelList::on_command, nullptr,
-                                                &ChannelList::on_ioctl, nullptr};
+                                                &ChannelList::on_ioctl, nullptr, nullptr};
   static constexpr rocemu_fd_watch kAsyncEvents = {nullptr, nullptr, nullptr,
-                                                   &ChannelList::on_last_event};
+                                                   &ChannelList::on_last_event, nullptr};
   context_ = &context;
   if (!find_preload(preload)) {
     complain(
@@ -117,7 +145,10 @@ ssize_t ChannelList::on_last_event(void* list, void* data, size_t bytes) {
 }
 
 int ChannelList::create() {
-  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr, nullptr};
+  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr, nullptr,
+                                               nullptr};
+  static constexpr rocemu_fd_watch kCheckedChannel = {nullptr, &ChannelList::on_close, nullptr,
+                                                      nullptr, &ChannelList::before_read};
   auto* channel = new_object<Channel>();
   int error = channel == nullptr ? ENOMEM : channel->events.open(channel->write_end);
   if (error != 0) {
@@ -131,12 +162,27 @@ int ChannelList::create() {
     Lock lock(mutex_);
     channels_.add(*channel, channel->links);
   }
-  error = preload.watch_fd(fd, &kChannel, channel);
-  if (error == 0) return fd;
+  const bool checked = context_->state.checks != nullptr;
+  error = preload.watch_fd(fd, checked ? &kCheckedChannel : &kChannel, channel);
+  if (error == 0) {
+    if (checked) tell_made(*context_, fd);
+    return fd;
+  }
   ::close(fd);
   remove(channel);
   errno = error;
   return -1;
+}
+
+void ChannelList::before_read(void* context, int fd) {
+  const auto* channel = static_cast<const Channel*>(context);
+  const int saved = errno;
+  if (would_wait(fd)) {
+    const rocemu_check_call at = {"ibv_get_cq_event", __builtin_return_address(0),
+                                  __builtin_frame_address(0)};
+    channel->context->state.checks->waiting(&at, fd);
+  }
+  errno = saved;
 }
 
 Channel* ChannelList::acquire(int fd) {
@@ -180,6 +226,7 @@ void ChannelList::release(Channel* channel) {
 
 void ChannelList::on_close(void* context) {
   auto* channel = static_cast<Channel*>(context);
+  if (channel->context->state.checks != nullptr) tell_gone(*channel);
   ChannelList& list = channel->context->state.channels;
   list.mutex_.lock();
   channel->closed = true;

@@ -2,6 +2,7 @@
 // one at a time.
 #pragma once
 
+#include <errno.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -53,6 +54,16 @@ class ControlConnection {
     request.header.op = op;
     request.header.length = sizeof(Request);
     return exchange(&request.header, &reply.header, sizeof(Reply), received, sent);
+  }
+
+  // The same for who does not know the operation: `request` begins with its header, as `reply`
+  // does.
+  int call_unknown(uint32_t op, rocemu_header* request, size_t request_bytes, rocemu_header* reply,
+                   size_t reply_bytes) {
+    if (request_bytes > ROCEMU_MESSAGE_MAX || reply_bytes > ROCEMU_MESSAGE_MAX) return EINVAL;
+    request->op = op;
+    request->length = static_cast<uint32_t>(request_bytes);
+    return exchange(request, reply, reply_bytes, nullptr, {});
   }
 
   // A page of the NIC that requests may go by from now on; `fd` stays the caller's. Without one, or

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "verbs_shim/abi/check.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/exchange/shared_memory.h"
 #include "verbs_shim/provider/common/clocks.h"
@@ -38,8 +39,9 @@ struct DeviceState {
   LinkedList<CompletionQueue> queues;  // all CQs of the context (queues/inline_cqe_data.h)
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
-  const WallClock wall_clock;  // of all CQs
-  uint64_t probe = 0;          // read by the NIC to learn how it reaches this program's memory
+  const rocemu_check_hooks* checks = nullptr;  // null unless the program is checked (checked/)
+  const WallClock wall_clock;                  // of all CQs
+  uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
 
   exchange::SharedMemory doorbell_page;
   exchange::SharedMemory engine_page;

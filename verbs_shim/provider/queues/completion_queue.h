@@ -21,7 +21,8 @@ struct CompletionQueue {
   Channel* channel = nullptr;
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;
-  QueueMemory retired;  // the one before the last resize: somebody may still be arming it
+  QueueMemory retired;     // the one before the last resize: somebody may still be arming it
+  void* shadow = nullptr;  // the checker's (checked/)
   ListLinks<CompletionQueue> known;  // among the context's; under its queues_lock
 };
 
@@ -34,5 +35,8 @@ inline constexpr uint64_t kOfferedWcFlags =
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
     IBV_WC_EX_WITH_TM_INFO;
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
+// ibv_poll_cq, by who holds the queue's lock, and without the wait where there is nothing.
+int take_locked(CompletionQueue& queue, int entries, ibv_wc* completions);
+void translate(const rocemu_cqe& from, ibv_wc& to);
 
 }  // namespace rocemu::provider

@@ -8,7 +8,6 @@
 #include "verbs_shim/provider/queues/inline_cqe_data.h"
 
 namespace rocemu::provider {
-namespace {
 
 void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.wr_id = from.wr_id;
@@ -25,6 +24,8 @@ void translate(const rocemu_cqe& from, ibv_wc& to) {
   to.sl = from.sl;
   to.dlid_path_bits = 0;
 }
+
+namespace {
 
 void show(CompletionQueue& queue, const rocemu_cqe* entry) {
   queue.current = entry;
@@ -101,8 +102,14 @@ uint64_t read_wallclock_ns(ibv_cq_ex* cq) {
 uint64_t read_completion_ts(ibv_cq_ex* cq) { return current(cq).timestamp_ns; }
 
 int take(CompletionQueue& queue, int entries, ibv_wc* completions) {
-  int taken = 0;
   Lock lock(queue.lock);
+  return take_locked(queue, entries, completions);
+}
+
+}  // namespace
+
+int take_locked(CompletionQueue& queue, int entries, ibv_wc* completions) {
+  int taken = 0;
   while (taken < entries) {
     const rocemu_cqe* entry = queue.ring.take();
     if (entry == nullptr) break;
@@ -112,8 +119,6 @@ int take(CompletionQueue& queue, int entries, ibv_wc* completions) {
   queue.ring.give_back();
   return taken;
 }
-
-}  // namespace
 
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
   if (entries <= 0) return 0;

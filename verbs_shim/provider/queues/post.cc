@@ -169,6 +169,10 @@ void submit_sends(QueuePair& queue) {
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
   QueuePair& queue = to_queue_pair(qp);
   Lock lock(queue.send_lock);
+  return post_send_locked(queue, request, bad);
+}
+
+int post_send_locked(QueuePair& queue, ibv_send_wr* request, ibv_send_wr** bad) {
   int error = check_can_send(queue);
   while (error == 0 && request != nullptr) {
     error = put_send(queue, *request);
@@ -183,6 +187,11 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   QueuePair& queue = to_queue_pair(qp);
   Lock lock(queue.send_lock);
+  return bind_mw_locked(queue, mw, bind);
+}
+
+int bind_mw_locked(QueuePair& queue, ibv_mw* mw, ibv_mw_bind* bind) {
+  const ibv_qp* qp = &queue.verbs.qp;
   if (const int error = check_can_send(queue); error != 0) return error;
   rocemu_send_wqe wqe = {};
   MemoryWindow& window = to_window(mw);
@@ -203,6 +212,11 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   QueuePair& queue = to_queue_pair(qp);
   Lock lock(queue.recv_lock);
+  return post_recv_locked(queue, request, bad);
+}
+
+int post_recv_locked(QueuePair& queue, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  const ibv_qp* qp = &queue.verbs.qp;
   const bool takes_receives =
       qp->srq == nullptr && qp->qp_type != IBV_QPT_XRC_SEND && qp->qp_type != IBV_QPT_XRC_RECV;
   int error = qp->state == IBV_QPS_RESET || !takes_receives ? EINVAL : 0;

@@ -11,6 +11,9 @@
 namespace rocemu::provider {
 
 struct Scaling;
+namespace checked {
+struct QueuePairRecord;
+}
 
 struct QueuePair {
   union {
@@ -46,6 +49,7 @@ struct QueuePair {
   uint32_t flows = 0;
 
   QueueMemory memory;
+  checked::QueuePairRecord* checked = nullptr;  // of the checker (checked/)
 };
 
 inline QueuePair& to_queue_pair(ibv_qp* qp) { return *reinterpret_cast<QueuePair*>(qp); }
@@ -65,6 +69,10 @@ int check_can_send(const QueuePair& queue);
 // to.
 bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
                  rocemu_send_wqe& wqe);
+// ibv_post_send, ibv_bind_mw and ibv_post_recv, by who holds the queue's lock.
+int post_send_locked(QueuePair& queue, ibv_send_wr* request, ibv_send_wr** bad);
+int bind_mw_locked(QueuePair& queue, ibv_mw* mw, ibv_mw_bind* bind);
+int post_recv_locked(QueuePair& queue, ibv_recv_wr* request, ibv_recv_wr** bad);
 // Hands the NIC what was claimed on the send ring.
 void submit_sends(QueuePair& queue);
 

@@ -212,6 +212,10 @@ int get_srq_num(ibv_srq* srq, uint32_t* number) {
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
   SharedReceiveQueue& queue = to_shared_queue(srq);
   Lock lock(queue.lock);
+  return post_srq_recv_locked(queue, request, bad);
+}
+
+int post_srq_recv_locked(SharedReceiveQueue& queue, ibv_recv_wr* request, ibv_recv_wr** bad) {
   int error = 0;
   while (error == 0 && request != nullptr) {
     error = put_receive(queue.ring, queue.max_sge, *request);

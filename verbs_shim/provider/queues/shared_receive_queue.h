@@ -18,10 +18,14 @@ struct SharedReceiveQueue {
   Mutex lock;  // of the ring
   WorkRing ring;
   QueueMemory memory;
+  void* shadow = nullptr;  // the checker's (checked/)
 };
 
 inline SharedReceiveQueue& to_shared_queue(ibv_srq* srq) {
   return *reinterpret_cast<SharedReceiveQueue*>(srq);
 }
+
+// ibv_post_srq_recv, by who holds the queue's lock.
+int post_srq_recv_locked(SharedReceiveQueue& queue, ibv_recv_wr* request, ibv_recv_wr** bad);
 
 }  // namespace rocemu::provider

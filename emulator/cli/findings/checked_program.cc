@@ -1,0 +1,79 @@
+#include "emulator/cli/findings/checked_program.h"
+
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <system_error>
+
+#include "emulator/cli/findings/findings.h"
+#include "emulator/cli/findings/report_files.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "verbs_shim/abi/check_files.h"
+
+namespace rocemu::cli {
+namespace {
+
+// "leaks 2, cq-too-small 1"
+std::string counts_of(const std::vector<FoundOnce>& findings) {
+  std::map<std::string, unsigned> counts;
+  for (const FoundOnce& found : findings) ++counts[found.finding["name"].get<std::string>()];
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    if (!text.empty()) text += ", ";
+    text += name + " " + std::to_string(count);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_check_variables(Environment& environment, const Installation& installation,
+                         const CheckOptions& options, const std::filesystem::path& folder) {
+  set(environment, ROCEMU_ENV_CHECK, options.names);
+  set(environment, ROCEMU_ENV_CHECK_DIR, folder.native());
+  if (!options.suppressions.empty()) {
+    set(environment, ROCEMU_ENV_CHECK_SUPPRESSIONS, options.suppressions.native());
+  }
+  const std::filesystem::path watch = installation.library_dir / ROCEMU_CHECK_MEMORY_WATCH;
+  std::error_code error;
+  if (std::filesystem::exists(watch, error)) {
+    set(environment, "LD_PRELOAD", preload_list(get(environment, "LD_PRELOAD"), watch));
+  }
+}
+
+CheckedProgram::CheckedProgram(CheckOptions options) : options_(std::move(options)) {
+  if (!options_.wanted()) return;
+  if (!options_.report.empty()) write_report(options_.report, {});
+  std::error_code error;
+  std::string name = (std::filesystem::temp_directory_path(error) / "rocemu-check-XXXXXX").native();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw Failure("cannot make a folder for findings, " + name + ": " + std::strerror(errno),
+                  kOwnFailure);
+  }
+  folder_ = name;
+}
+
+CheckedProgram::~CheckedProgram() {
+  std::error_code error;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, error);
+}
+
+void CheckedProgram::add_variables(Environment& environment,
+                                   const Installation& installation) const {
+  if (is_checked()) add_check_variables(environment, installation, options_, folder_);
+}
+
+int CheckedProgram::finish(int code) const {
+  if (!is_checked()) return code;
+  const std::vector<FoundOnce> findings = read_findings(folder_);
+  if (!options_.report.empty()) write_report(options_.report, findings);
+  if (findings.empty()) return code;
+  std::cerr << "rocemu check: " << findings.size()
+            << (findings.size() == 1 ? " finding: " : " findings: ") + counts_of(findings) + "\n";
+  return options_.exit_code == 0 ? code : options_.exit_code;
+}
+
+}  // namespace rocemu::cli

@@ -1,0 +1,102 @@
+#include "emulator/cli/findings/report_files.h"
+
+#include <fstream>
+
+#include "emulator/cli/process/exit_codes.h"
+
+namespace rocemu::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 1;
+
+// XML 1.0 has no characters below blank but these three.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else if (byte < 0x20 && c != '\n' && c != '\t') {
+      result += '?';
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string frame_text(const Json& frame) {
+  std::string text = frame["function"].get<std::string>();
+  if (text.empty()) text = "??";
+  if (frame.contains("file") && frame["file"].is_string()) {
+    text += "  " + frame["file"].get<std::string>();
+    if (frame.contains("line")) text += ":" + frame["line"].dump();
+    return text;
+  }
+  return text + "  (" + frame["module"].get<std::string>() + ")";
+}
+
+std::string finding_text(const Json& finding) {
+  std::string text = finding["sentence"].get<std::string>() + "\n";
+  for (const Json& backtrace : finding["backtraces"]) {
+    text += backtrace["label"].get<std::string>() + ":\n";
+    for (const Json& frame : backtrace["frames"]) text += "  " + frame_text(frame) + "\n";
+  }
+  text += "Why: " + finding["why"].get<std::string>() + "\n";
+  return text + "To do: " + finding["advice"].get<std::string>() + "\n";
+}
+
+// What the test case is called: where it was found, so that a list of them can be read.
+std::string case_name(const Json& finding) {
+  const Json& backtraces = finding["backtraces"];
+  const bool has_place = !backtraces.empty() && !backtraces[0]["frames"].empty();
+  return has_place ? frame_text(backtraces[0]["frames"][0])
+                   : finding["sentence"].get<std::string>();
+}
+
+}  // namespace
+
+std::string as_json(const std::vector<FoundOnce>& findings) {
+  Json report = {{"version", kSchemaVersion}, {"findings", Json::array()}};
+  for (const FoundOnce& found : findings) {
+    Json finding = found.finding;
+    finding["times"] = found.times;
+    report["findings"].push_back(std::move(finding));
+  }
+  return report.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string as_junit(const std::vector<FoundOnce>& findings) {
+  const std::string tests = std::to_string(findings.empty() ? 1 : findings.size());
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  text += "<testsuites>\n<testsuite name=\"rocemu check\" tests=\"" + tests + "\" failures=\"" +
+          std::to_string(findings.size()) + "\" errors=\"0\">\n";
+  if (findings.empty()) {
+    text += "<testcase classname=\"rocemu.check\" name=\"no findings\"/>\n";
+  }
+  for (const FoundOnce& found : findings) {
+    const std::string name = escaped(found.finding["name"].get<std::string>());
+    text += "<testcase classname=\"rocemu.check." + name + "\" name=\"" +
+            escaped(case_name(found.finding)) + "\">\n<failure type=\"" + name + "\" message=\"" +
+            escaped(found.finding["sentence"].get<std::string>()) + "\">" +
+            escaped(finding_text(found.finding)) + "</failure>\n</testcase>\n";
+  }
+  return text + "</testsuite>\n</testsuites>\n";
+}
+
+void write_report(const std::filesystem::path& file, const std::vector<FoundOnce>& findings) {
+  std::ofstream out(file, std::ios::trunc);
+  out << (file.extension() == ".xml" ? as_junit(findings) : as_json(findings));
+  out.close();
+  if (!out) throw Failure("cannot write the report of checks to " + file.native(), kOwnFailure);
+}
+
+}  // namespace rocemu::cli

@@ -1,0 +1,21 @@
+// The findings of a run as files for other programs; docs/check.md has the schema.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "emulator/cli/findings/findings.h"
+
+namespace rocemu::cli {
+
+std::string as_json(const std::vector<FoundOnce>& findings);
+
+// A test case for each finding, which fails; a single one that passes where there are none.
+std::string as_junit(const std::vector<FoundOnce>& findings);
+
+// By the file's name: .xml is JUnit, all else JSON. Throws Failure (own failure) when it can't be
+// written.
+void write_report(const std::filesystem::path& file, const std::vector<FoundOnce>& findings);
+
+}  // namespace rocemu::cli

@@ -1,0 +1,89 @@
+// The checker of this process: model, reporter and detectors, and the hooks that bring them what
+// the program does.
+#pragma once
+
+#include <errno.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "verbs_shim/checker/detectors/detector.h"
+#include "verbs_shim/checker/model/model.h"
+#include "verbs_shim/checker/report/process_reporter.h"
+
+namespace rocemu::check {
+
+struct Checker {
+  Checker(const rocemu_check_services& services, Suppressions suppressions, std::string file);
+  // That of a forked child, where the parent's objects are not the child's to use.
+  explicit Checker(Checker& parent);
+
+  // Adds the detectors that ROCEMU_CHECK names.
+  void add_detectors();
+  void add(std::unique_ptr<Detector> detector);
+
+  Model model;
+  ProcessReporter reporter;
+  // The parent's, in a forked child. Its locks may be held for ever.
+  Model* inherited = nullptr;
+
+  std::vector<std::unique_ptr<Detector>> detectors;
+  // Those that want the events of the data path.
+  std::vector<Detector*> sends, receives, polls, empty_polls, arms, meaningless_reads;
+};
+
+// Null before rocemu_check_start_v1().
+Checker* current_checker();
+
+// What each hook begins with: the call, and errno as the program has it.
+class Hook {
+ public:
+  explicit Hook(rocemu_check_at at) : call(at), checker(*current_checker()), errno_(errno) {}
+  ~Hook() { errno = errno_; }
+  Hook(const Hook&) = delete;
+  Hook& operator=(const Hook&) = delete;
+
+  // The object behind a shadow; null for none, and for one of the process that this one was forked
+  // from, of which the detectors are told.
+  template <typename T>
+  T* object(void* shadow) {
+    if (shadow == nullptr) return nullptr;
+    T* found = static_cast<T*>(static_cast<Object*>(shadow));
+    if (found->context->model == &checker.model) [[likely]]
+      return found;
+    tell_used_in_child(found->kind);
+    return nullptr;
+  }
+
+  // For objects of no shadow.
+  std::shared_ptr<Object> find(rocemu_check_kind kind, const void* handle);
+
+  Call call;
+  Checker& checker;
+
+ private:
+  void tell_used_in_child(rocemu_check_kind kind);
+
+  const int errno_;
+};
+
+// Whether a shadow is this process's: as Hook::object(), and nobody is told.
+template <typename T>
+T* own_object(void* shadow) {
+  if (shadow == nullptr) return nullptr;
+  T* found = static_cast<T*>(static_cast<Object*>(shadow));
+  return found->context->model == &current_checker()->model ? found : nullptr;
+}
+
+// The requests of a queue are over, without completions that the program could take.
+void retire_all(Hook& hook, QueuePair& qp);
+void retire_all(Hook& hook, SharedReceiveQueue& srq);
+
+// The hooks, by file.
+void fill_object_hooks(rocemu_check_hooks& hooks);
+void fill_posting_hooks(rocemu_check_hooks& hooks);
+void fill_completion_hooks(rocemu_check_hooks& hooks);
+void fill_event_hooks(rocemu_check_hooks& hooks);
+
+}  // namespace rocemu::check
