@@ -12,7 +12,7 @@ namespace rocemu::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD";
-constexpr std::string_view kPreloadLibrary = "librocemu-preload.so";
+constexpr std::string_view kOwnLibraries = "librocemu-";
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
   std::vector<std::string> parts;
@@ -113,7 +113,7 @@ Environment for_daemon(Environment environment) {
   unset(environment, ROCEMU_ENV_DIR);
   std::vector<std::string> libraries = split(get(environment, kPreload), ": \t\n");
   std::erase_if(libraries,
-                [](const std::string& path) { return file_name(path) == kPreloadLibrary; });
+                [](const std::string& path) { return file_name(path).starts_with(kOwnLibraries); });
   if (libraries.empty()) {
     unset(environment, kPreload);
   } else {
