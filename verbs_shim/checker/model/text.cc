@@ -84,6 +84,11 @@ const char* name_of(ibv_wc_status status) {
     ROCEMU_NAME(IBV_WC_, REM_OP_ERR)
     ROCEMU_NAME(IBV_WC_, RETRY_EXC_ERR)
     ROCEMU_NAME(IBV_WC_, RNR_RETRY_EXC_ERR)
+    ROCEMU_NAME(IBV_WC_, BAD_RESP_ERR)
+    ROCEMU_NAME(IBV_WC_, REM_ABORT_ERR)
+    ROCEMU_NAME(IBV_WC_, FATAL_ERR)
+    ROCEMU_NAME(IBV_WC_, GENERAL_ERR)
+    ROCEMU_NAME(IBV_WC_, TM_ERR)
     default:
       return "an error";
   }
