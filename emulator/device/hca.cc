@@ -59,9 +59,15 @@ Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
   context->async_events = std::move(async_events);
   context->program = program;
   const ContextId id = impl_->next_context++;
+  context->id = id;
   impl_->contexts.emplace(id, std::move(context));
   ++impl_->totals.contexts;
   return id;
+}
+
+const dma::AddressSpace* Hca::memory_of(ContextId id) const {
+  const Context* const context = impl_->find_context(id);
+  return context == nullptr ? nullptr : context->memory.get();
 }
 
 namespace {

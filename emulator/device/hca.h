@@ -67,6 +67,9 @@ class Hca {
   // call is to be made again, or close_context() to do the rest. Users go before what they use.
   bool clear_context(ContextId context, uint32_t objects);
 
+  // The program's memory as it opened the context; null when there is none of that id.
+  const dma::AddressSpace* memory_of(ContextId context) const;
+
   // Objects of another context (ibv_import_device(3), ibv_import_pd(3)). The first token a context
   // is given stays; unknown ids are ignored.
   void set_token(ContextId context, const ContextToken& token);
@@ -134,6 +137,10 @@ class Hca {
   // send queue, is in RESET or ERROR, or the rate is over kMaxRateKbps.
   int limit_qp_rate(ContextId context, Handle qp, const transport::RateLimit& limit);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
+  Result<wire::Qpn> qp_number(ContextId context, Handle qp) const;
+  // Whose QP it is and what it was set to, whoever asks; its state is the one last asked for.
+  // Empty: there is none of that number.
+  std::optional<QpDescription> describe_qp(wire::Qpn qpn) const;
   Result<EventCounts> destroy_qp(ContextId context,
                                  Handle qp);  // EBUSY in a multicast group or flow
 

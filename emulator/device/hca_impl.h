@@ -39,6 +39,7 @@ struct Hca::Impl final : transport::EventSink {
                 seed_of_device(parts.number_seed)),
         memory(parts.memory(regions)),
         endpoint(parts.endpoint(*memory, *this, limits, hca_config.limits.max_qp)),
+        decorate_queues(parts.queues),
         handle_numbers(hca_config.index, static_cast<uint32_t>(parts.number_seed)) {
     if (parts.number_seed != 0) endpoint->draw_qpns(seed_of_device(parts.number_seed));
   }
@@ -111,6 +112,7 @@ struct Hca::Impl final : transport::EventSink {
   std::unique_ptr<transport::Memory> memory;
   std::unique_ptr<dma::AddressSpace> null_memory = dma::AddressSpace::none();  // of null regions
   std::unique_ptr<transport::Endpoint> endpoint;
+  QueueDecorator decorate_queues;
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
   ContextId next_context = 1;

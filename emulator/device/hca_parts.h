@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "emulator/device/interface/host_interface.h"
 #include "emulator/device/memory/memory_regions.h"
 #include "emulator/transport/endpoint.h"
 
@@ -22,12 +23,17 @@ std::unique_ptr<transport::Endpoint> make_endpoint(transport::Memory& memory,
                                                    const transport::TransportLimits& limits,
                                                    uint32_t max_qps);
 
+// Gives a QP other queues than those that the program posts to; as a rule some that stand before
+// them. Empty: none are given.
+using QueueDecorator = std::function<std::unique_ptr<WorkQueues>(std::unique_ptr<WorkQueues>)>;
+
 struct HcaParts {
   std::function<decltype(make_memory)> memory = make_memory;
   std::function<decltype(make_endpoint)> endpoint = make_endpoint;
   // Not 0: keys, QPNs and handles are drawn at random. All devices of a NIC have the same, so that
   // no handle is an object's on two of them.
   uint64_t number_seed = 0;
+  QueueDecorator queues{};
 };
 
 }  // namespace rocemu::device

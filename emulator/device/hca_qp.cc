@@ -136,7 +136,8 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   qp->spec = spec;
   auto body = std::make_shared<QpBody>();
   body->service = *service_of(spec.type);
-  body->queues = std::move(queues);
+  body->queues =
+      impl_->decorate_queues ? impl_->decorate_queues(std::move(queues)) : std::move(queues);
   if (qp->xrcd != nullptr) body->domain = qp->xrcd->domain;
 
   transport::QpResources resources;
@@ -157,7 +158,7 @@ Result<CreatedQp> Hca::create_qp(ContextId id, const QpSpec& spec,
   const auto qpn = impl_->endpoint->create(body->service, resources);
   if (!qpn) return tl::unexpected(ENOMEM);
   body->qpn = *qpn;
-  body->queues->set_qpn(*qpn);
+  body->queues->belong_to(*qpn);
   body->queues->show_state(QpState::reset);
   impl_->qps_by_number.emplace(qpn->value, body.get());
   qp->body = std::move(body);
@@ -191,6 +192,26 @@ void Hca::Impl::destroy_qp(Qp& qp) {
   if (qp.srq != nullptr) --qp.srq->users;
   if (qp.xrcd != nullptr) --qp.xrcd->users;
   --totals.qps;
+}
+
+Result<wire::Qpn> Hca::qp_number(ContextId id, Handle handle) const {
+  const Context* context = impl_->find_context(id);
+  const Qp* qp = find_object(context, &Context::qps, handle);
+  if (qp == nullptr) return tl::unexpected(ENOENT);
+  return qp->body->qpn;
+}
+
+std::optional<QpDescription> Hca::describe_qp(wire::Qpn qpn) const {
+  const auto found = impl_->qps_by_number.find(qpn.value);
+  if (found == impl_->qps_by_number.end() || found->second->openings.empty()) return std::nullopt;
+  const QpBody& body = *found->second;
+  const Qp& qp = *body.openings.front();
+  QpDescription description{qp.context->id, qp.pd == nullptr ? 0 : qp.pd->id, body.service,
+                            body.attr};
+  const AhAttr& ah = body.attr.ah;
+  if (ah.is_global && ah.sgid_index < impl_->config.port.gids.size())
+    description.local_gid = impl_->config.port.gids[ah.sgid_index].gid;
+  return description;
 }
 
 Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const {

@@ -52,6 +52,15 @@ struct QpAttr {
   uint32_t rate_limit = 0;
 };
 
+// A QP as whoever looks at both ends of a connection sees it.
+struct QpDescription {
+  uint32_t context = 0;        // whose it is: the first that opened it
+  transport::PdHandle pd = 0;  // 0: none
+  transport::Service service = transport::Service::rc;
+  QpAttr attr{};
+  wire::Gid local_gid{};  // that `attr.ah` names as the source, or zero
+};
+
 using enum verbs::qp_attribute::Mask;
 
 // Attributes of the other end of an XRC connection, which programs give all the same and Linux

@@ -27,8 +27,8 @@ class WorkQueues {
   virtual void show_state(transport::QpState state) noexcept = 0;
   // Both queues are emptied: the QP went to RESET.
   virtual void reset() noexcept = 0;
-  // The QP that they are of has been made.
-  virtual void set_qpn(wire::Qpn) noexcept {}
+  // Tells whose queues these are, once and before anything else.
+  virtual void belong_to(wire::Qpn) noexcept {}
 };
 
 // The ring of one SRQ.

@@ -53,6 +53,7 @@ void MemoryRegions::remove(uint32_t key) {
   const uint32_t index = key >> 8;
   MemoryRegion& region = regions_[index];
   if (region.window != WindowType::none) unbind(region);
+  if (tell_gone_) tell_gone_(region.key);
   const uint32_t last_key = region.key;  // its tag is the last one used
   const uint32_t generation = region.generation;
   region = {};

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -57,6 +58,13 @@ class MemoryRegions {
   void remove(uint32_t key);
   // The region that has this key now, or null: there is none, or it is a window.
   MemoryRegion* find_region(uint32_t key);
+  // The entry that a key with this index stands in, whatever its tag; null: there never was one.
+  const MemoryRegion* find_entry(uint32_t key) const {
+    const uint32_t index = key >> 8;
+    return index < regions_.size() ? &regions_[index] : nullptr;
+  }
+  // Calls `listener` with each key that grants nothing from now on because its region has gone.
+  void tell_gone(std::function<void(uint32_t key)> listener) { tell_gone_ = std::move(listener); }
   uint32_t size() const { return size_; }
 
   // As transport::Memory has it (IBTA vol 1, 10.6.7.2: C10-72 to C10-75, o10-37).
@@ -102,6 +110,7 @@ class MemoryRegions {
   std::vector<MemoryRegion> regions_;
   std::deque<uint32_t> free_;
   std::optional<Random> random_;
+  std::function<void(uint32_t key)> tell_gone_;
 };
 
 }  // namespace rocemu::device

@@ -105,6 +105,7 @@ struct Context {
         counters(numbers),
         flows(numbers) {}
 
+  ContextId id = 0;
   uint64_t program = 0;  // whose it is, as for Hca::open_context
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;

@@ -49,9 +49,9 @@ class ShakenWorkQueues final : public device::WorkQueues {
     holders_.release_all();
     inner_->reset();
   }
-  void set_qpn(wire::Qpn qpn) noexcept override {
+  void belong_to(wire::Qpn qpn) noexcept override {
     qpn_ = qpn;
-    inner_->set_qpn(qpn);
+    inner_->belong_to(qpn);
   }
 
  private:

@@ -134,7 +134,7 @@ TEST_CASE("all is shown before a QP goes or is reset, and before an async event"
     Shuffled shuffled(seed);
     auto queues = std::make_unique<ShakenWorkQueues>(std::make_unique<NoQueues>(), shuffled.holders,
                                                      shuffled.agenda, ShakenWorkQueues::Parts{});
-    queues->set_qpn(wire::Qpn{1});
+    queues->belong_to(wire::Qpn{1});
     size_t shown_at_event = 0;
     EventsAfterCompletions events(std::make_unique<Events>(shuffled.state, shown_at_event),
                                   shuffled.holders);
