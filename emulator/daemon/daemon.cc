@@ -76,12 +76,15 @@ Daemon::Daemon(const Options& options)
       pool_("frames", kFrames, transport::kMaxFrameBytes),
       switch_(pool_),
       attachments_(io_, engine_, pool_, options.devices),
+      inspection_(options.check ? std::make_unique<inspection::Inspection>(options.devices)
+                                : nullptr),
       engine_(pool_),
       nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
       networks_(options.devices),
       executor_(io_, engine_),
       administration_(nic_),
-      sessions_{nic_.devices, executor_, administration_, {}, {}, options.dma, &shares_},
+      sessions_{nic_.devices, executor_,   administration_, {},
+                {},           options.dma, &shares_,        inspection_.get()},
       signals_(io_, SIGTERM, SIGINT),
       counter_timer_(io_) {
   if (options.pcap) set_up_capture(*options.pcap, options.pcap_limit_mb);
@@ -124,7 +127,8 @@ void Daemon::set_up_devices(const Options& options) {
   for (const device::HcaConfig& config : nic_.devices)
     add_device(config, limits_of(config, options,
                                  attachments_.of(config.index) == nullptr ? host++ : kNoHost));
-  engine_.set_parallel(options.parallel, switch_);
+  // An inspector looks at what other devices' inspectors remember.
+  engine_.set_parallel(inspection_ == nullptr ? options.parallel : ParallelMode::never, switch_);
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
 }
@@ -170,13 +174,15 @@ void Daemon::add_device(const device::HcaConfig& config, transport::TransportLim
 void Daemon::add_to_engine(const device::HcaConfig& config,
                            const transport::TransportLimits& limits,
                            device::AddressResolver& resolver, bool on_switch) {
+  device::HcaParts parts;
+  if (shaking_ != nullptr) parts = shaking_->device(config.index).parts();
+  if (inspection_ != nullptr) parts = inspection_->decorate(config.index, std::move(parts));
+  auto hca = std::make_unique<device::Hca>(config, limits, resolver, parts);
+  if (inspection_ != nullptr) inspection_->watch(config.index, *hca);
   dpdk_io::Port& port = *nic_.ports.back();
-  if (shaking_ == nullptr)
-    return engine_.add_device(std::make_unique<device::Hca>(config, limits, resolver), port,
-                              on_switch);
-  engine_.add_device(std::make_unique<device::Hca>(config, limits, resolver,
-                                                   shaking_->device(config.index).parts()),
-                     shaking_->wrap_port(config.index, port), on_switch);
+  engine_.add_device(std::move(hca),
+                     shaking_ != nullptr ? shaking_->wrap_port(config.index, port) : port,
+                     on_switch);
 }
 
 // Whoever started the NIC reads the file when a program has failed.

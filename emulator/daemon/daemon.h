@@ -26,6 +26,7 @@
 #include "emulator/daemon/options.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/view/sysfs_tree.h"
+#include "emulator/inspection/inspection.h"
 
 namespace rocemu::daemon {
 
@@ -68,6 +69,7 @@ class Daemon {
   boost::asio::io_context io_;
   MailboxPoller mailbox_poller_;
   Attachments attachments_;
+  std::unique_ptr<inspection::Inspection> inspection_;  // nullptr: not asked for
   std::unique_ptr<NicShaking> shaking_;  // nullptr: the NIC is not shaken
   Engine engine_;
   MoveWatchdog move_watchdog_;

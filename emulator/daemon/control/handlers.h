@@ -9,6 +9,7 @@
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/fault.h"
 #include "verbs_shim/abi/import.h"
+#include "verbs_shim/abi/inspect.h"
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/abi/services.h"
 
@@ -106,5 +107,10 @@ void join_context(SessionCore& session, const rocemu_join_context& message);
 void import_pd(SessionCore& session, uint32_t pd);
 void import_mr(SessionCore& session, const rocemu_import_mr& message);
 void import_dm(SessionCore& session, uint32_t dm);
+
+// handlers_inspection.cc: what the NIC tells a program's checker.
+void inspect_qp(SessionCore& session, uint32_t qp);
+void take_findings(SessionCore& session);
+void was_written(SessionCore& session, const rocemu_was_written& message);
 
 }  // namespace rocemu::daemon::handlers

@@ -211,6 +211,10 @@ constexpr Operation kOperations[] = {
     context<import_mr>(ROCEMU_OP_IMPORT_MR),
     about<import_dm>(ROCEMU_OP_IMPORT_DM),
 
+    about<inspect_qp>(ROCEMU_OP_INSPECT_QP),
+    context<take_findings>(ROCEMU_OP_TAKE_FINDINGS),
+    context<was_written>(ROCEMU_OP_WAS_WRITTEN),
+
     cm<cm_open_channel>(ROCEMU_OP_CM_OPEN_CHANNEL, kOneFd),
     cm<cm_close_channel>(ROCEMU_OP_CM_CLOSE_CHANNEL),
     cm<cm_command>(ROCEMU_OP_CM_COMMAND),

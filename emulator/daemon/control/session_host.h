@@ -22,6 +22,7 @@
 #include "emulator/daemon/rings/event_writer.h"
 #include "emulator/device/hca.h"
 #include "emulator/dma/address_space.h"
+#include "emulator/inspection/inspection.h"
 #include "verbs_shim/abi/cm.h"
 
 namespace rocemu::daemon {
@@ -160,11 +161,12 @@ struct SessionHost {
   NicAdministration& administration;
   std::vector<DeviceNetwork*> networks{};  // by device; nullptr: addresses are known by themselves
   std::function<std::unique_ptr<CmProgram>(pid_t program)>
-      new_cm_program{};                 // empty: connections are not managed
-  std::optional<dma::Method> dma{};     // empty: whichever works
-  ProgramShares* shares = nullptr;      // nullptr: programs have what there is
-  QueueDecorator* decorator = nullptr;  // nullptr: nothing stands there
-  OperationGate* gate = nullptr;        // nullptr: all passes
+      new_cm_program{};                          // empty: connections are not managed
+  std::optional<dma::Method> dma{};              // empty: whichever works
+  ProgramShares* shares = nullptr;               // nullptr: programs have what there is
+  inspection::Inspection* inspection = nullptr;  // the engine thread's; nullptr: nobody inspects
+  QueueDecorator* decorator = nullptr;           // nullptr: nothing stands there
+  OperationGate* gate = nullptr;                 // nullptr: all passes
 };
 
 // The program at the other end of a session.

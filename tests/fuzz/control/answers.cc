@@ -211,8 +211,8 @@ Mapping map(int fd, size_t size_bytes) {
 
 void check_answer(Model& model, std::span<const std::byte> request, const Answer& answer) {
   const uint32_t op = answer.header().op;
-  for (const std::span<const Check> checks :
-       {std::span<const Check>(kChecks), memory_checks(), service_checks(), flow_checks()})
+  for (const std::span<const Check> checks : {std::span<const Check>(kChecks), memory_checks(),
+                                              service_checks(), flow_checks(), inspection_checks()})
     for (const Check& check : checks)
       if (check.op == op) return check.run(model, request, answer);
 }

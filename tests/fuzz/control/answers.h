@@ -64,9 +64,10 @@ struct CheckOf<kCheck> {
   }
 };
 
-std::span<const Check> memory_checks();   // answers_memory.cc
-std::span<const Check> service_checks();  // answers_services.cc
-std::span<const Check> flow_checks();     // answers_flows.cc
+std::span<const Check> memory_checks();      // answers_memory.cc
+std::span<const Check> service_checks();     // answers_services.cc
+std::span<const Check> flow_checks();        // answers_flows.cc
+std::span<const Check> inspection_checks();  // answers_inspection.cc
 
 // Whether `status` may be the answer about an object that the request asks something of that may be
 // wrong, which can be looked at first.

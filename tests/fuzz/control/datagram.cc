@@ -8,6 +8,7 @@
 #include "tests/fuzz/nic/loopback.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/import.h"
+#include "verbs_shim/abi/inspect.h"
 #include "verbs_shim/abi/memory.h"
 
 namespace rocemu::fuzz {
@@ -111,7 +112,14 @@ std::vector<std::byte> draw_request(ByteSource& input, uint32_t op, const device
     case ROCEMU_OP_CREATE_CHANNEL:
     case ROCEMU_OP_STATUS:
     case ROCEMU_OP_SHUTDOWN:
+    case ROCEMU_OP_TAKE_FINDINGS:
       return as_bytes(rocemu_create_channel{});
+    case ROCEMU_OP_WAS_WRITTEN: {
+      rocemu_was_written m{};
+      m.address = Client::kAddress + input.u8() * 8u;
+      m.bytes = input.pick<uint64_t>({64, 0, 4096, ~0ull});
+      return as_bytes(m);
+    }
     default:
       return draw_object_request(input, op, config, model);
   }

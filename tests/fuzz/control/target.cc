@@ -24,6 +24,7 @@ constexpr size_t kClients = 2;
 class Control {
  public:
   explicit Control(ByteSource& input) : input_(input) {
+    inspection_.watch(0, hca_);
     for (auto& client : clients_) connect(client);
   }
 
@@ -149,10 +150,11 @@ class Control {
   bool reads_events_ = false;
   std::vector<device::HcaConfig> devices_{small_device()};
   Loopback wire_{devices_[0].port};
-  device::Hca hca_{devices_[0], {}, wire_};
+  inspection::Inspection inspection_{1};
+  device::Hca hca_{devices_[0], {}, wire_, inspection_.decorate(0)};
   InlineEngine engine_{hca_};
   NoAdministration administration_;
-  daemon::SessionHost host_{devices_, engine_, administration_};
+  daemon::SessionHost host_{devices_, engine_, administration_, {}, {}, {}, nullptr, &inspection_};
   daemon::SharedMemory xrc_file_{"fuzz-xrc", 4096};
   std::array<std::unique_ptr<Client>, kClients> clients_;
 };

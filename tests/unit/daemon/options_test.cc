@@ -38,13 +38,14 @@ TEST_CASE("the directory is all that has to be said") {
   CHECK_FALSE(parsed.options->dma);
   CHECK(parsed.options->parallel == ParallelMode::automatic);
   CHECK_FALSE(parsed.options->die_with_parent);
+  CHECK_FALSE(parsed.options->check);
 }
 
 TEST_CASE("every option has an effect") {
   const ParsedOptions parsed =
       parse({"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--pcap-limit-mb", "64",
              "--ready-fd", "7", "--log-level", "debug", "--die-with-parent", "--dma", "mem_fd",
-             "--parallel", "never"});
+             "--parallel", "never", "--check"});
   REQUIRE(parsed.options);
   CHECK(parsed.options->devices == 8);
   CHECK(*parsed.options->pcap == "/tmp/p");
@@ -54,6 +55,7 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->die_with_parent);
   CHECK(*parsed.options->dma == dma::Method::mem_fd);
   CHECK(parsed.options->parallel == ParallelMode::never);
+  CHECK(parsed.options->check);
 }
 
 TEST_CASE("faults are given one by one, or as tables of the configuration file") {

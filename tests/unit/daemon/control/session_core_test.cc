@@ -12,6 +12,7 @@
 
 #include "tests/fuzz/nic/inline_engine.h"
 #include "tests/fuzz/nic/loopback.h"
+#include "verbs_shim/abi/inspect.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -30,7 +31,9 @@ struct NoCm final : CmProgram {
 // A session on a NIC that runs in this thread, and its program.
 class Fixture final : private SessionPeer {
  public:
-  explicit Fixture(ConnectionKind kind) {
+  explicit Fixture(ConnectionKind kind, bool inspects = false) {
+    inspection_.watch(0, hca_);
+    if (inspects) host_.inspection = &inspection_;
     host_.new_cm_program = [](pid_t) { return std::make_unique<NoCm>(); };
     rocemu_hello hello{};
     hello.header.op = ROCEMU_OP_HELLO;
@@ -100,7 +103,8 @@ class Fixture final : private SessionPeer {
 
   std::vector<device::HcaConfig> devices_{fuzz::small_device()};
   fuzz::Loopback wire_{devices_[0].port};
-  device::Hca hca_{devices_[0], {}, wire_};
+  inspection::Inspection inspection_{1};
+  device::Hca hca_{devices_[0], {}, wire_, inspection_.decorate(0)};
   fuzz::InlineEngine engine_{hca_};
   fuzz::NoAdministration administration_;
   SessionHost host_{devices_, engine_, administration_};
@@ -181,6 +185,25 @@ TEST_CASE("a call for which the engine has no memory fails alone") {
   CHECK_FALSE(done);
   session.core().on_engine([] { return 7; }, [&](int seven) { done = seven == 7; });
   CHECK(done);
+}
+
+TEST_CASE("only a NIC that inspects says what it has seen") {
+  constexpr struct {
+    uint32_t number;
+    int status;  // of one that inspects, to a message of zeros
+  } kOperations[] = {
+      {ROCEMU_OP_INSPECT_QP, ENOENT}, {ROCEMU_OP_TAKE_FINDINGS, 0}, {ROCEMU_OP_WAS_WRITTEN, 0}};
+  const bool inspects = GENERATE(false, true);
+  for (const auto& [number, status] : kOperations) {
+    CAPTURE(number);
+    const auto all = operations();
+    const auto operation =
+        std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.number == number; });
+    REQUIRE(operation != all.end());
+    Fixture session(ConnectionKind::context, inspects);
+    session.ask(*operation, 0);
+    CHECK(session.status == (inspects ? status : EOPNOTSUPP));
+  }
 }
 
 }  // namespace rocemu::daemon
