@@ -20,4 +20,17 @@ std::unique_ptr<Detector> make_queue_full();
 std::unique_ptr<Detector> make_unacked_events();
 std::unique_ptr<Detector> make_unaligned_atomic();
 
+// nic/
+std::unique_ptr<Detector> make_byte_order_of_keys();
+std::unique_ptr<Detector> make_byte_order_of_peer();
+std::unique_ptr<Detector> make_gid_index();
+std::unique_ptr<Detector> make_key_guessing();
+std::unique_ptr<Detector> make_memory_gone_at_peer();
+std::unique_ptr<Detector> make_mtu_mismatch();
+std::unique_ptr<Detector> make_psn_mismatch();
+std::unique_ptr<Detector> make_rd_atomic_mismatch();
+std::unique_ptr<Detector> make_receive_too_late();
+std::unique_ptr<Detector> make_remote_race();
+std::unique_ptr<Detector> make_timeout_mismatch();
+
 }  // namespace rocemu::check

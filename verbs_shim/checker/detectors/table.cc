@@ -17,6 +17,18 @@ std::span<const DetectorRow> detector_table() {
       {"queue-full", make_queue_full},
       {"unacked-events", make_unacked_events},
       {"unaligned-atomic", make_unaligned_atomic},
+      // By what the NIC knows.
+      {"byte-order", make_byte_order_of_keys},
+      {"byte-order", make_byte_order_of_peer},
+      {"gid-index", make_gid_index},
+      {"key-guessing", make_key_guessing},
+      {"memory-gone", make_memory_gone_at_peer},
+      {"mtu-mismatch", make_mtu_mismatch},
+      {"psn-mismatch", make_psn_mismatch},
+      {"rd-atomic-mismatch", make_rd_atomic_mismatch},
+      {"receive-too-late", make_receive_too_late},
+      {"remote-race", make_remote_race},
+      {"timeout-mismatch", make_timeout_mismatch},
       // It writes over completions: the last.
       {"error-fields-read", make_error_fields_read},
   };
