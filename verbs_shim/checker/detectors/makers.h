@@ -12,11 +12,16 @@ std::unique_ptr<Detector> make_byte_order();
 std::unique_ptr<Detector> make_cq_too_small();
 std::unique_ptr<Detector> make_destroyed_undrained();
 std::unique_ptr<Detector> make_error_fields_read();
+std::unique_ptr<Detector> make_fork();
 std::unique_ptr<Detector> make_leaks();
 std::unique_ptr<Detector> make_limits();
 std::unique_ptr<Detector> make_lost_wakeup();
+std::unique_ptr<Detector> make_memory_gone();
 std::unique_ptr<Detector> make_post_in_error();
 std::unique_ptr<Detector> make_queue_full();
+std::unique_ptr<Detector> make_receive_buffer_touched();
+std::unique_ptr<Detector> make_send_buffer_changed();
+std::unique_ptr<Detector> make_ud_headroom();
 std::unique_ptr<Detector> make_unacked_events();
 std::unique_ptr<Detector> make_unaligned_atomic();
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "verbs_shim/checker/detectors/table.h"
+#include "verbs_shim/checker/memory/watched_memory.h"
 #include "verbs_shim/checker/report/selection.h"
 
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library);
@@ -119,6 +120,7 @@ extern "C" __attribute__((visibility("default"))) const rocemu_check_hooks* roce
   started->add_detectors();
   Checker* none = nullptr;
   if (!checker.compare_exchange_strong(none, started)) return &kHooks;
+  hear_of_memory(kHooks.memory_going);
   pthread_atfork(nullptr, nullptr, on_forked);
   return &kHooks;
 }

@@ -39,8 +39,13 @@ Checker* current_checker();
 // What each hook begins with: the call, and errno as the program has it.
 class Hook {
  public:
-  explicit Hook(rocemu_check_at at) : call(at), checker(*current_checker()), errno_(errno) {}
-  ~Hook() { errno = errno_; }
+  explicit Hook(rocemu_check_at at) : call(at), checker(*current_checker()), errno_(errno) {
+    ++depth;
+  }
+  ~Hook() {
+    --depth;
+    errno = errno_;
+  }
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
@@ -59,10 +64,15 @@ class Hook {
   // For objects of no shadow.
   std::shared_ptr<Object> find(rocemu_check_kind kind, const void* handle);
 
+  // Is this thread in a hook? Then what it frees is the checker's own.
+  static bool is_inside() { return depth > 0; }
+
   Call call;
   Checker& checker;
 
  private:
+  static inline thread_local int depth = 0;
+
   void tell_used_in_child(rocemu_check_kind kind);
 
   const int errno_;

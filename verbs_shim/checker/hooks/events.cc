@@ -35,6 +35,7 @@ void async_event_taken(rocemu_check_at at, ibv_context* verbs, const ibv_async_e
 }
 
 void memory_going(rocemu_check_at at, const void* address, size_t bytes, const char* how) {
+  if (Hook::is_inside()) return;
   Hook hook(at);
   for (const auto& detector : hook.checker.detectors) {
     detector->on_memory_going(hook.call, address, bytes, how);

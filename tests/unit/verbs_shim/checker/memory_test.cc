@@ -1,0 +1,177 @@
+// What the checker knows of a program's memory: verbs_shim/checker/memory, and the ranges that
+// verbs_shim/memory_watch watches.
+#include <sys/mman.h>
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <vector>
+
+#include "verbs_shim/checker/memory/byte_sum.h"
+#include "verbs_shim/checker/memory/nic_writes.h"
+#include "verbs_shim/checker/memory/posted_targets.h"
+#include "verbs_shim/memory_watch/ranges.h"
+
+using namespace rocemu::check;
+using rocemu::memory_watch::Ranges;
+
+namespace {
+
+Span span_of_bytes(const std::vector<unsigned char>& bytes) {
+  return {reinterpret_cast<uintptr_t>(bytes.data()), bytes.size()};
+}
+
+uint64_t sum_of(const Span& span) { return byte_sum({&span, 1}, 1); }
+
+// A queue whose requests all have one element.
+struct Queue {
+  Request& post(PostedTargets& targets, uint64_t wr_id, Span span) {
+    Request& request = requests.emplace_back();
+    request.wr_id = wr_id;
+    request.index = requests.size();
+    targets.add(queue, request, {&span, 1});
+    return request;
+  }
+
+  WorkQueue queue;
+  std::deque<Request> requests;
+};
+
+bool lands_on_another(const PostedTargets& targets, const Queue& queue, const Request& request,
+                      Span span, size_t received) {
+  const Span written = {span.from, received};
+  return targets.other(queue.queue, request, {&span, 1}, {&written, 1}).has_value();
+}
+
+}  // namespace
+
+TEST_CASE("A sum sees each byte of a short buffer") {
+  const size_t bytes = GENERATE(1, 7, 8, 31, 32, 33, 64, 1000, 4096, 16384);
+  std::vector<unsigned char> buffer(bytes, 0x5a);
+  const uint64_t before = sum_of(span_of_bytes(buffer));
+  CHECK(before != 0);
+  CHECK(sum_of(span_of_bytes(buffer)) == before);
+  for (size_t i = 0; i < bytes; i += 1 + bytes / 97) {
+    buffer[i] ^= 1;
+    CHECK(sum_of(span_of_bytes(buffer)) != before);
+    buffer[i] ^= 1;
+  }
+}
+
+TEST_CASE("Of a long buffer the ends are seen, and a change of all of it") {
+  std::vector<unsigned char> buffer(1 << 20);
+  const uint64_t before = sum_of(span_of_bytes(buffer));
+  for (const size_t at : {size_t{0}, size_t{4095}, buffer.size() - 4096, buffer.size() - 1}) {
+    buffer[at] = 1;
+    CHECK(sum_of(span_of_bytes(buffer)) != before);
+    buffer[at] = 0;
+  }
+  CHECK(sum_of(span_of_bytes(buffer)) == before);
+  std::fill(buffer.begin() + 4096, buffer.end() - 4096, 1);
+  CHECK(sum_of(span_of_bytes(buffer)) != before);
+}
+
+TEST_CASE("Memory that can't be read has no sum") {
+  constexpr size_t kPage = 4096;
+  void* const pages =
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  const auto from = reinterpret_cast<uintptr_t>(pages);
+  CHECK(sum_of({from, 2 * kPage}) != 0);
+  REQUIRE(munmap(static_cast<char*>(pages) + kPage, kPage) == 0);
+  CHECK(sum_of({from, kPage}) != 0);
+  CHECK(sum_of({from + 100, kPage}) == 0);
+  munmap(pages, kPage);
+}
+
+TEST_CASE("Writes of the NIC are remembered for a while") {
+  NicWrites writes;
+  const Span first = {1000, 100};
+  const Span other = {5000, 100};
+  const uint64_t begin = writes.now();
+  writes.add({&first, 1});
+  const Span asked = {1099, 1};
+  const Span behind = {1100, 1};
+  CHECK(writes.may_meet({&asked, 1}, begin));
+  CHECK_FALSE(writes.may_meet({&behind, 1}, begin));
+  CHECK_FALSE(writes.may_meet({&asked, 1}, writes.now()));
+  for (int i = 0; i < 2000; ++i) writes.add({&other, 1});
+  CHECK(writes.may_meet({&behind, 1}, begin));  // nobody knows any more
+}
+
+TEST_CASE("A place that is posted for two requests") {
+  PostedTargets targets;
+  Queue queue;
+  const Request& first = queue.post(targets, 1, {1000, 64});
+  queue.post(targets, 2, {1064, 64});
+
+  SECTION("neighbours have nothing in common") {
+    CHECK_FALSE(lands_on_another(targets, queue, first, {1000, 64}, 64));
+  }
+  SECTION("parts in common: only when the data reaches them") {
+    queue.post(targets, 3, {1040, 64});
+    CHECK_FALSE(lands_on_another(targets, queue, first, {1000, 64}, 40));
+    CHECK(lands_on_another(targets, queue, first, {1000, 64}, 41));
+  }
+  SECTION("the same with another wr_id") {
+    queue.post(targets, 3, {1000, 64});
+    CHECK(lands_on_another(targets, queue, first, {1000, 64}, 64));
+  }
+  SECTION("the same with the same wr_id, where wr_ids tell places apart") {
+    queue.post(targets, 1, {1000, 64});
+    CHECK(lands_on_another(targets, queue, first, {1000, 64}, 64));
+  }
+  SECTION("that one is over") {
+    const Span span = {1000, 64};
+    const Request& again = queue.post(targets, 3, span);
+    targets.remove(queue.queue, again, {&span, 1});
+    CHECK_FALSE(lands_on_another(targets, queue, first, span, 64));
+  }
+  SECTION("three at once are meant") {
+    queue.post(targets, 3, {1000, 64});
+    queue.post(targets, 4, {1000, 64});
+    CHECK_FALSE(lands_on_another(targets, queue, first, {1000, 64}, 64));
+  }
+}
+
+TEST_CASE("Where all requests have one wr_id, a place may be posted twice") {
+  PostedTargets targets;
+  Queue queue;
+  const Request& first = queue.post(targets, 7, {1000, 64});
+  queue.post(targets, 7, {2000, 64});
+  queue.post(targets, 7, {1000, 64});
+  CHECK_FALSE(lands_on_another(targets, queue, first, {1000, 64}, 64));
+}
+
+TEST_CASE("One scratch element of several requests is meant") {
+  PostedTargets targets;
+  WorkQueue queue;
+  const Span scratch = {1000, 40};
+  std::vector<Request> requests(2);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].wr_id = requests[i].index = i;
+    const Span spans[] = {scratch, {2000 + 64 * i, 64}};
+    targets.add(queue, requests[i], spans);
+  }
+  const Span spans[] = {scratch, {2000, 64}};
+  CHECK_FALSE(targets.other(queue, requests[0], spans, spans));
+}
+
+TEST_CASE("Ranges that are watched") {
+  Ranges ranges;
+  CHECK_FALSE(ranges.meets(0, UINTPTR_MAX));
+  ranges.add(1000, 2000);
+  ranges.add(1500, 1600);
+  ranges.add(5000, 6000);
+  CHECK(ranges.meets(0, 1001));
+  CHECK(ranges.meets(1999, 2100));
+  CHECK_FALSE(ranges.meets(0, 1000));
+  CHECK_FALSE(ranges.meets(2000, 5000));
+  CHECK(ranges.meets(1700, 1701));
+  ranges.remove(1000, 2000);
+  CHECK_FALSE(ranges.meets(1700, 1701));
+  CHECK(ranges.meets(1500, 1501));
+  ranges.remove(5000, 6000);
+  ranges.remove(1500, 1600);
+  CHECK_FALSE(ranges.meets(0, UINTPTR_MAX));
+  CHECK_FALSE(ranges.may_meet(1500));
+}

@@ -1,0 +1,42 @@
+#include "verbs_shim/checker/memory/spans.h"
+
+namespace rocemu::check {
+namespace {
+
+bool is_whole_address_space(const MemoryRegion& region) {
+  return region.address == 0 && region.bytes == UINT64_MAX;
+}
+
+bool find_span(const Context& context, const ibv_sge& sge, Span& span) {
+  const std::shared_ptr<MemoryRegion> region = context.find_region(sge.lkey);
+  if (region == nullptr) return false;
+  span = {static_cast<uintptr_t>(sge.addr), sge.length};
+  if (is_whole_address_space(*region)) return sge.addr <= UINTPTR_MAX - sge.length;
+  const Span whole = span_of(*region);
+  const uint64_t offset = sge.addr - region->iova;
+  if (offset > whole.bytes || sge.length > whole.bytes - offset) return false;
+  span.from = whole.from + offset;
+  return true;
+}
+
+}  // namespace
+
+Span span_of(const MemoryRegion& region) {
+  const uint64_t address = region.address;
+  const uint64_t bytes = region.bytes;
+  if (address == 0 || bytes > UINTPTR_MAX - address) return {};
+  return {static_cast<uintptr_t>(address), static_cast<size_t>(bytes)};
+}
+
+bool find_spans(const Context& context, const Request& request, std::vector<Span>& spans) {
+  spans.clear();
+  for (const ibv_sge& sge : request.sges) {
+    if (sge.length == 0) continue;
+    Span span;
+    if (!find_span(context, sge, span)) return false;
+    spans.push_back(span);
+  }
+  return true;
+}
+
+}  // namespace rocemu::check
