@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Makes docs/check-misuse.md: each program of the corpus beside what the checker says of it.
+
+    document.py BUILD-FOLDER > docs/check-misuse.md
+    document.py --compare docs/check-misuse.md      is every program there as it is now?
+
+Numbers that differ from run to run (processes, threads, addresses, keys, QPNs) are written as letters.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PARTS = {
+    "memory": "Buffers of requests that are posted",
+    "queues": "Posting, completions, events",
+    "connections": "What two ends have to agree on",
+    "remote": "What a peer does to memory",
+}
+HEAD = """# Mistakes, and what the checker says of them
+
+The programs of [tests/misuse](../tests/misuse/README.md): each makes a mistake when it is called with `wrong`, and does the
+same thing right when it is called with `right`, where the checker ([check.md](check.md)) is silent. `pair/pair.h` has what
+they have in common: two connected ends, `client` and `server`, and short names for single verbs. The reports are of real
+runs of `rocemu run --check -- PROGRAM wrong`, with the numbers that differ from run to run left out. The page is made by
+`tests/misuse/document.py`.
+"""
+
+
+def sources(part):
+    return sorted((HERE / part).glob("*.c"))
+
+
+def gaps():
+    lines = (line.partition(" ") for line in (HERE / "gaps.txt").read_text().splitlines() if line)
+    return {name: why for name, _, why in lines}
+
+
+def prose_and_code(source):
+    text = source.read_text()
+    comment = re.match(r"/\*(.*?)\*/\n", text, re.S)
+    prose = " ".join(line.strip().lstrip("*").strip() for line in comment[1].splitlines()).strip()
+    code = text[comment.end():].strip()
+    code = "\n".join(line for line in code.splitlines() if not line.startswith("#include")).strip()
+    return prose, code
+
+
+def neutral(report):
+    """The report without what is of this run alone."""
+    report = re.sub(r"^==\d+==", "==PID==", report, flags=re.M)
+    report = re.sub(r"\bthread \d+", "thread TID", report)
+    report = re.sub(r"\b0x[0-9a-f]{6}(?= \((?:RC|UC|UD|XRC))", "0xQPN", report)
+    report = re.sub(r"\b0x[0-9a-f]{9,16}\b", "0xADDRESS", report)
+    report = re.sub(r"(?<=[lr]key )0x[0-9a-f]+", "0xKEY", report)
+    report = re.sub(r"/\S*/tests/misuse/", "tests/misuse/", report)
+    return re.sub(r"\(/\S*/(\S+?)\+0x[0-9a-f]+\)", r"(\1)", report)
+
+
+def report_of(build, source):
+    command = [build / "bin/rocemu", "run", "--check", "--", build / "tests/e2e/misuse" / source.stem, "wrong"]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+                              timeout=60, check=False, cwd=folder)
+    found = re.findall(r"^==\d+== rocemu check: .*?^==\d+==$", done.stderr, re.M | re.S)
+    if not found:
+        sys.exit(f"document.py: {source.stem}: no report\n{done.stderr}")
+    return neutral("\n".join(found))
+
+
+def write(build):
+    print(HEAD)
+    missing = gaps()
+    for part, title in PARTS.items():
+        print(f"## {title}\n")
+        for source in sources(part):
+            prose, code = prose_and_code(source)
+            print(f"### {source.stem}\n\n{prose}\n\n```c\n{code}\n```\n")
+            if source.stem in missing:
+                print(f"Not found: {missing[source.stem]}\n")
+            else:
+                print(f"```text\n{report_of(build, source)}\n```\n")
+
+
+def compare(page):
+    text = page.read_text()
+    for part in PARTS:
+        for source in sources(part):
+            _, code = prose_and_code(source)
+            if f"### {source.stem}\n" not in text or code not in text:
+                sys.exit(f"document.py: {page}: {source.stem} is not there as it is now; make the page again")
+
+
+if len(sys.argv) == 3 and sys.argv[1] == "--compare":
+    compare(pathlib.Path(sys.argv[2]))
+elif len(sys.argv) == 2:
+    write(pathlib.Path(sys.argv[1]).resolve())
+else:
+    sys.exit(__doc__)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Runs a program of the corpus under the checker, wrong and right.
+
+    run.py --source FILE.c PROGRAM          ($ROCEMU: the command)
+
+Wrong: the findings are those of the marked lines ("// <-- NAME") and no others, each with its function and line in a
+backtrace, and the exit status is 66. Right: none, and 0. Exit status 77 for a program in gaps.txt that is not found.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+FOUND_STATUS = 66
+SKIPPED_STATUS = 77
+LIMIT_S = 60
+
+
+def fail(text):
+    sys.exit(f"FAIL: {text}")
+
+
+def marks_of(source):
+    """(name, function, line) of each marked line."""
+    marks = []
+    function = None
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        if match := re.match(r"[a-z][\w ]*?[ *](\w+)\(.*\) \{$", line):
+            function = match[1]
+        if match := re.search(r"// <-- ([a-z-]+)$", line):
+            marks.append((match[1], function, number))
+    return marks
+
+
+def gap_of(name):
+    for line in (HERE / "gaps.txt").read_text().splitlines():
+        row, _, why = line.partition(" ")
+        if row == name:
+            return why.strip()
+    return None
+
+
+class Run:
+    """One run of the program: its exit status, what it wrote, and the findings."""
+
+    def __init__(self, program, how):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "report.json"
+            command = [os.environ["ROCEMU"], "run", "--check", "--check-report", str(report), "--", program, how]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  errors="replace", timeout=LIMIT_S, check=False)
+            self.status = done.returncode
+            self.output = done.stdout
+            self.findings = json.loads(report.read_text())["findings"] if report.exists() else []
+        self.names = {finding["name"] for finding in self.findings}
+
+    def shows(self, name, function, file, line):
+        return any(frame["function"] == function and pathlib.Path(frame.get("file", "")).name == file
+                   and frame.get("line") == line
+                   for finding in self.findings if finding["name"] == name
+                   for backtrace in finding["backtraces"] for frame in backtrace["frames"])
+
+
+def check_wrong(run, marks, file):
+    print(run.output)
+    wanted = {name for name, _, _ in marks}
+    if missing := wanted - run.names:
+        fail(f"wrong, and not found: {', '.join(sorted(missing))}")
+    if others := run.names - wanted:
+        fail(f"found besides: {', '.join(sorted(others))}")
+    for name, function, line in marks:
+        if not run.shows(name, function, file, line):
+            fail(f"no backtrace of {name} has {function}() at {file}:{line}")
+    if run.status != FOUND_STATUS:
+        fail(f"exit status {run.status} instead of {FOUND_STATUS}")
+
+
+def check_right(run):
+    if run.findings or run.status != 0:
+        print(run.output)
+    if run.findings:
+        fail(f"right, and found: {', '.join(sorted(run.names))}")
+    if run.status != 0:
+        fail(f"right, and exit status {run.status}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("program")
+    options = parser.parse_args()
+    marks = marks_of(options.source)
+    if not marks:
+        fail("no line is marked")
+    right = Run(options.program, "right")
+    wrong = Run(options.program, "wrong")
+    gap = gap_of(options.source.stem)
+    check_right(right)
+    if gap is not None:
+        if {name for name, _, _ in marks} <= wrong.names:
+            fail("it is found: take it out of gaps.txt")
+        if wrong.findings:
+            print(wrong.output)
+            fail(f"a gap, and found something else: {', '.join(sorted(wrong.names))}")
+        print(f"GAP: {options.source.stem}: {gap}")
+        sys.exit(SKIPPED_STATUS)
+    check_wrong(wrong, marks, options.source.name)
+
+
+main()
