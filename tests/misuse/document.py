@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = {
@@ -47,15 +48,19 @@ def prose_and_code(source):
     return prose, code
 
 
+def finding_of(source):
+    return re.search(r"// <-- ([a-z-]+)$", source.read_text(), re.M)[1]
+
+
 def neutral(report):
     """The report without what is of this run alone."""
     report = re.sub(r"^==\d+==", "==PID==", report, flags=re.M)
     report = re.sub(r"\bthread \d+", "thread TID", report)
-    report = re.sub(r"\b0x[0-9a-f]{6}(?= \((?:RC|UC|UD|XRC))", "0xQPN", report)
+    report = re.sub(r"\bQP 0x[0-9a-f]{6}\b", "QP 0xQPN", report)
     report = re.sub(r"\b0x[0-9a-f]{9,16}\b", "0xADDRESS", report)
     report = re.sub(r"(?<=[lr]key )0x[0-9a-f]+", "0xKEY", report)
-    report = re.sub(r"/\S*/tests/misuse/", "tests/misuse/", report)
-    return re.sub(r"\(/\S*/(\S+?)\+0x[0-9a-f]+\)", r"(\1)", report)
+    report = re.sub(r"^ +#\d+ (?:__libc_start\w*|_start) .*\n", "", report, flags=re.M)
+    return re.sub(r"/\S*/tests/misuse/", "tests/misuse/", report)
 
 
 def report_of(build, source):
@@ -66,17 +71,23 @@ def report_of(build, source):
     found = re.findall(r"^==\d+== rocemu check: .*?^==\d+==$", done.stderr, re.M | re.S)
     if not found:
         sys.exit(f"document.py: {source.stem}: no report\n{done.stderr}")
-    return neutral("\n".join(found))
+    more = len(found) - 1
+    return neutral(found[0]) + (f"\n(and {more} more of the kind)" if more else "")
 
 
 def write(build):
     print(HEAD)
     missing = gaps()
+    print("| program | what is found |\n|---|---|")
+    for source in (source for part in PARTS for source in sources(part)):
+        found = "nothing: a gap" if source.stem in missing else f"`{finding_of(source)}`"
+        print(f"| [{source.stem}](#{source.stem}) | {found} |")
+    print()
     for part, title in PARTS.items():
         print(f"## {title}\n")
         for source in sources(part):
             prose, code = prose_and_code(source)
-            print(f"### {source.stem}\n\n{prose}\n\n```c\n{code}\n```\n")
+            print(f"### {source.stem}\n\n{textwrap.fill(prose, 118)}\n\n```c\n{code}\n```\n")
             if source.stem in missing:
                 print(f"Not found: {missing[source.stem]}\n")
             else:
