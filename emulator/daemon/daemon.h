@@ -70,7 +70,7 @@ class Daemon {
   MailboxPoller mailbox_poller_;
   Attachments attachments_;
   std::unique_ptr<inspection::Inspection> inspection_;  // nullptr: not asked for
-  std::unique_ptr<NicShaking> shaking_;  // nullptr: the NIC is not shaken
+  std::unique_ptr<NicShaking> shaking_;                 // nullptr: the NIC is not shaken
   Engine engine_;
   MoveWatchdog move_watchdog_;
   Nic nic_;
