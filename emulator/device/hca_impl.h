@@ -112,7 +112,7 @@ struct Hca::Impl final : transport::EventSink {
   std::unique_ptr<transport::Memory> memory;
   std::unique_ptr<dma::AddressSpace> null_memory = dma::AddressSpace::none();  // of null regions
   std::unique_ptr<transport::Endpoint> endpoint;
-  QueueDecorator decorate_queues;
+  WorkQueueDecorator decorate_queues;
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
   ContextId next_context = 1;

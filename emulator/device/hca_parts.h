@@ -25,7 +25,7 @@ std::unique_ptr<transport::Endpoint> make_endpoint(transport::Memory& memory,
 
 // Gives a QP other queues than those that the program posts to; as a rule some that stand before
 // them. Empty: none are given.
-using QueueDecorator = std::function<std::unique_ptr<WorkQueues>(std::unique_ptr<WorkQueues>)>;
+using WorkQueueDecorator = std::function<std::unique_ptr<WorkQueues>(std::unique_ptr<WorkQueues>)>;
 
 struct HcaParts {
   std::function<decltype(make_memory)> memory = make_memory;
@@ -33,7 +33,7 @@ struct HcaParts {
   // Not 0: keys, QPNs and handles are drawn at random. All devices of a NIC have the same, so that
   // no handle is an object's on two of them.
   uint64_t number_seed = 0;
-  QueueDecorator queues{};
+  WorkQueueDecorator queues{};
 };
 
 }  // namespace rocemu::device

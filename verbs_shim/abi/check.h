@@ -13,42 +13,11 @@
 #include <stdint.h>
 
 #include "verbs_shim/abi/check_files.h"
+#include "verbs_shim/abi/garbage.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What stands in those fields of a failed completion that have no meaning: all but wr_id, status,
- * qp_num and vendor_err (ibv_poll_cq(3)). Values that no NIC gives by chance, so that they are
- * known again when a program hands them back. */
-#define ROCEMU_GARBAGE_OPCODE 0x0bad0bad
-#define ROCEMU_GARBAGE_BYTE_LEN 0xbad1e4e0u
-#define ROCEMU_GARBAGE_IMM_DATA 0xbad1dadau
-#define ROCEMU_GARBAGE_SRC_QP 0xbad05bc9u
-#define ROCEMU_GARBAGE_WC_FLAGS 0xbadf1a65u
-#define ROCEMU_GARBAGE_PKEY_INDEX 0xbad0u
-#define ROCEMU_GARBAGE_SLID 0xbad1u
-#define ROCEMU_GARBAGE_SL 0xbau
-#define ROCEMU_GARBAGE_DLID_PATH_BITS 0xbdu
-
-/* Of <infiniband/verbs.h>. */
-struct ibv_ah;
-struct ibv_ah_attr;
-struct ibv_async_event;
-struct ibv_comp_channel;
-struct ibv_context;
-struct ibv_cq;
-struct ibv_device_attr;
-struct ibv_mr;
-struct ibv_qp;
-struct ibv_qp_attr;
-struct ibv_qp_cap;
-struct ibv_qp_init_attr_ex;
-struct ibv_recv_wr;
-struct ibv_send_wr;
-struct ibv_srq;
-struct ibv_srq_init_attr_ex;
-struct ibv_wc;
 
 /* A call of the program's into a verb. `return_address` and `frame` are those of the provider's own
  * function, by which a call that came the same way before is known. */

@@ -97,7 +97,7 @@ class World {
     end.qp.qp_type = type;
     ibv_qp_init_attr_ex asked = {};
     asked.cap = {kDepth, kDepth, 1, 1, 16};
-    const rocemu_check_qp made = {&end.qp, &asked, asked.cap};
+    const rocemu_check_qp made = {&end.qp, &asked, &asked.cap};
     end.shadow = hooks.qp_made(&at, &made);
     for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) move(end, state);
     facts.qp_num = end.qp.qp_num;
