@@ -20,14 +20,16 @@ Examples:
   rocemu run -- ibv_devinfo
   rocemu run --server 'ib_write_bw -d rocemu0' -- ib_write_bw -d rocemu1 localhost
   rocemu run --impair loss=1%,delay=20us -- ./my_test
+  rocemu run --check -- ./my_test
   rocemu up --devices 3 && rocemu exec -- ibv_devices && rocemu down
   rocemu up --port rocemu0=eth0      # on a network interface, see docs/ports.md
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration
-  3 up: is up already; status, down, env: is not up
+  3 up: is up already; status, down, env, link, fault: is not up
   run and exec hand on the program's own (128 + N when signal N ended it), or
-  125 rocemu failed   126 the program cannot be executed   127 it was not found)";
+  66 --check found something   125 rocemu failed   126 the program cannot be
+  executed   127 it was not found)";
 
 constexpr const char* kRunFooter = R"(
 The NIC is made for this one command, is seen by it and its children alone, and is gone when it ends.
@@ -174,6 +176,7 @@ class Parser {
     if (!options_.check.suppressions.empty())
       options_.check.suppressions = std::filesystem::absolute(options_.check.suppressions);
     check_link();
+    check_checks();
     if (options_.command == Command::kFault && options_.fault.empty())
       fail(std::string("what is to go wrong? write: rocemu fault ") + kFaultWords);
     return options_;
@@ -286,11 +289,13 @@ class Parser {
         ->expected(0, 1)
         ->default_str("all")
         ->check([](const std::string& names) {
+          if (names.empty()) return std::string("no check is named");
           const std::string unknown = unknown_check(names);
           return unknown.empty() ? std::string() : "there is no check '" + unknown + "'";
         });
     sub->add_option("--check-suppressions", options_.check.suppressions,
-                    "Findings that are not to be reported, NAME:FUNCTION a line")
+                    "Findings that are not to be reported, NAME:WHERE a line; WHERE is a function, "
+                    "file or module")
         ->option_text("FILE")
         ->check(CLI::ExistingFile);
   }
@@ -422,6 +427,15 @@ class Parser {
     if (options_.command != Command::kLinkSet) return;
     if (options_.link.size() < kLinkSetLeastWords || options_.link.size() > kLinkSetMostWords)
       fail(std::string("what is to be set? write: rocemu link set ") + kLinkSetWords);
+  }
+
+  // `exec` may have them from the NIC.
+  void check_checks() const {
+    const CheckOptions& given = options_.check;
+    if (options_.command != Command::kRun || given.wanted()) return;
+    if (!given.report.empty() || !given.suppressions.empty() ||
+        given.exit_code != CheckOptions{}.exit_code)
+      fail("nothing is checked without --check, which the other options of checks are about");
   }
 
   [[noreturn]] void fail(std::string message) const {

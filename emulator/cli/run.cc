@@ -67,6 +67,12 @@ void report_shake(int exit_code, const StateDir& state_dir) {
   complain("the NIC was shaken; to have the same again: --shake=" + text);
 }
 
+int end_of_run(int exit_code, const CheckedProgram& checks, const StateDir& state_dir) {
+  const int code = checks.finish(exit_code);
+  report_shake(code, state_dir);
+  return code;
+}
+
 int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_dir,
                      SignalWatch& signals) {
   for (;;) {
@@ -107,13 +113,11 @@ int run(const Options& options) {
     const int exit_code =
         run_server_and_client({options.server, options.program}, environment,
                               state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
-    report_shake(exit_code, state_dir.get());
-    return checked_program.finish(exit_code);
+    return end_of_run(exit_code, checked_program, state_dir.get());
   }
   const pid_t program = spawn_program(options.program, environment, signals);
   const int exit_code = wait_for_program(program, nic, state_dir.get(), signals);
-  report_shake(exit_code, state_dir.get());
-  return checked_program.finish(exit_code);
+  return end_of_run(exit_code, checked_program, state_dir.get());
 }
 
 }  // namespace rocemu::cli

@@ -188,10 +188,13 @@ void Daemon::add_to_engine(const device::HcaConfig& config,
 // Whoever started the NIC reads the file when a program has failed.
 void Daemon::set_up_shaking(const Options& options) {
   if (!options.shake.on()) return;
-  shaking_ = std::make_unique<NicShaking>(options.shake, options.devices);
+  shake::Settings settings = options.shake;
+  // The checker would take it for a program that posts its receives too late.
+  if (options.check) settings.chosen[shake::index_of(shake::Behaviour::rnr)] = false;
+  shaking_ = std::make_unique<NicShaking>(settings, options.devices);
   sessions_.decorator = shaking_.get();
   nic_.shaking = shaking_.get();
-  const std::string text = shake::to_text(options.shake);
+  const std::string text = shake::to_text(settings);
   spdlog::info("shaken: {}", text);
   std::ofstream(options.dir / ROCEMU_SHAKE_NAME) << text << '\n';
 }

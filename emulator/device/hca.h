@@ -9,10 +9,9 @@
 // Three errors mean the same everywhere, and a call says only what it adds to them:
 //   ENOENT  the context, or an object that a handle names, does not exist.
 //   EBUSY   (destroying calls, where they say so) other objects still refer to this one.
-//   ENOMEM  (creating calls) the device's limit for such objects is reached, or the program's share
-//   of
-//           it: of contexts, PDs, regions, windows, channels, address handles and XRC domains a
-//           program has three quarters at most, with all its contexts, where there are 256 or more.
+//   ENOMEM  (creating calls) the device's limit for such objects is reached, or the program's
+//           share of it: three quarters, where there are 256 or more, of contexts, PDs, regions,
+//           windows, channels, address handles and XRC domains, with all its contexts.
 #pragma once
 
 #include <cstdint>

@@ -43,6 +43,14 @@ std::string take_length(std::string_view text, TimeNs& into) {
   return error.empty() && into == 0 ? quoted(text) + " is no time at all" : error;
 }
 
+// Each time costs the NIC a round of its control thread, and a line of its log.
+constexpr TimeNs kShortestPeriodNs = 1'000'000;
+
+std::string take_period(std::string_view text, TimeNs& into) {
+  std::string error = take(kDuration, text, into);
+  return error.empty() && into < kShortestPeriodNs ? quoted(text) + " is less than 1ms" : error;
+}
+
 template <class Number>
 std::string take_number(std::string_view text, uint64_t least, Number& into) {
   Number number{};
@@ -175,7 +183,10 @@ constexpr Key kKeysOfWhom[] = {
     {"program", "ib_write_bw",
      [](Spec& s, std::string_view v) {
        s.whom.program = v;
-       return std::string(v.empty() ? "a program's name is missing" : "");
+       if (v.empty()) return std::string("a program's name is missing");
+       const bool printable =
+           std::ranges::all_of(v, [](unsigned char c) { return c > 0x1f && c != 0x7f; });
+       return std::string(printable ? "" : "a program's name has no control characters");
      }},
     {"peer", "10.77.0.2",
      [](Spec& s, std::string_view v) { return take_address(v, s.whom.peer.emplace()); }},
@@ -186,7 +197,7 @@ constexpr Key kKeysOfWhen[] = {
     {"after", "2s",
      [](Spec& s, std::string_view v) { return take(kDuration, v, s.when.after_ns); }},
     {"for", "100ms", [](Spec& s, std::string_view v) { return take_length(v, s.when.for_ns); }},
-    {"every", "1s", [](Spec& s, std::string_view v) { return take_length(v, s.when.every_ns); }},
+    {"every", "1s", [](Spec& s, std::string_view v) { return take_period(v, s.when.every_ns); }},
     {"times", "3", [](Spec& s, std::string_view v) { return take_number(v, 1, s.when.times); }},
     {"nth", "3",
      [](Spec& s, std::string_view v) { return take_count(v, Counted::nothing, s.when); }},

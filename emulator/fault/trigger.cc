@@ -35,6 +35,8 @@ Trigger::Change Trigger::step(TimeNs now_ns) {
     next_ns_ = kNever;
     return Change::none;
   }
+  // Beginnings that were missed are not made up for.
+  if (when_.every_ns > 0) next_ns_ += (now_ns - next_ns_) / when_.every_ns * when_.every_ns;
   return begin(next_ns_);
 }
 

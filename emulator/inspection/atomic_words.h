@@ -39,7 +39,9 @@ class AtomicWords {
       ++epoch_;
       return;
     }
-    for (uint64_t at = address & ~(kWordBytes - 1); at < address + length_bytes; at += kWordBytes)
+    // Counted, since the last byte may be the last one of the address space.
+    const uint64_t words = (address % kWordBytes + length_bytes + kWordBytes - 1) / kWordBytes;
+    for (uint64_t i = 0, at = address - address % kWordBytes; i < words; ++i, at += kWordBytes)
       if (Word& word = place_of(space, at); word.space == space && word.address == at) word = {};
   }
 

@@ -19,6 +19,7 @@
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/private_abi.h"
+#include "verbs_shim/provider/queues/asked_posts.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
 
 #define ROCEMU_STRING_(x) #x
@@ -151,6 +152,7 @@ verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
     return nullptr;
   }
   libibverbs.set_ops(verbs, checked::start(context) ? &kCheckedContextOps : &kContextOps);
+  remember_posts(context);
   return verbs;
 }
 

@@ -4,13 +4,15 @@
 #include <filesystem>
 #include <string>
 
+#include "emulator/cli/process/exit_codes.h"
+
 namespace rocemu::cli {
 
 struct CheckOptions {
   std::string names;  // as ROCEMU_CHECK has them; empty: nothing is checked
   std::filesystem::path report;
   std::filesystem::path suppressions;
-  int exit_code = 66;  // of the command when there were findings; 0: the program's own
+  int exit_code = kFindings;  // of the command when there were findings; 0: the program's own
 
   bool wanted() const { return !names.empty(); }
 };

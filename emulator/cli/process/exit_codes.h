@@ -14,6 +14,7 @@ enum ExitCode : int {
   kFailure = 1,
   kUsage = 2,         // a bad command line or configuration
   kWrongState = 3,    // up: it is up already; status, down, env: it is not up
+  kFindings = 66,     // run, exec with --check: it found something, unless another code was chosen
   kOwnFailure = 125,  // run, exec: rocemu failed, not the program
   kNotExecutable = 126,
   kNotFound = 127,

@@ -150,6 +150,8 @@ void SessionCore::guarded(Handle handle) {
     refuse(ENOMEM);
   } catch (const std::length_error&) {
     refuse(ENOMEM);
+  } catch (const std::exception&) {
+    refuse(EIO);
   }
 }
 

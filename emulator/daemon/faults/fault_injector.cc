@@ -97,7 +97,7 @@ std::string FaultInjector::report() const {
     if (!fault.spec.quirks.empty()) entry["quirks"] = fault.spec.quirks;
     all.push_back(std::move(entry));
   }
-  return all.dump();
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 device::PortConfig FaultInjector::seen(uint32_t device, const device::PortConfig& port) const {

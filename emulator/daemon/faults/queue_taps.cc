@@ -36,15 +36,18 @@ bool CompletionTap::push(const transport::Completion& completion) noexcept {
   if (!held_.empty()) due_ns = std::max(due_ns, held_.back().due_ns);
   if (held_.size() >= kMostHeld) hand_on();
   held_.push_back({shown, due_ns});
-  faults_.show_at(who.device, due_ns);
+  if (held_.size() == 1) faults_.show_at(who.device, due_ns);
   return !std::exchange(lost_, false);
 }
 
-// The first of those held. A QP that was destroyed or reset meanwhile completes nothing more.
+// The first of those held. A QP that was destroyed or reset meanwhile completes nothing more;
+// changes of a list of tags are no QP's.
 bool CompletionTap::hand_on() {
   const transport::Completion completion = held_.front().completion;
   held_.pop_front();
-  if (hca_.endpoint().state(completion.qpn) == transport::QpState::reset) return true;
+  if (completion.qpn.value != 0 &&
+      hca_.endpoint().state(completion.qpn) == transport::QpState::reset)
+    return true;
   const bool room = inner_->push(completion);
   lost_ |= !room;
   return room;
@@ -52,7 +55,9 @@ bool CompletionTap::hand_on() {
 
 bool CompletionTap::show() noexcept {
   const TimeNs now_ns = faults_.now_ns();
+  const bool is_due = !held_.empty() && held_.front().due_ns <= now_ns;
   while (!held_.empty() && held_.front().due_ns <= now_ns) hand_on();
+  if (is_due && !held_.empty()) faults_.show_at(hca_.config().index, held_.front().due_ns);
   return inner_->show();
 }
 

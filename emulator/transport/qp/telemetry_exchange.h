@@ -5,8 +5,8 @@
 //    the answer to an atomic, takes that back, once. It need not have an algorithm of its own.
 // 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one
 //    that might have borne one, of which an ACK timeout counts as half, end the offer: the peer, or
-//    something on the way, knows nothing of it, and packets are as the standard has them from then
-//    on.
+//    something on the way, knows nothing of it, and from then on packets are as the standard has
+//    them.
 #pragma once
 
 #include <algorithm>

@@ -37,9 +37,9 @@ def test_a_qp_fails_under_a_program(nic, needs):
     with nic.start("rping -s -a 10.77.0.1 -P") as server:
         nic.wait_listening(server)
         with nic.start("rping -c -I 10.77.0.2 -a 10.77.0.1 -C 1000000") as client:
-            qp = nic.wait_until(lambda s: next((q for q in s["rocemu0"].qps if q.state == "RTS"), None))
-            nic.fault("rocemu0", "qp-error", status="retry-exc-err", qp=qp.qpn).wait_for_strike()
-            assert "DISCONNECT EVENT" in client.wait(timeout=30, expect=None).stderr
+            qp = nic.wait_until(lambda s: next((q for q in s["rocemu1"].qps if q.state == "RTS"), None))
+            nic.fault("rocemu1", "qp-error", status="retry-exc-err", qp=qp.qpn, request=100).wait_for_strike()
+            assert "cq completion failed status 12" in client.wait(timeout=30, expect=None).stderr
 
 
 def test_what_is_set_is_listed_and_taken_back(nic):

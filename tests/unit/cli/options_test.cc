@@ -131,6 +131,16 @@ TEST_CASE("run and exec share memory when they are told to", "[cli]") {
   CHECK(exit_code_of({"up", "--share-memory"}) == kUsage);
 }
 
+TEST_CASE("what checks are to leave behind is refused where nothing is checked", "[cli]") {
+  CHECK(parse_options({"run", "--check", "--", "true"}).check.names == "all");
+  CHECK(parse_options({"run", "--check=leaks", "--check-report", "x.json", "--", "true"})
+            .check.report == "x.json");
+  CHECK(exit_code_of({"run", "--check-report", "x.json", "--", "true"}) == kOwnFailure);
+  CHECK(exit_code_of({"run", "--check-exit-code", "1", "--", "true"}) == kOwnFailure);
+  CHECK(exit_code_of({"run", "--check=", "--", "true"}) == kOwnFailure);
+  CHECK(exit_code_of({"run", "--check=polled-memory", "--", "true"}) == kOwnFailure);
+}
+
 TEST_CASE("bad command lines of run and exec are rocemu's own failure", "[cli]") {
   CHECK(exit_code_of({"run"}) == kOwnFailure);
   CHECK(exit_code_of({"run", "--"}) == kOwnFailure);

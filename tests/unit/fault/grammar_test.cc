@@ -89,6 +89,8 @@ TEST_CASE("errors name the word and show the right form") {
   CHECK(says("rocemu0 port-down for", "'for' has no value; write it like for=100ms"));
   CHECK(says("rocemu0 port-down for=1", "has no unit"));
   CHECK(says("rocemu0 port-down for=0s", "no time at all"));
+  CHECK(says("rocemu0 port-down for=1us every=2us", "less than 1ms"));
+  CHECK(says("rocemu0 pause program=a\nb", "control characters"));
   CHECK(says("rocemu0 port-down for=1s for=2s", "given twice"));
   CHECK(says("rocemu0 port-down frequency=3", "'frequency=3'"));
   CHECK(says("rocemu0 qp-error status=bad", "none of success, loc-len-err"));

@@ -141,9 +141,13 @@ TEST_CASE("chance is seeded") {
 TEST_CASE("a clock that jumps goes on from there, and makes nothing up") {
   Trigger trigger = make({.for_ns = kMs, .every_ns = 10 * kMs, .times = 3}, Nature::state);
   using enum Trigger::Change;
-  for (const auto expected : {begins, ends, begins, none})
+  for (const auto expected : {begins, none})
     CHECK(trigger.on_time(kAsked + 1000 * kMs) == expected);
   CHECK(trigger.next_ns() == kAsked + 1001 * kMs);
+
+  Trigger moment = make({.every_ns = 10 * kMs}, Nature::moment);
+  for (const auto expected : {begins, none}) CHECK(moment.on_time(kAsked + 1003 * kMs) == expected);
+  CHECK(moment.next_ns() == kAsked + 1010 * kMs);
 }
 
 }  // namespace rocemu::fault

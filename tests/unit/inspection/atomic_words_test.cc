@@ -19,6 +19,10 @@ TEST_CASE("A word that was changed between two atomics of which the second was u
     words.on_write(&space, 0x0f9, GENERATE(8u, 4096u));
     CHECK_FALSE(words.on_atomic(&space, 0x100, 77, 82, 9, 11));
   }
+  SECTION("nor by a write that ends with the address space") {
+    words.on_write(&space, ~uint64_t{0} - 3, 3);
+    CHECK(words.on_atomic(&space, 0x100, 77, 82, 9, 11) == 5);
+  }
   SECTION("it is another program's word") {
     int other;
     CHECK_FALSE(words.on_atomic(&other, 0x100, 77, 82, 9, 11));

@@ -81,7 +81,7 @@ class MemoryGone : public Detector {
                        const char* how) override {
     const Span going = {reinterpret_cast<uintptr_t>(address), bytes};
     const auto victim = find([&going](const Context& context, const Request& request) {
-      thread_local std::vector<Span> spans;
+      std::vector<Span> spans;
       return find_spans(context, request, spans) &&
              std::any_of(spans.begin(), spans.end(),
                          [&going](const Span& span) { return span.meets(going); });

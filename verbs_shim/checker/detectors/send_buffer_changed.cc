@@ -32,18 +32,13 @@ bool sends_bytes(ibv_wr_opcode opcode) {
   }
 }
 
-std::vector<Span>& scratch() {
-  thread_local std::vector<Span> spans;
-  return spans;
-}
-
 class SendBufferChanged : public DoubtingDetector {
  public:
   SendBufferChanged() : DoubtingDetector("send-buffer-changed", kSends | kReceives) {}
 
   void on_send_posting(const Call&, QueuePair& qp, Request& request) override {
     if (request.is_inline || request.sges.empty() || !sends_bytes(request.opcode)) return;
-    std::vector<Span>& spans = scratch();
+    std::vector<Span> spans;
     if (!find_spans(*qp.context, request, spans) || spans.empty()) return;
     request.marks[kNicWrites] = writes_.now();
     request.marks[kAnswers] = answers_.load(std::memory_order_relaxed);
@@ -56,7 +51,7 @@ class SendBufferChanged : public DoubtingDetector {
     if (request.marks[kSum] == 0 || note<Ending>(qp).is_so) return;
     if (completion != nullptr && completion->status != IBV_WC_SUCCESS) return;
     if (may_have_been_answered(qp, request)) return;
-    std::vector<Span>& spans = scratch();
+    std::vector<Span> spans;
     if (!find_spans(*qp.context, request, spans)) return;
     const uint64_t sum = byte_sum(spans, request.index);
     if (sum == 0 || sum == request.marks[kSum]) return;
@@ -97,7 +92,7 @@ class SendBufferChanged : public DoubtingDetector {
   }
 
   void note_write(const Context& context, const Request& request) {
-    std::vector<Span>& spans = scratch();
+    std::vector<Span> spans;
     if (find_spans(context, request, spans)) {
       writes_.add(spans);
     } else if (std::any_of(request.sges.begin(), request.sges.end(),

@@ -46,7 +46,7 @@ struct DeviceState {
   exchange::SharedMemory doorbell_page;
   exchange::SharedMemory engine_page;
   std::atomic<bool> fatal_reported{false};
-  PostFunctions ordinary_posts;  // queues/asked_posts.h; empty until they are needed
+  PostFunctions ordinary_posts;  // queues/asked_posts.h
 };
 
 // libibverbs allocates it, with its own private part before it, and fills `verbs`.

@@ -15,15 +15,6 @@ void replace(Function*& place, Function* function) {
   __atomic_store_n(&place, function, __ATOMIC_RELEASE);
 }
 
-// Several threads may do so at once: each keeps the same function.
-template <class Function>
-void interpose(Function*& place, Function* asked, Function*& ordinary) {
-  Function* const found = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
-  if (found == asked) return;
-  replace(ordinary, found);
-  replace(place, asked);
-}
-
 // The functions as they were go back into their places.
 void stop_asking(DeviceContext& context) {
   const PostFunctions& ordinary = context.state.ordinary_posts;
@@ -83,15 +74,23 @@ int asked_complete(ibv_qp_ex* qp) {
 void ask_before_posts(QueuePair& queue) {
   ibv_qp& qp = queue.verbs.qp;
   DeviceContext& context = to_context(qp.context);
-  if (queue.verbs.qp_ex.wr_complete != nullptr)
-    interpose(queue.verbs.qp_ex.wr_complete, &asked_complete, queue.ordinary_complete);
-  PostFunctions& ordinary = context.state.ordinary_posts;
-  interpose(context.verbs.ops.post_send, &asked_send, ordinary.send);
-  interpose(context.verbs.ops.post_recv, &asked_receive, ordinary.receive);
-  interpose(context.verbs.ops.post_srq_recv, &asked_srq_receive, ordinary.srq_receive);
+  // By who holds the queue's lock.
+  auto& complete = queue.verbs.qp_ex.wr_complete;
+  if (complete != nullptr && complete != &asked_complete) {
+    queue.ordinary_complete = complete;
+    replace(complete, &asked_complete);
+  }
+  replace(context.verbs.ops.post_send, &asked_send);
+  replace(context.verbs.ops.post_recv, &asked_receive);
+  replace(context.verbs.ops.post_srq_recv, &asked_srq_receive);
 }
 
 }  // namespace
+
+void remember_posts(DeviceContext& context) {
+  const ibv_context_ops& ops = context.verbs.ops;
+  context.state.ordinary_posts = {ops.post_send, ops.post_recv, ops.post_srq_recv};
+}
 
 void heed(QueuePair& queue, uint32_t engine_state) {
   if ((engine_state & ROCEMU_ENGINE_SLEEPS) != 0)
