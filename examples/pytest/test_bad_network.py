@@ -59,7 +59,7 @@ def test_rping_outlives_a_link_that_goes_down_and_up(rocemu_nic):
                 nic.wait_until(lambda s: s["rocemu1"].counters.rx_payload_bytes
                                > after["rocemu1"].counters.rx_payload_bytes)
             assert client.poll() is None and server.poll() is None
-    assert nic.status()["rocemu1"].counters.completions_with_error == 0
+            assert nic.status()["rocemu1"].counters.completions_with_error == 0
 
 
 @pytest.mark.programs("ib_write_bw")

@@ -112,10 +112,18 @@ def test_a_nic_that_dies_is_named_in_every_error(nic):
         nic.status()
 
 
+# Popen returns when the new process is in a session of its own.
+LEAVING = """
+import subprocess
+null = subprocess.DEVNULL
+print(subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=null, stderr=null).pid)
+"""
+
+
 def test_processes_that_a_program_left_are_killed_and_told():
     with pytest.warns(ResourceWarning, match="1 processes still ran on the NIC"):
         with rocemu.Nic() as nic:
-            left = int(nic.run(["sh", "-c", "setsid sleep 1000 > /dev/null 2>&1 & echo $!"]).stdout)
+            left = int(nic.run([sys.executable, "-c", LEAVING]).stdout)
             assert alive(left)
     assert gone(left)
 
