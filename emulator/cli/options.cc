@@ -289,7 +289,6 @@ class Parser {
         ->expected(0, 1)
         ->default_str("all")
         ->check([](const std::string& names) {
-          if (names.empty()) return std::string("no check is named");
           const std::string unknown = unknown_check(names);
           return unknown.empty() ? std::string() : "there is no check '" + unknown + "'";
         });

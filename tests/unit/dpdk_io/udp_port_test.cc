@@ -6,6 +6,7 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_udp.h>
+#include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -30,7 +31,7 @@ struct Loopback {
     REQUIRE(::bind(program.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0);
     to.sin_family = AF_INET;
     to.sin_port = htons(kUdpPort);
-    REQUIRE(::inet_pton(AF_INET, kAddress, &to.sin_addr) == 1);
+    REQUIRE(::inet_pton(AF_INET, address.c_str(), &to.sin_addr) == 1);
   }
   void send(unsigned datagrams) {
     const std::string bytes(100, 'x');
@@ -45,13 +46,15 @@ struct Loopback {
     return count;
   }
 
-  static constexpr const char* kAddress = "127.83.1.7";
+  // Tests run at the same time, each in a process.
+  const std::string address =
+      "127.83." + std::to_string(::getpid() / 256 % 256) + "." + std::to_string(::getpid() % 256);
   static constexpr uint16_t kUdpPort = 47911;
   struct Started {
     Started() { need_eal(); }
   } started;
   FramePool pool{"udp_port", 512, 2048};
-  UdpPort port{std::array{UdpPort::LocalAddress{parse_ip_address(kAddress).value(), 0}}, kUdpPort,
+  UdpPort port{std::array{UdpPort::LocalAddress{parse_ip_address(address).value(), 0}}, kUdpPort,
                pool, kNoSeal};
   UniqueFd program{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   sockaddr_in to{};
@@ -105,9 +108,9 @@ TEST_CASE_METHOD(Loopback, "marks of congestion come with frames, and leave with
 
 TEST_CASE_METHOD(Loopback, "marks of congestion come over IPv6") {
   std::optional<UdpPort> port6;
-  const IpAddress address = parse_ip_address("::1").value();
+  const IpAddress loopback = parse_ip_address("::1").value();
   try {
-    port6.emplace(std::array{UdpPort::LocalAddress{address, 0}}, kUdpPort, pool, kNoSeal);
+    port6.emplace(std::array{UdpPort::LocalAddress{loopback, 0}}, kUdpPort, pool, kNoSeal);
   } catch (const std::runtime_error& error) {
     WARN("skipped: " << error.what());  // this machine has no IPv6
     return;
