@@ -10,7 +10,7 @@ foreach(seed 1 2 3)
   # Some of its tests rely on an order between a QP's two work queues: docs/shake.md.
   rocemu_e2e_test(shake/pyverbs-${seed} 240 ${here}/pyverbs/run.py)
   set_tests_properties(e2e/shake/pyverbs-${seed} PROPERTIES ENVIRONMENT
-    "ROCEMU=${shaken};ROCEMU_TEST_COMMAND=${rocemu};ROCEMU_TEST_SHAKE=-completions,-flushes,seed=${seed};PYTHONDONTWRITEBYTECODE=1")
+    "ROCEMU=${shaken};ROCEMU_TEST_COMMAND=${rocemu};ROCEMU_TEST_SHAKE=-completions,-flushes,seed=${seed};PYVERBS_LEAVE_OUT=test_tag_matching.TMTest.test_tm_rndv;PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 rocemu_e2e_test(shake/verify_bytes 240 ${rocemu} run --shake=-limits,seed=1 -- $<TARGET_FILE:verify_bytes>
                 -d rocemu0 -D rocemu1 --messages 200 --budget-mib 8)
