@@ -219,6 +219,7 @@ void RcRequester::note_loss(TimeNs now) {
 void RcRequester::on_timeout(TimeNs now, TimeNs answers_by) {
   pace_.on_timeout(now);
   recovery_.put_off(answers_by);
+  const bool waited = recovery_.waits_for_receiver();
   if (recovery_.on_timeout(now)) {
     context_.tally.note(TraceEvent::ack_timeout, recovery_.una().value());
     if (context_.flow == nullptr) [[likely]] {
@@ -241,7 +242,7 @@ void RcRequester::on_timeout(TimeNs now, TimeNs answers_by) {
     send_probe();
   }
   if (repeats_selectively()) [[unlikely]]
-    on_selective_timeout(now);
+    on_selective_timeout(now, waited);
 }
 
 // A packet was lost: sends again what is in flight, over the alternate path when this one has used

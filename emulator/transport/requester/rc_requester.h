@@ -109,7 +109,7 @@ class RcRequester {
   void finish_answer(TimeNs now, wire::Psn before);
   void complete_delivered();
   void fail_when_due();
-  void on_selective_timeout(TimeNs now);
+  void on_selective_timeout(TimeNs now, bool waited);
   void give_up_in_flight();
   uint32_t shape_selectively(const Request& request, uint32_t index, wire::Bth& bth,
                              wire::ExtendedHeaders& ext, uint32_t& psns);

@@ -70,7 +70,7 @@ void RcRequester::on_selective_rnr(TimeNs now, wire::Psn psn, uint8_t timer_code
   if (recovery_.wait_for_receiver(now, timer_code)) {
     selective_->board().give_up(psn);
     selective_->note_cursor(false);
-    selective_->stop_timers();
+    selective_->pause_timer();
   } else {
     end_ = {psn, WcStatus::rnr_retry_exceeded_error};
     fail_when_due();
@@ -191,7 +191,10 @@ void RcRequester::give_up_in_flight() {
   selective_->note_cursor(false);
 }
 
-void RcRequester::on_selective_timeout(TimeNs now) {
+// `waited`: a receiver was waited for until now.
+void RcRequester::on_selective_timeout(TimeNs now, bool waited) {
+  if (waited && !recovery_.waits_for_receiver())
+    selective_->restart_timer(now, context_.attributes.timeout != 0);
   if (!selective_->on_timeout(now)) return;
   context_.tally.note(TraceEvent::early_retransmission, recovery_.una().value());
   if (context_.flow != nullptr) context_.flow->on_loss(now);

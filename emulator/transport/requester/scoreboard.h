@@ -81,9 +81,11 @@ class Scoreboard {
   bool has_room_for(wire::Psn psn) const {
     return static_cast<uint32_t>(psn.distance_from(una_)) < slots_.size();
   }
-  // Whether `psn` is lost and may be asked for whatever is out: the oldest, or READ responses.
+  // Whether `psn` is lost and may be asked for whatever is out: the oldest, the one that the peer
+  // waits for, or READ responses.
   bool is_urgent(wire::Psn psn) const {
-    return is_held(psn) && at(psn).state == State::lost && (psn == una_ || at(psn).awaits_answer);
+    return is_held(psn) && at(psn).state == State::lost &&
+           (psn == una_ || psn == expected_ || at(psn).awaits_answer);
   }
 
   uint32_t take_delivered() { return std::exchange(delivered_, 0); }

@@ -84,6 +84,9 @@ class SelectiveRepeat {
   TimeNs deadline() const { return std::min(rto_deadline_, reorder_deadline_); }
   // True: the oldest packet counts as lost now, since nothing was heard.
   bool on_timeout(TimeNs now);
+  // A receiver is waited for: nothing is sent, and nothing counts as lost for that. It ends with
+  // restart_timer().
+  void pause_timer() { rto_deadline_ = kNever; }
   void stop_timers() { rto_deadline_ = reorder_deadline_ = kNever; }
 
  private:

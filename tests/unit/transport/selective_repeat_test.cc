@@ -277,6 +277,27 @@ TEST_CASE("A receiver that is not ready behind a READ without its answer is wait
   CHECK(pair.b.state() == QpState::ready_to_send);
 }
 
+// The second READ is as much as the window allows, and more; the first may only have been overtaken.
+TEST_CASE("After a wait for a receiver its packet leaves, whatever is out") {
+  PairOptions options = selective();
+  options.rnr_retry = 7;
+  options.timeout = 18;
+  options.node.limits.window_packets = 4;
+  options.node.limits.multipath = true;
+  Pair pair(options);
+  agree(pair);
+  lose_once(pair, false, {101});
+  pair.a.post(read(pair.a.buffer(256), pair.b.buffer(256, 5), 1));
+  pair.a.post(send(pair.a.buffer(100, 1), 2));
+  pair.a.post(read(pair.a.buffer(20 * 256), pair.b.buffer(20 * 256, 6), 3));
+  pair.run_for(1 * kMs);
+  REQUIRE(pair.a.counters()[TraceEvent::rnr_nak_received] > 0);
+  pair.b.receive(4, {pair.b.buffer(100).sge()});
+  pair.run_for(10 * kMs);
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2, 3});
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+}
+
 TEST_CASE("A late WRITE does not undo a newer one to the same place") {
   Pair pair(selective());
   agree(pair);
