@@ -15,10 +15,8 @@ shake::Settings draw_shake(uint64_t scenario_seed) {
   Random random(scenario_seed ^ kApart);
   shake::Settings settings;
   if (random.chance(600'000)) return settings;
-  // Not `rnr`, with which two scenarios of 40,000 (seeds 12133 and 35459) wait for ever: whether
-  // that is the transport's mistake or the model's is open.
   for (const Behaviour behaviour : {Behaviour::placement, Behaviour::scribble, Behaviour::late_acks,
-                                    Behaviour::doorbells, Behaviour::overtaking})
+                                    Behaviour::rnr, Behaviour::doorbells, Behaviour::overtaking})
     settings.chosen.set(shake::index_of(behaviour), random.below(2) == 0);
   settings.strength_percent = static_cast<uint32_t>(random.between(10, 100));
   settings.seed = random.next();

@@ -68,7 +68,7 @@ void RcRequester::on_selective_rnr(TimeNs now, wire::Psn psn, uint8_t timer_code
   context_.tally.note(TraceEvent::rnr_nak_received, psn.value());
   if (recovery_.waits_for_receiver() || psn.before(selective_->board().expected())) return;
   if (recovery_.wait_for_receiver(now, timer_code)) {
-    selective_->board().give_up(psn);
+    selective_->board().give_up_from(psn);
     selective_->note_cursor(false);
     selective_->pause_timer();
   } else {

@@ -171,6 +171,15 @@ void Scoreboard::give_up_all() {
   if (una_ != sent_end_) give_up(una_);
 }
 
+void Scoreboard::give_up_from(wire::Psn from) {
+  give_up(from);
+  const wire::Psn held = held_end();
+  for (wire::Psn psn = from + 1; psn.before(held); ++psn) {
+    Slot& slot = at(psn);
+    if (slot.state == State::out && !slot.reached) set(slot, State::lost);
+  }
+}
+
 void Scoreboard::note_plain() {
   const wire::Psn held = held_end();
   for (wire::Psn psn = una_; psn.before(held); ++psn) at(psn).plain = true;

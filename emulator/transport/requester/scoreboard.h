@@ -1,6 +1,6 @@
 // What a requester with selective repeat knows of each PSN in flight (selective_repeat.h, rules 2,
-// 3, 6 and 7). It holds as many as it was begun for; of PSNs behind those, which only the last READ
-// can own, it knows that they are asked for.
+// 3, 6, 7 and 8). It holds as many as it was begun for; of PSNs behind those, which only the last
+// READ can own, it knows that they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,8 @@ class Scoreboard {
   // But not when it was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
   void give_up_all();
+  // The peer has refused `from`, and may have dropped what came behind it.
+  void give_up_from(wire::Psn from);
   // What is in flight has left in a form that the peer cannot place ahead of its turn.
   void note_plain();
   // `from` is missing at the peer, which has dropped what came behind it in that form.

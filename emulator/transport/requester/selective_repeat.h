@@ -19,10 +19,13 @@
 //    the oldest packet counts as lost. Each time in a row doubles both. They are configured, or
 //    else measured: what RttEstimator says, and three times that. As a probe's (probe_timer.h), the
 //    timer waits a quarter longer first, for a NIC that has been away from its core.
-// 6. Of a READ whose request has arrived the lost PSNs alone are asked for again, by a READ request
+// 6. An RNR NAK says that its packet was dropped, and perhaps all that came behind it: where there
+//    is no receive there is none for later SENDs either. What has left is lost, but for what the
+//    peer says it has taken. Nothing is sent, and RTO rests, until the wait is over.
+// 7. Of a READ whose request has arrived the lost PSNs alone are asked for again, by a READ request
 //    for them: to the responder one that comes again (IBTA vol 1, 9.7.5.1), and the form that IRN's
 //    NACKs for READ responses have here.
-// 7. What congestion control allows to be in flight (the BDP-FC of IRN: limits.window_packets) is
+// 8. What congestion control allows to be in flight (the BDP-FC of IRN: limits.window_packets) is
 //    what is out; losses and arrivals make room. No PSN is sent that is as many behind the oldest
 //    as the scoreboard holds, which bounds the state of both ends. A loss alone is no reason to
 //    send less, as it is with go-back-N, where it costs all that is in flight; an ACK timeout is.

@@ -277,7 +277,8 @@ TEST_CASE("A receiver that is not ready behind a READ without its answer is wait
   CHECK(pair.b.state() == QpState::ready_to_send);
 }
 
-// The second READ is as much as the window allows, and more; the first may only have been overtaken.
+// The second READ is as much as the window allows, and more; the first may only have been
+// overtaken.
 TEST_CASE("After a wait for a receiver its packet leaves, whatever is out") {
   PairOptions options = selective();
   options.rnr_retry = 7;
@@ -296,6 +297,45 @@ TEST_CASE("After a wait for a receiver its packet leaves, whatever is out") {
   pair.run_for(10 * kMs);
   CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2, 3});
   CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+}
+
+// A copy of the SEND that was refused is executed while its requester waits: nothing is left to
+// send again when the wait is over, but for what was lost behind it.
+TEST_CASE("What was lost behind a receiver that is not ready is missed after the wait") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer near = pair.a.buffer(100, 1);
+  const Buffer far = pair.b.buffer(100);
+  lose_once(pair, true, {102});
+  pair.a.post(send(near, 1));
+  pair.a.post(write(near, far, 2));
+  pair.run_for(30 * kUs);
+  REQUIRE(pair.a.counters()[TraceEvent::rnr_nak_received] == 1);
+  pair.b.receive(0, {pair.b.buffer(200).sge()});
+  pair.inject(pair.b, Operation::send_only, 101, {}, pair.a.bytes(near));
+  pair.drive();
+  CHECK(pair.count(pair.a, Operation::send_only) == 1);
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2});
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+}
+
+// Without a timeout nothing but the RNR NAK tells: `b` has no room for what comes behind it.
+TEST_CASE("What left behind a SEND that found no receive is sent again after the wait") {
+  PairOptions options = selective();
+  options.timeout = 0;
+  options.rnr_retry = 7;
+  const bool knows = GENERATE(false, true);
+  Pair pair(options);
+  if (knows) agree(pair);
+  const Buffer near = pair.a.buffer(8 * 256, 1);
+  const Buffer far = pair.b.buffer(8 * 256);
+  pair.a.post(send(near));
+  pair.run_for(150 * kUs);
+  REQUIRE(pair.a.counters()[TraceEvent::rnr_nak_received] > 1);
+  pair.b.receive(0, {far.sge()});
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(pair.b.bytes(far) == pair.a.bytes(near));
 }
 
 TEST_CASE("A late WRITE does not undo a newer one to the same place") {
