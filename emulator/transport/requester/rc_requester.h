@@ -107,6 +107,7 @@ class RcRequester {
   void on_selective_rnr(TimeNs now, wire::Psn psn, uint8_t timer_code);
   void on_selective_answer(TimeNs now, const wire::Packet& packet);
   void finish_answer(TimeNs now, wire::Psn before);
+  void restart_selective_timer(TimeNs now);
   void complete_delivered();
   void fail_when_due();
   void on_selective_timeout(TimeNs now, bool waited);

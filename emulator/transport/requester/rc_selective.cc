@@ -21,6 +21,7 @@ bool RcRequester::take_selectively(TimeNs now, const wire::Packet& packet) {
     selective_->note_cursor(false);
     if (const auto rtt = round_trip_.on_progress(now, packet.bth.psn + 1))
       selective_->on_round_trip(*rtt);
+    restart_selective_timer(now);
     probe_.stop();
   }
   if (!recovery_.is_in_flight(packet.bth.psn)) {
@@ -159,10 +160,13 @@ void RcRequester::finish_answer(TimeNs now, wire::Psn before) {
     window_.skip_to(una);
   }
   selective_->find_losses(now);
-  if (delivered > 0 || una != before)
-    selective_->restart_timer(now,
-                              context_.attributes.timeout != 0 && !recovery_.waits_for_receiver());
+  if (delivered > 0 || una != before) restart_selective_timer(now);
   fail_when_due();
+}
+
+void RcRequester::restart_selective_timer(TimeNs now) {
+  selective_->restart_timer(now,
+                            context_.attributes.timeout != 0 && !recovery_.waits_for_receiver());
 }
 
 // Requests complete in their order: READs and atomics with the last of their data, others when
@@ -193,8 +197,7 @@ void RcRequester::give_up_in_flight() {
 
 // `waited`: a receiver was waited for until now.
 void RcRequester::on_selective_timeout(TimeNs now, bool waited) {
-  if (waited && !recovery_.waits_for_receiver())
-    selective_->restart_timer(now, context_.attributes.timeout != 0);
+  if (waited && !recovery_.waits_for_receiver()) restart_selective_timer(now);
   if (!selective_->on_timeout(now)) return;
   context_.tally.note(TraceEvent::early_retransmission, recovery_.una().value());
   if (context_.flow != nullptr) context_.flow->on_loss(now);

@@ -1,11 +1,14 @@
 // Selective repeat: agreed on by both ends, and only what was lost is sent again.
+#include "emulator/transport/requester/selective_repeat.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "emulator/transport/requester/scoreboard.h"
+#include "emulator/transport/requester/go_back_n.h"
 #include "emulator/wire/selective.h"
 #include "tests/unit/transport/pair.h"
+#include "tests/unit/transport/requester_stage.h"
 
 namespace rocemu::transport_test {
 
@@ -336,6 +339,29 @@ TEST_CASE("What left behind a SEND that found no receive is sent again after the
   pair.drive();
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
   CHECK(pair.b.bytes(far) == pair.a.bytes(near));
+}
+
+// Nothing else would: the first answer may be to a packet that is too far ahead to be noted.
+TEST_CASE("What go-back-N was about to send again when both ends know of each other still is") {
+  RequesterStage stage;
+  SendWindow window(stage.context());
+  GoBackN recovery(stage.context(), window);
+  window.start();
+  recovery.start();
+  stage.post(WorkOpcode::write, 10 * 1024);
+  REQUIRE(window.take_next([](const SendWork&) { return WcStatus::success; }));
+  for (uint32_t psn = 100; psn < 110; ++psn) recovery.on_sent(0, Psn(psn), Psn(psn + 1), true);
+  window.advance(10);
+  SelectiveRepeat at_end(stage.context());
+  at_end.begin(0, window, recovery.una(), recovery.sent_end());
+  CHECK(at_end.board().out() == 10);
+  REQUIRE(recovery.retry());
+  window.advance(4);
+  SelectiveRepeat under_way(stage.context());
+  under_way.begin(0, window, recovery.una(), recovery.sent_end());
+  CHECK(under_way.board().out() == 4);
+  REQUIRE(under_way.board().has_lost());
+  CHECK(under_way.board().first_lost() == Psn(104));
 }
 
 TEST_CASE("A late WRITE does not undo a newer one to the same place") {
