@@ -93,7 +93,7 @@ void RcResponder::read_again(const wire::Packet& packet) {
       find_target(packet, target) && (context_.attributes.access & kRemoteRead) != 0 &&
       reth.length_bytes <= kMaxMessageBytes && !(psn + packets).after(expected_psn_) &&
       (reth.length_bytes == 0 || check_remote(target, reth, reth.length_bytes, kRemoteRead, range));
-  if (readable && responses_.make_room_for_replay(psn))
+  if (readable && responses_.make_room_for_replay(psn, packets))
     responses_.add_read(psn, reth, target.pd, true);
 }
 

@@ -128,7 +128,7 @@ bool ResponseQueue::has_room() const {
 // the network made. What is under way of the same READ is asked for again with it. When the queue
 // is full, the requester has gone back to `psn` and will ask again for the other replays; if there
 // is none, it has as many answers to come as it may, and this is an old copy.
-bool ResponseQueue::make_room_for_replay(wire::Psn psn) {
+bool ResponseQueue::make_room_for_replay(wire::Psn psn, uint32_t packets) {
   // The number of the packet in a READ or atomic response that `psn` is; -1 in ACKs and NAKs.
   const auto index_in = [psn](const Response& response) {
     return response.kind == Response::Kind::acknowledge ? -1 : psn.distance_from(response.psn);
@@ -139,8 +139,15 @@ bool ResponseQueue::make_room_for_replay(wire::Psn psn) {
         index < static_cast<int32_t>(responses_[i].packets))
       return false;
   }
-  // With selective repeat a gap is asked for, and what is under way goes on behind it.
-  if (peer_is_selective_) return rd_atomics_ < context_.attributes.max_dest_rd_atomic + kGapsAtOnce;
+  // With selective repeat a gap is asked for, and what is under way goes on behind it, unless all
+  // of that is asked for, too.
+  if (peer_is_selective_) {
+    drop_if([&](const Response& response) {
+      return response.kind == Response::Kind::read && !psn.after(response.psn + response.sent) &&
+             !(response.psn + response.packets).after(psn + packets);
+    });
+    return rd_atomics_ < context_.attributes.max_dest_rd_atomic + kGapsAtOnce;
+  }
   drop_if([&](const Response& response) {
     const int32_t index = index_in(response);
     return index >= 0 && index < static_cast<int32_t>(response.sent);

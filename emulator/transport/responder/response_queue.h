@@ -58,8 +58,9 @@ class ResponseQueue {
   // True while the NAK that ended the connection has not left.
   bool final_nak_waits();
 
-  // Says whether the answer to `psn` is to be sent again, and makes room for it.
-  bool make_room_for_replay(wire::Psn psn);
+  // Says whether the answer to `psn`, of so many packets, is to be sent again, and makes room for
+  // it.
+  bool make_room_for_replay(wire::Psn psn, uint32_t packets = 1);
   // Says whether one more READ or atomic may wait, and makes room for it.
   bool make_room_for_request();
 

@@ -484,6 +484,29 @@ TEST_CASE("READs that were asked for again gap by gap leave room for the next on
   CHECK(psns_by(pair, false).back() == 109);
 }
 
+// The answer that is sent again is all that the requester needs to go on.
+TEST_CASE("A READ that is asked for again while it is answered leaves room for the next one") {
+  PairOptions options = selective();
+  options.max_rd_atomic = 1;
+  Pair pair(options);
+  agree(pair);
+  const Buffer far = pair.b.buffer(128 * 256, 5);
+  const auto ask = [&](uint32_t psn) {
+    wire::ExtendedHeaders ext;
+    ext.reth = {far.address, wire::RKey{far.key}, far.length_bytes};
+    pair.b.node().receive(network::SharedFrame(
+        pair.frame_for(pair.b, bth_of(Operation::read_request, psn), ext, {})));
+  };
+  ask(101);
+  while (psns_by(pair, false).empty()) pair.run_for(100);
+  REQUIRE(psns_by(pair, false).size() < 64);
+  ask(101);
+  ask(229);
+  pair.drive();
+  CHECK(pair.b.state() == QpState::ready_to_send);
+  CHECK(psns_by(pair, false).back() == 229 + 127);
+}
+
 TEST_CASE("A packet ahead claims no receives of others") {
   PairOptions options = selective();
   options.a_shares_receives = true;
