@@ -112,14 +112,24 @@ void enter_namespaces(pid_t pid, bool as_root) {
   if (!unknown) std::filesystem::current_path(directory, unknown);
 }
 
-std::string network_namespace_of(const std::string& pid) { return namespace_of(pid, "net"); }
+void HeldNetworks::hold_that_of(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/ns/net";
+  UniqueFd held(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!held) return;
+  std::error_code unknown;
+  const std::string name =
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(held.get()), unknown);
+  if (name.empty() || name == namespace_of("self", "net")) return;
+  names_.insert(name);
+  held_.push_back(std::move(held));
+}
 
-std::vector<pid_t> processes_in(const std::set<std::string>& network_namespaces) {
+std::vector<pid_t> HeldNetworks::processes() const {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string pid = entry.path().filename();
     if (pid.find_first_not_of("0123456789") == std::string::npos &&
-        network_namespaces.contains(network_namespace_of(pid)))
+        names_.contains(namespace_of(pid, "net")))
       found.push_back(std::stoi(pid));
   }
   return found;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "emulator/cli/process/signals.h"
 
 namespace rocemu::lab {
@@ -32,8 +33,18 @@ void make_namespaces(bool as_root);
 // Enters those of a process, and with `as_root` its user namespace unless this process is in it.
 void enter_namespaces(pid_t pid, bool as_root);
 
-// The network namespace of a process as the kernel names it; empty when the process has ended.
-std::string network_namespace_of(const std::string& pid);
-std::vector<pid_t> processes_in(const std::set<std::string>& network_namespaces);
+// Network namespaces, and the processes in them. The kernel names a namespace by a number that it
+// gives to the next one as soon as the namespace has gone, so they are held open as long as
+// processes are looked for.
+class HeldNetworks {
+ public:
+  // That of a process, unless the process has ended or this one is in the same.
+  void hold_that_of(pid_t pid);
+  std::vector<pid_t> processes() const;
+
+ private:
+  std::vector<UniqueFd> held_;
+  std::set<std::string> names_;
+};
 
 }  // namespace rocemu::lab

@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <set>
 #include <system_error>
 
 #include "emulator/cli/process/exit_codes.h"
@@ -245,14 +244,11 @@ class Builder {
 // Ends what holds the hosts' namespaces, and the programs that still run there, except on the host
 // that this process is on.
 void end_processes(const LabDir& dir) {
-  std::set<std::string> namespaces;
+  HeldNetworks networks;
   for (const std::string& holder : dir.holders())
-    if (dir.lives(holder))
-      namespaces.insert(network_namespace_of(std::to_string(dir.pid_of(holder))));
-  namespaces.erase(network_namespace_of("self"));
-  namespaces.erase("");
+    if (dir.lives(holder)) networks.hold_that_of(dir.pid_of(holder));
   for (int step = 0; step < kEndSteps; ++step) {
-    const std::vector<pid_t> left = processes_in(namespaces);
+    const std::vector<pid_t> left = networks.processes();
     if (left.empty()) return;
     if (step == 0 || step == kEndSteps / 2)
       for (const pid_t pid : left) ::kill(pid, step == 0 ? SIGTERM : SIGKILL);

@@ -28,6 +28,11 @@ cm_pair() {
 
 cm_pair_once() {
   local server tries
+  # The NIC may still have what the server before listened at.
+  for ((tries = 0; tries < 100; ++tries)); do
+    cm_server_waits || break
+    sleep 0.1
+  done
   on "$cm_server_host" "${server_words[@]}" > "$log" 2>&1 &
   server=$!
   for ((tries = 0; tries < 100; ++tries)); do

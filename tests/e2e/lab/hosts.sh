@@ -6,6 +6,7 @@
 #   hosts.sh [--user] mixed MTU             h1 by its interface, h2 by UDP sockets
 #   hosts.sh [--user] networks              two ports on two networks: each is the way to its own
 #   hosts.sh [--user] errors                what a port that cannot be had says
+#   hosts.sh [--user] neighbours            a lab that ends leaves those alone that begin meanwhile
 #
 #   --user   as an ordinary user without any capability, in a user namespace (started by root)
 #
@@ -27,6 +28,23 @@ on() {
   timeout 60 "$ROCEMU" lab exec --name "$lab" "$host" -- "$@"
 }
 
+# What may say why something failed goes with the lab.
+end_lab() {
+  local code=$? host
+  if ((code != 0)); then
+    for host in h1 h2; do
+      echo "--- $host"
+      on "$host" "$ROCEMU" status --json || true
+      # shellcheck disable=SC2016 # expanded on the host
+      on "$host" env -u LD_PRELOAD sh -c 'ip -s address; ip neigh; ss -tanp; cat /proc/net/udp /proc/net/udp6
+        grep -E "^(Udp|Tcp|Ip):" /proc/net/snmp; grep -E "^(Udp6|Ip6)" /proc/net/snmp6
+        tail -n 20 "$ROCEMU_LAB"/log "$ROCEMU_LAB"/run/rocemu/*/log' 2>&1 || true
+    done
+    uptime
+  fi
+  "$ROCEMU" lab down --name "$lab" > /dev/null || true
+}
+
 # pair ADDRESS PROGRAM...: a server on h1, the client on h2
 pair() {
   local address=$1 log server
@@ -36,8 +54,9 @@ pair() {
   on h1 "$@" "${h1_words[@]}" > "$log" 2>&1 &
   server=$!
   local tries
-  for ((tries = 0; tries < 100; ++tries)); do  # the port that all of them listen at
+  for ((tries = 0; tries < 300; ++tries)); do  # the port that all of them listen at
     on_listens && break
+    kill -0 "$server" 2> /dev/null || break
     sleep 0.1
   done
   on h2 "$@" "${h2_words[@]}" "$address" > "$log.client" 2>&1 || { cat "$log" "$log.client"; fail "client of $1"; }
@@ -169,7 +188,7 @@ change_h2() {
 
 mixed() {
   "$ROCEMU" lab up --name "$lab" --hosts 2 --mtu "$1"
-  trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
+  trap end_lab EXIT
   change_h2
   local version
   for version in 4 6; do
@@ -204,7 +223,7 @@ hosts() {
   local link=$1 mtu=$2 gid tries path_mtu=4096
   ((mtu >= 4192)) || path_mtu=1024
   "$ROCEMU" lab up --name "$lab" --hosts 2 --link "$link" --mtu "$mtu"
-  trap '"$ROCEMU" lab down --name "$lab" > /dev/null || true' EXIT
+  trap end_lab EXIT
   grep -qE "active_mtu:[[:space:]]+$path_mtu " < <(on h1 ibv_devinfo) || fail "the path MTU is not $path_mtu"
   local gids=(1 2 0)  # IPv4, IPv6, link-local
   [[ $link == udp ]] && gids=(0 1)
@@ -236,19 +255,44 @@ hosts() {
   [[ $(cd /usr/share && on h1 pwd) == /usr/share ]] || fail "lab exec leaves the working directory"
   from_afar "$ROCEMU" lab down --name "$lab" 2> /dev/null && fail "lab down of processes that it cannot see"
   on h1 true || fail "the lab is down"
-  "$ROCEMU" lab exec --name "$lab" h2 -- sh -c "trap '' TERM; while :; do sleep 1; done" &
-  local stubborn=$!
-  for ((tries = 0; tries < 100; ++tries)); do
-    ! grep -q '^SigIgn:.*4...$' "/proc/$stubborn/status" || break
-    sleep 0.1
-  done
+  start_stubborn
   local folder
   folder=$("$ROCEMU" lab exec --name "$lab" h1 -- printenv ROCEMU_LAB)
   [[ -d $folder ]] || fail "ROCEMU_LAB is not the lab's folder: $folder"
   "$ROCEMU" lab down --name "$lab"
   trap - EXIT
+  for ((tries = 0; tries < 50; ++tries)); do
+    kill -0 "$stubborn" 2> /dev/null || break  # killed, and this shell has been told
+    sleep 0.1
+  done
   ! kill -0 "$stubborn" 2> /dev/null || fail "lab down left a program"
   [[ ! -e $folder ]] || fail "lab down left files"
+}
+
+# A program on h2 that SIGTERM does not end; sets `stubborn`.
+start_stubborn() {
+  "$ROCEMU" lab exec --name "$lab" h2 -- sh -c "trap '' TERM; while :; do sleep 1; done" &
+  stubborn=$!
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    ! grep -q '^SigIgn:.*[4-7c-f]...$' "/proc/$stubborn/status" || break
+    sleep 0.1
+  done
+}
+
+# The kernel gives the numbers of namespaces that have gone to the next ones.
+neighbours() {
+  "$ROCEMU" lab up --name "$lab" --hosts 2 --link udp
+  trap 'for name in "$lab" "$lab"-{1,2,3}; do "$ROCEMU" lab down --name "$name" > /dev/null 2>&1 || true; done' EXIT
+  start_stubborn
+  "$ROCEMU" lab down --name "$lab" &
+  local ending=$! number
+  for number in 1 2 3; do "$ROCEMU" lab up --name "$lab-$number" --hosts 1 --link udp; done
+  wait "$ending"
+  for number in 1 2 3; do
+    grep -q PORT_ACTIVE < <("$ROCEMU" lab exec --name "$lab-$number" h1 -- ibv_devinfo) ||
+      fail "lab down harmed another lab"
+  done
 }
 
 networks() {
@@ -321,6 +365,6 @@ errors() {
 case ${1:-} in
   interface | udp) hosts "$1" "$2" ;;
   mixed) mixed "$2" ;;
-  networks | errors) "$1" ;;
-  *) fail "interface, udp, mixed, networks or errors?" ;;
+  networks | errors | neighbours) "$1" ;;
+  *) fail "interface, udp, mixed, networks, errors or neighbours?" ;;
 esac
