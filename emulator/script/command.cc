@@ -30,6 +30,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSuffix = ".roce";
 constexpr const char* kAgent = "rocemu-script-agent";
 constexpr unsigned kMaxSlackMs = 60'000;
+constexpr unsigned kMaxTries = 100;
 
 constexpr char kUsageText[] =
     R"(Plays scripts of verbs and frames: against the NIC in virtual time, or against a live one (docs/scripts.md)
@@ -43,6 +44,8 @@ Usage: rocemu script [OPTIONS] FILE...
   --port PEER        play it live, over UDP/IP, against the NIC that has this address and an agent on it
   --address ADDRESS  with --port: the script's own address (as the kernel chooses)
   --slack MS         with --port: how late things may be, in milliseconds (200)
+  --quiet MS         with --port: how long nothing may come until that is believed (half the slack)
+  --tries N          with --port: how often to play a script that fails, since its time is real (1)
   --agent-port PORT  the agent's TCP port (4792)
   --agent            be that agent: an ordinary verbs program, to be started where the NIC is
   --device NAME      with --agent: the device (the one that has the address the script is sent to)
@@ -61,6 +64,7 @@ struct Options {
   bool verbose = false;
   bool json = false;
   std::optional<LiveOptions> live;
+  unsigned tries = 1;
 };
 
 struct Outcome {
@@ -68,6 +72,7 @@ struct Outcome {
   std::string title;
   std::optional<SyntaxError> no_script;
   Verdict verdict;
+  std::vector<Verdict> failures_before;  // of the same script, played live, until this verdict
 };
 
 IpAddress address_in(const std::string& option, const std::string& text) {
@@ -85,13 +90,18 @@ unsigned number_in(const std::string& option, const std::string& text, unsigned 
 }
 
 // Options with a value: all are of a live stage.
-void take_option(const std::string& option, const std::string& value, LiveOptions& live) {
+void take_option(const std::string& option, const std::string& value, LiveOptions& live,
+                 unsigned& tries) {
   if (option == "--port") {
     live.peer = address_in(option, value);
   } else if (option == "--address") {
     live.own = address_in(option, value);
   } else if (option == "--slack") {
     live.slack_ns = TimeNs{number_in(option, value, kMaxSlackMs)} * 1'000'000;
+  } else if (option == "--quiet") {
+    live.quiet_ns = TimeNs{number_in(option, value, kMaxSlackMs)} * 1'000'000;
+  } else if (option == "--tries") {
+    tries = number_in(option, value, kMaxTries);
   } else if (option == "--agent-port") {
     live.agent_port = static_cast<uint16_t>(number_in(option, value, 65535));
   } else {
@@ -116,7 +126,7 @@ Options parse(const std::vector<std::string>& arguments) {
                     cli::kUsage);
     } else {
       live_option = word;
-      take_option(word, arguments[++i], live);
+      take_option(word, arguments[++i], live, options.tries);
     }
   }
   if (live.peer != IpAddress{}) {
@@ -157,13 +167,17 @@ std::string text_of(const fs::path& file) {
 
 using MakeStage = std::function<std::unique_ptr<Stage>()>;
 
-Outcome play_file(const fs::path& file, const MakeStage& make_stage) {
+Outcome play_file(const fs::path& file, const MakeStage& make_stage, unsigned tries) {
   Outcome outcome;
   outcome.file = file.string();
   try {
     const Script script = parse_script(outcome.file, text_of(file));
     outcome.title = script.title;
     outcome.verdict = play(script, *make_stage());
+    while (outcome.verdict.kind == Verdict::Kind::failed && --tries > 0) {
+      outcome.failures_before.push_back(std::move(outcome.verdict));
+      outcome.verdict = play(script, *make_stage());
+    }
   } catch (const SyntaxError& error) {
     outcome.no_script = error;
   }
@@ -187,7 +201,23 @@ std::string at_text(const std::string& file, Place place) {
   return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 
+void print_exchange(const Verdict& verdict) {
+  for (const std::string& line : verdict.exchange) std::cout << "  " << line << '\n';
+}
+
+void print_difference(const std::string& file, const Verdict& verdict) {
+  std::cout << at_text(file, verdict.place) << ": at " << time_text(verdict.at_ns) << '\n'
+            << "  expected  " << verdict.expected << '\n'
+            << "  instead   " << verdict.came << '\n';
+}
+
 void print(const Outcome& outcome, bool verbose) {
+  // What happened live may never happen again.
+  for (const Verdict& failure : outcome.failures_before) {
+    std::cout << "failed, and is played once more  " << outcome.file << '\n';
+    print_exchange(failure);
+    print_difference(outcome.file, failure);
+  }
   std::cout << word_of(outcome) << "  " << outcome.file << '\n';
   const Verdict& verdict = outcome.verdict;
   if (outcome.no_script) {
@@ -195,14 +225,17 @@ void print(const Outcome& outcome, bool verbose) {
               << outcome.no_script->what() << '\n';
     return;
   }
-  if (verbose) {
-    std::cout << "  # " << outcome.title << '\n';
-    for (const std::string& line : verdict.exchange) std::cout << "  " << line << '\n';
-  }
-  if (verdict.kind == Verdict::Kind::ok) return;
-  std::cout << at_text(outcome.file, verdict.place) << ": at " << time_text(verdict.at_ns) << '\n'
-            << "  expected  " << verdict.expected << '\n'
-            << "  instead   " << verdict.came << '\n';
+  if (verbose) std::cout << "  # " << outcome.title << '\n';
+  if (verbose || !outcome.failures_before.empty()) print_exchange(verdict);
+  if (verdict.kind != Verdict::Kind::ok) print_difference(outcome.file, verdict);
+}
+
+void add_difference(Json& json, const Verdict& verdict) {
+  json["line"] = verdict.place.line;
+  json["column"] = verdict.place.column;
+  json["at_ns"] = verdict.at_ns;
+  json["expected"] = verdict.expected;
+  json["came"] = verdict.came;
 }
 
 Json json_of(const Outcome& outcome, bool verbose) {
@@ -213,13 +246,14 @@ Json json_of(const Outcome& outcome, bool verbose) {
     json["column"] = outcome.no_script->place().column;
     json["message"] = outcome.no_script->what();
   } else if (verdict.kind != Verdict::Kind::ok) {
-    json["line"] = verdict.place.line;
-    json["column"] = verdict.place.column;
-    json["at_ns"] = verdict.at_ns;
-    json["expected"] = verdict.expected;
-    json["came"] = verdict.came;
+    add_difference(json, verdict);
   }
   if (verbose) json["exchange"] = verdict.exchange;
+  for (const Verdict& failure : outcome.failures_before) {
+    Json before{{"exchange", failure.exchange}};
+    add_difference(before, failure);
+    json["failures_before"].push_back(before);
+  }
   return json;
 }
 
@@ -245,7 +279,7 @@ int run(const std::vector<std::string>& arguments) {
   Json results = Json::array();
   int code = cli::kSuccess;
   for (const fs::path& file : scripts_of(options.files)) {
-    const Outcome outcome = play_file(file, make_stage);
+    const Outcome outcome = play_file(file, make_stage, options.tries);
     if (outcome.no_script) {
       code = cli::kUsage;
     } else if (outcome.verdict.kind == Verdict::Kind::failed) {

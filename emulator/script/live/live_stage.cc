@@ -33,10 +33,12 @@ LiveStage::LiveStage(const LiveOptions& options)
 }
 
 Patience LiveStage::patience() const {
+  const TimeNs quiet_ns =
+      options_.quiet_ns != 0 ? options_.quiet_ns : options_.slack_ns / kQuietSlackParts;
   return {.wait_ns = kPatienceSlacks * options_.slack_ns,
           .late_ns = options_.slack_ns,
-          .quiet_ns = options_.slack_ns / kQuietSlackParts,
-          .settle_ns = options_.slack_ns / kQuietSlackParts};
+          .quiet_ns = quiet_ns,
+          .settle_ns = quiet_ns};
 }
 
 TimeNs LiveStage::now_ns() { return monotonic_now_ns(); }
