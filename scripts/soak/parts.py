@@ -65,8 +65,8 @@ def tests(steps, preset, *selection):
 
 
 def asan(steps):
-    """All tests with AddressSanitizer and UBSan."""
-    tests(steps, "asan")
+    """All tests with AddressSanitizer and UBSan, those too long for every day as well."""
+    tests(steps, "asan", "-C", "long")
 
 
 def tsan(steps):

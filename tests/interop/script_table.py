@@ -12,8 +12,9 @@ from guest import GuestFailed
 HERE = Path(__file__).resolve().parent
 DEVIATIONS = HERE / "rxe_deviations.txt"
 AGENT_SECONDS = 20
-# An emulated machine is slow: what may come this late.
+# An emulated machine is slow: what may come this late, and how long nothing has to come.
 SLACK_MS = "300"
+QUIET_MS = "60"
 
 
 def known_deviations():
@@ -66,7 +67,7 @@ def table_of(rows):
 
 def play(guest, rocemu, address, folder, table):
     agent = start_agent(guest)
-    scripts = results(rocemu, "--port", address, "--slack", SLACK_MS, folder)
+    scripts = results(rocemu, "--port", address, "--slack", SLACK_MS, "--quiet", QUIET_MS, folder)
     agent.stop()
     own = {script["file"]: script["result"] for script in results(rocemu, folder)}
     deviations = known_deviations()

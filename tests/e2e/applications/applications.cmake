@@ -2,6 +2,7 @@
 foreach(case iser:image iser:fio)
   rocemu_e2e_test(${case} 120 ${here}/applications/iser.py ${case})
   rocemu_e2e_test(user/${case} 120 ${here}/applications/iser.py --user ${case})
+  meet_at(iser ${case} user/${case})
 endforeach()
 foreach(case migration migration:impaired)
   rocemu_e2e_test(${case} 120 ${here}/applications/migration.py ${case})

@@ -22,10 +22,20 @@ foreach(case ${cm_cases})
 endforeach()
 
 # Some of them once more without root and without any capability.
-foreach(case rping-ipv4 rping-persistent ucmatose-many udaddy mckey rdma_client rdma_xclient:xrc cmtime
-        rstream rcopy qperf qperf:rdma perftest:ib_write_bw perftest:ib_send_bw:ud fi_pingpong:msg fio:write rsockets
-        ucx-sockaddr)
+set(user_cm_cases rping-ipv4 rping-persistent ucmatose-many udaddy mckey rdma_client rdma_xclient:xrc cmtime
+    rstream rcopy qperf qperf:rdma perftest:ib_write_bw perftest:ib_send_bw:ud fi_pingpong:msg fio:write rsockets
+    ucx-sockaddr)
+foreach(case ${user_cm_cases})
   rocemu_cm_test(user/cm/${case} --user ${case})
+endforeach()
+# What meets over TCP first does so at the same port each time.
+foreach(case ${cm_cases})
+  if(case MATCHES "^(qperf|fi_pingpong|fio|ucx)")
+    meet_at(${CMAKE_MATCH_1} cm/${case})
+    if(case IN_LIST user_cm_cases)
+      meet_at(${CMAKE_MATCH_1} user/cm/${case})
+    endif()
+  endif()
 endforeach()
 
 # Connections by a program of our own: many of them, also over bad links, mistakes, and sides that are
@@ -46,4 +56,5 @@ foreach(user "" --user)
 endforeach()
 rocemu_e2e_test(cm/sequence 60 ${here}/cm/cm_programs.py --run $<TARGET_FILE:cm_connects> sequence 1000)
 rocemu_e2e_test(cm/at-once 60 ${here}/cm/cm_programs.py --run $<TARGET_FILE:cm_connects> at-once 300)
-rocemu_e2e_test(cm/sequence-loss 240 ${here}/cm/cm_programs.py ${on_bad_links} --run $<TARGET_FILE:cm_connects> sequence 1000)
+rocemu_e2e_test(cm/sequence-loss 240 ${here}/cm/cm_programs.py ${on_bad_links} --run $<TARGET_FILE:cm_connects> sequence 300)
+rocemu_long_test(cm/sequence-loss-1000 240 ${here}/cm/cm_programs.py ${on_bad_links} --run $<TARGET_FILE:cm_connects> sequence 1000)

@@ -20,7 +20,7 @@ import check_pcap  # noqa: E402
 from pairs import Pair  # noqa: E402
 
 ROCEMU = os.environ.get("ROCEMU", "rocemu")
-SECONDS = 3
+SECONDS = 2
 # For a path of 200 Mbit/s and some 200 us, and a machine on which the turns of a NIC may take a millisecond.
 SPECS = {
     "hpcc": "hpcc,base_rtt=2000,w_ai=500",

@@ -1,8 +1,9 @@
 #!/usr/bin/python3 -B
-"""program_matrix.py TABLE [PREFIX]: runs the lines of TABLE (perftest_matrix.txt, pingpong_matrix.txt), or those whose
-program begins so, each a server on rocemu0 and a client on rocemu1 of the NIC that this runs in, LANES at a time: the
+"""program_matrix.py TABLE [PREFIX] [--every N]: runs the lines of TABLE (perftest_matrix.txt, pingpong_matrix.txt), or those
+whose program begins so, and of them each Nth, each a server on rocemu0 and a client on rocemu1 of the NIC that this runs in, LANES at a time: the
 programs spend most of their time asleep or measuring the processor's frequency. Of perftest -F is always asked (no
 warning about that frequency)."""
+import argparse
 import concurrent.futures
 import contextlib
 import os
@@ -32,10 +33,15 @@ def remove_xrc_domains():
             os.remove(f"/tmp/xrc_domain_{end}")
 
 
-def main(table, prefix=""):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table")
+    parser.add_argument("prefix", nargs="?", default="")
+    parser.add_argument("--every", type=int, default=1, metavar="N")
+    options = parser.parse_args()
     remove_xrc_domains()
     try:
-        return run_lines(table, prefix)
+        return run_lines(list(lines(options.table, options.prefix))[::options.every])
     finally:
         remove_xrc_domains()
 
@@ -51,8 +57,7 @@ def run_line(program, *options):
             return False, f"{failure}\n{pair.report()}\nFAIL {program} {' '.join(options)}"
 
 
-def run_lines(table, prefix):
-    chosen = list(lines(table, prefix))
+def run_lines(chosen):
     for program in {program for program, *_ in chosen}:
         if shutil.which(program) is None:
             print(f"SKIP: {program} is missing (Debian packages perftest, ibverbs-utils)")
@@ -66,4 +71,4 @@ def run_lines(table, prefix):
     return 1 if failed or not chosen else 0
 
 
-sys.exit(main(*sys.argv[1:]))
+sys.exit(main())

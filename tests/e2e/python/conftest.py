@@ -29,6 +29,9 @@ def needs():
 
 def pytest_sessionfinish(session):
     """All skipped is no success: ctest knows 77."""
-    reports = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return  # in one of pytest-xdist's processes
+    reports = reporter.stats
     if reports.get("skipped") and not reports.get("passed") and session.exitstatus == 0:
         session.exitstatus = 77

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh [--user] WHAT...: runs tests of the Python package by pytest, which names and counts those that it skips.
+# run.sh [--user] WHAT...: runs tests of the Python package by pytest, which names and counts those that it skips; three at a
+# time where pytest-xdist is there, since they mostly wait.
 #
 #   --user   as an ordinary user without any capability (started by root)
 #
@@ -15,7 +16,9 @@ fi
 python=${PYTHON:-/usr/bin/python3}
 "$python" -c 'import pytest' 2> /dev/null || { echo "SKIP: pytest is missing (Debian package python3-pytest)"; exit 77; }
 
+lanes=()
+"$python" -c 'import xdist' 2> /dev/null && lanes=(-n 3)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 chmod 777 "$scratch"
-HOME=$scratch TMPDIR=$scratch "${as_user[@]}" "$python" -B -m pytest -p no:cacheprovider -rs "$@"
+HOME=$scratch TMPDIR=$scratch "${as_user[@]}" "$python" -B -m pytest -p no:cacheprovider -rs "${lanes[@]}" "$@"

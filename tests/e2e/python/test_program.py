@@ -33,12 +33,13 @@ def test_another_status_than_expected(nic):
 
 
 def test_a_program_that_does_not_end(nic):
+    own_sleep = f"sleep 1000.{os.getpid()}"  # other tests sleep as well
     with pytest.raises(rocemu.ProgramTimeout) as caught:
-        nic.run(["sh", "-c", "echo working; sleep 1000 & wait"], timeout=0.5)
+        nic.run(["sh", "-c", f"echo working; {own_sleep} & wait"], timeout=0.5)
     text = str(caught.value)
     assert "did not end within 0.5 s" in text and "stdout| working" in text and "sleeping" in text
     assert isinstance(caught.value, TimeoutError)
-    assert "sleep 1000" not in os.popen("ps -eo args").read().split("\n")
+    assert own_sleep not in os.popen("ps -eo args").read().split("\n")
 
 
 def test_a_timeout_says_what_the_nic_saw(nic, needs):
