@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -24,6 +24,8 @@
 #include <cstring>
 #include <system_error>
 #include <vector>
+
+#include "tests/bench/arguments.h"
 
 namespace {
 
@@ -156,14 +158,15 @@ int main(int argc, char** argv) try {
   size_t message_bytes = 65536, region_bytes = 0, mtu = 4096;
   double seconds = 1;
   bool icrc = false, mapped = false;
-  CLI::App app{"Bytes from one program to another through packets, without a NIC"};
-  app.add_flag("--icrc", icrc, "Checksum each packet twice");
-  app.add_flag("--mapped", mapped, "Regions that are mapped here, instead of system calls");
-  app.add_option("--message-bytes", message_bytes, "One message")->check(CLI::PositiveNumber);
-  app.add_option("--region-bytes", region_bytes, "Memory walked through (one message)");
-  app.add_option("--mtu", mtu, "Payload of a packet")->check(CLI::Range(1, 4096));
-  app.add_option("--seconds", seconds, "How long")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  rocemu::bench::Arguments arguments(
+      "Bytes from one program to another through packets, without a NIC");
+  arguments.flag("--icrc", icrc, "Checksum each packet twice");
+  arguments.flag("--mapped", mapped, "Regions that are mapped here, instead of system calls");
+  arguments.count("--message-bytes", message_bytes, "One message");
+  arguments.count("--region-bytes", region_bytes, "Memory walked through (one message)");
+  arguments.count("--mtu", mtu, "Payload of a packet", 4096);
+  arguments.seconds(seconds);
+  if (const auto code = arguments.parse(argc, argv)) return *code;
   region_bytes = std::max(region_bytes, message_bytes);
 
   const Holder from(region_bytes, mapped), to(region_bytes, mapped);

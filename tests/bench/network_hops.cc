@@ -1,6 +1,5 @@
 // How many hops of packets through output queues a core does a second: hosts of a leaf-spine send
 // at a load, and nothing else is done with the packets. No payload is moved.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "network/mac.h"
 #include "network/switching/network.h"
 #include "network/topology/kinds.h"
+#include "tests/bench/arguments.h"
 
 namespace {
 
@@ -64,13 +64,13 @@ int main(int argc, char** argv) {
   uint32_t load_percent = 50;
   uint64_t packets = 2'000'000;
   bool lossless = false;
-  CLI::App app("network_hops: packet hops a second through the network of switches");
-  app.add_option("--leaves", leaves, "Leaf switches, with 16 hosts each and 8 spines");
-  app.add_option("--load", load_percent, "Of the hosts' rate, in percent")
-      ->check(CLI::Range(1, 200));
-  app.add_option("--packets", packets, "How many, of 1000 bytes");
-  app.add_flag("--lossless", lossless, "With PFC and ECN");
-  CLI11_PARSE(app, argc, argv);
+  rocemu::bench::Arguments arguments(
+      "network_hops: packet hops a second through the network of switches");
+  arguments.count("--leaves", leaves, "Leaf switches, with 16 hosts each and 8 spines");
+  arguments.count("--load", load_percent, "Of the hosts' rate, in percent", 200);
+  arguments.count("--packets", packets, "How many, of 1000 bytes");
+  arguments.flag("--lossless", lossless, "With PFC and ECN");
+  if (const auto code = arguments.parse(argc, argv)) return *code;
 
   constexpr uint32_t kLength = 1000;
   const Topology topology = leaf_spine(leaves, 8, 16, {});

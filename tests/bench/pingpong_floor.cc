@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,6 +27,7 @@
 
 #include "emulator/daemon/engine/pace/idle_policy.h"
 #include "emulator/daemon/rings/completion_host.h"
+#include "tests/bench/arguments.h"
 #include "verbs_shim/provider/rings/poll_pacer.h"
 
 namespace {
@@ -171,10 +171,10 @@ class Child {
 int main(int argc, char** argv) try {
   bool never_yield = false;
   double seconds = 1;
-  CLI::App app{"A ping-pong between two programs through a third process"};
-  app.add_flag("--never-yield", never_yield, "Programs poll without a pause");
-  app.add_option("--seconds", seconds, "How long")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  rocemu::bench::Arguments arguments("A ping-pong between two programs through a third process");
+  arguments.flag("--never-yield", never_yield, "Programs poll without a pause");
+  arguments.seconds(seconds);
+  if (const auto code = arguments.parse(argc, argv)) return *code;
 
   void* memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -6,7 +6,6 @@
 // its standard input, so that somebody can look at the NIC meanwhile. Then it keeps 128 WRITEs in
 // flight over the active ones, evenly spread over all, and prints gigabytes (10^9) a second. Only
 // the public libibverbs interface is used, so it runs on any RDMA device.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/arguments.h"
 #include "tests/e2e/tools/failure.h"
 #include "tests/e2e/tools/verbs_objects.h"
 
@@ -127,15 +127,15 @@ class Traffic {
 
 int main(int argc, char** argv) try {
   Options options;
-  CLI::App app{"Bandwidth over a few of many connected QPs"};
-  app.add_option("--from", options.from, "Device that writes");
-  app.add_option("--to", options.to, "Device that is written to");
-  app.add_option("--gid-index", options.gid_index, "Of both devices");
-  app.add_option("--qps", options.qps, "Connected QPs")->check(CLI::PositiveNumber);
-  app.add_option("--active", options.active, "How many of them work")->check(CLI::PositiveNumber);
-  app.add_option("--message-bytes", options.message_bytes, "One WRITE");
-  app.add_option("--seconds", options.seconds, "How long")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  rocemu::bench::Arguments arguments("Bandwidth over a few of many connected QPs");
+  arguments.text("--from", options.from, "Device that writes");
+  arguments.text("--to", options.to, "Device that is written to");
+  arguments.index("--gid-index", options.gid_index, "Of both devices");
+  arguments.count("--qps", options.qps, "Connected QPs");
+  arguments.count("--active", options.active, "How many of them work");
+  arguments.count("--message-bytes", options.message_bytes, "One WRITE");
+  arguments.seconds(options.seconds);
+  if (const auto code = arguments.parse(argc, argv)) return *code;
   if (options.active > options.qps) fail("more active QPs than QPs");
 
   const auto start = Clock::now();

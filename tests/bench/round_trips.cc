@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -24,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/bench/arguments.h"
 #include "tests/e2e/tools/failure.h"
 #include "tests/e2e/tools/verbs_objects.h"
 
@@ -194,14 +194,14 @@ std::vector<double> measure(Ends& ends, double seconds) {
 
 int main(int argc, char** argv) try {
   Options options;
-  CLI::App app{"Round trips of a small message"};
-  app.add_flag("--tcp", options.tcp, "Over TCP instead of verbs");
-  app.add_option("--from", options.from, "Device that asks");
-  app.add_option("--to", options.to, "Device that answers");
-  app.add_option("--gid-index", options.gid_index, "Of both devices");
-  app.add_option("--message-bytes", options.message_bytes, "One message");
-  app.add_option("--seconds", options.seconds, "How long")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  rocemu::bench::Arguments arguments("Round trips of a small message");
+  arguments.flag("--tcp", options.tcp, "Over TCP instead of verbs");
+  arguments.text("--from", options.from, "Device that asks");
+  arguments.text("--to", options.to, "Device that answers");
+  arguments.index("--gid-index", options.gid_index, "Of both devices");
+  arguments.count("--message-bytes", options.message_bytes, "One message");
+  arguments.seconds(options.seconds);
+  if (const auto code = arguments.parse(argc, argv)) return *code;
 
   Ends ends = options.tcp ? connect_by_tcp(options) : connect_by_verbs(options);
   std::cout << "ready" << std::endl;
