@@ -29,8 +29,9 @@ void on_fault(int signal_number) {
   siglongjmp(place.back_to, 1);
 }
 
-// memcpy has an order of its own, so the end is left to stores of its own, which x86 shows after
-// all stores before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
+// memcpy has an order of its own, so the end is left to stores of its own behind a release fence.
+// On x86 that is an order to the compiler alone, since the processor shows them after all stores
+// before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
 void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
   constexpr size_t kEnd = sizeof(uint64_t);
   if (length_bytes >= kEnd) {
@@ -38,7 +39,7 @@ void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
     to += length_bytes - kEnd;
     from += length_bytes - kEnd;
     length_bytes = kEnd;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_release);
     if (reinterpret_cast<uintptr_t>(to) % kEnd == 0) {
       uint64_t end;
       std::memcpy(&end, from, kEnd);
@@ -46,7 +47,10 @@ void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
       return;
     }
   }
-  for (size_t i = 0; i < length_bytes; ++i) static_cast<volatile std::byte*>(to)[i] = from[i];
+  for (size_t i = 0; i < length_bytes; ++i) {
+    if (i + 1 == length_bytes) std::atomic_thread_fence(std::memory_order_release);
+    static_cast<volatile std::byte*>(to)[i] = from[i];
+  }
 }
 
 }  // namespace

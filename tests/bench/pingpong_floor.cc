@@ -25,6 +25,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/cpu_relax.h"
 #include "emulator/daemon/engine/pace/idle_policy.h"
 #include "emulator/daemon/rings/completion_host.h"
 #include "tests/bench/arguments.h"
@@ -121,7 +122,7 @@ class Program {
     }
     switch (policy.on_empty_turn(now_ns(), host.take_program_waits())) {
       case IdlePolicy::Action::poll:
-        __builtin_ia32_pause();
+        rocemu::cpu_relax();
         break;
       case IdlePolicy::Action::yield: {
         const uint64_t before = now_ns();

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/cpu_relax.h"
+
 namespace rocemu::exchange {
 namespace {
 
@@ -27,14 +29,6 @@ void put(uint32_t& word, uint32_t value) { __atomic_store_n(&word, value, __ATOM
 
 bool change(uint32_t& word, uint32_t from, uint32_t to) {
   return __atomic_compare_exchange_n(&word, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
 }
 
 }  // namespace
@@ -78,7 +72,7 @@ MailboxClient::Outcome MailboxClient::wait(rocemu_header* reply, size_t reply_by
       return Outcome::answered;
     }
     if (state == ROCEMU_MAILBOX_ELSEWHERE) return Outcome::reply_by_socket;
-    relax();
+    cpu_relax();
     if (++looks % kLooksPerClock != 0 || now_ns() < until) continue;
     if (change(page_->state, ROCEMU_MAILBOX_ASKED, ROCEMU_MAILBOX_FREE)) {
       calls_to_skip_ = kCallsToSkip;

@@ -2,6 +2,7 @@
 // mapping of a process, asked for on an open /proc/PID/maps.
 #pragma once
 
+#include <errno.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 
@@ -26,6 +27,10 @@ struct ProcmapQuery {
 };
 static_assert(sizeof(ProcmapQuery) == 104);
 inline constexpr unsigned long kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
+
+// True for the errors of a kernel that does not know the call: Linux before 6.11, and qemu-user,
+// which hands on only what it knows and says ENOSYS of the rest.
+constexpr bool is_unknown_call(int error) { return error == ENOTTY || error == ENOSYS; }
 
 // Bits of vma_flags, and of query_flags to ask for such mappings alone.
 inline constexpr uint64_t kReadable = 0x01;

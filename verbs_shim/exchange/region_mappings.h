@@ -32,7 +32,8 @@ struct RegionWalk {
 int visit_regions(RegionWalk& walk);
 
 // The two ways it has, on an open /proc/self/maps: PROCMAP_QUERY, an error of which says nothing
-// about the rest of the walk (ENOTTY before Linux 6.11), and the text.
+// about the rest of the walk (is_unknown_call() of it where the kernel has no such queries), and
+// the text.
 int query_regions(int maps, RegionWalk& walk);
 int read_regions(int maps, RegionWalk& walk);
 

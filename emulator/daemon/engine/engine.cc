@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu_relax.h"
 #include "emulator/daemon/engine/engine_thread.h"
 
 namespace rocemu::daemon {
@@ -130,7 +131,7 @@ bool Engine::run_devices() {
 void Engine::idle() {
   switch (idle_policy_.on_empty_turn(clock_.now_ns(), completion_host_.take_program_waits())) {
     case IdlePolicy::Action::poll:
-      __builtin_ia32_pause();
+      cpu_relax();
       break;
     case IdlePolicy::Action::yield:
       yield();

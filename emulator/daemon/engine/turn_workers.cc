@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "base/cpu_relax.h"
 #include "emulator/daemon/engine/engine_clock.h"
 #include "emulator/daemon/engine/engine_thread.h"
 
@@ -46,7 +47,7 @@ unsigned TurnWorkers::run(uint64_t jobs, const std::function<void(unsigned)>& jo
   }
   meanwhile();
   for (unsigned looks = 1; done_.load(std::memory_order_acquire) != by_workers; ++looks) {
-    __builtin_ia32_pause();
+    cpu_relax();
     // The worker may be waiting for this CPU.
     if (looks % kLooksPerYield == 0) ::sched_yield();
   }
@@ -67,7 +68,7 @@ void TurnWorkers::work() {
       idle_since = monotonic_now_ns();
       continue;
     }
-    __builtin_ia32_pause();
+    cpu_relax();
     if (looks % kLooksPerYield != 0) continue;
     ::sched_yield();
     if (monotonic_now_ns() - idle_since < kSleepAfterNs) continue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/unit/verbs_shim/region_memory.h"
+#include "verbs_shim/exchange/procmap_query.h"
 
 using namespace rocemu::exchange;
 
@@ -55,7 +56,7 @@ int walk_by(Way way, RegionWalk& walk) {
 // The ways that this kernel has.
 std::vector<Way> ways() {
   Walked nothing(1, 2);
-  if (walk_by(query_regions, nothing.walk) == ENOTTY) {
+  if (is_unknown_call(walk_by(query_regions, nothing.walk))) {
     WARN("this kernel has no PROCMAP_QUERY: the text alone is tested");
     return {read_regions};
   }

@@ -27,7 +27,7 @@ int ask(int maps, ProcmapQuery& query) {
   return errno == ENOENT ? EFAULT : errno;
 }
 
-// One query for each mapping in the range. ENOTTY: the kernel does not know the call.
+// One query for each mapping in the range.
 int query_mappings(int maps, Search search) {
   Mapping& first = search.first;
   for (bool is_first = true; search.at < search.end; is_first = false) {
@@ -114,7 +114,7 @@ int check_mapped(uintptr_t address, size_t bytes, bool for_writing, Mapping& map
   if (maps < 0) return 0;  // no /proc here: the NIC finds out when it moves data
   const Search search = {address, end, kReadable | (for_writing ? kWritable : 0), mapping};
   int error = query_mappings(maps, search);
-  if (error == ENOTTY || error == EINVAL) error = read_mappings(maps, search);
+  if (is_unknown_call(error) || error == EINVAL) error = read_mappings(maps, search);
   close(maps);
   return error;
 }
