@@ -1,5 +1,6 @@
 // The provider as libibverbs sees it: registration, matching, and opening. The only file that
-// depends on the version of rdma-core's private ABI (ROCEMU_PABI); it is compiled once for each.
+// depends on the number of rdma-core's private ABI (ROCEMU_PABI); it is compiled once for each.
+// What differs between the releases behind a number is told apart when it is loaded (layouts.h).
 //
 // libibverbs' private functions are looked up when the provider is loaded, each in the version that
 // belongs to this ABI number. So the provider links nothing of libibverbs, one build machine makes
@@ -12,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verbs_shim/provider/checked/checked_ops.h"
 #include "verbs_shim/provider/checked/checker.h"
 #include "verbs_shim/provider/common/complain.h"
 #include "verbs_shim/provider/common/leaves_errno.h"
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/context/device_context.h"
+#include "verbs_shim/provider/layouts.h"
+#include "verbs_shim/provider/op_list.h"
 #include "verbs_shim/provider/private_abi.h"
 #include "verbs_shim/provider/queues/asked_posts.h"
 #include "verbs_shim/provider/queues/queue_pair.h"
@@ -28,8 +30,6 @@
 namespace rocemu::provider {
 namespace {
 
-using namespace ROCEMU_PABI_JOIN(pabi, ROCEMU_PABI);
-
 constexpr char kPrivateVersion[] = "IBVERBS_PRIVATE_" ROCEMU_STRING(ROCEMU_PABI);
 constexpr char kRegister[] = "verbs_register_driver_" ROCEMU_STRING(ROCEMU_PABI);
 
@@ -38,11 +38,13 @@ struct Libibverbs {
   void* (*init_and_alloc_context)(ibv_device*, int cmd_fd, size_t bytes, verbs_context* offset,
                                   uint32_t driver_id);
   void (*uninit_context)(verbs_context*);
-  void (*set_ops)(verbs_context*, const VerbsContextOps*);
+  void (*set_ops)(verbs_context*, const OpList*);
   int (*read_ibdev_sysfs_file)(char* text, size_t bytes, verbs_sysfs_dev*, const char* format, ...);
-  size_t qp_comp_mask_offset;
+  int release;  // of the layouts
 };
 Libibverbs libibverbs;
+OpList ordinary_ops;
+OpList checked_ops;  // those of a program that is checked
 
 struct Device {
   VerbsDevice verbs;
@@ -78,7 +80,7 @@ bool find_libibverbs() {
   dlclose(library);
   if (!all) return false;
   const auto* function = reinterpret_cast<const void*>(libibverbs.register_driver);
-  libibverbs.qp_comp_mask_offset = qp_comp_mask_offset(library_version(function));
+  libibverbs.release = known_release(ROCEMU_PABI, library_version(function));
   return true;
 }
 
@@ -109,40 +111,15 @@ VerbsDevice* alloc_device(verbs_sysfs_dev* sysfs) {
 
 void uninit_device(VerbsDevice* device) { delete_object(reinterpret_cast<Device*>(device)); }
 
-constexpr VerbsContextOps kContextOps = {
-#define ROCEMU_OP(name) .name = LeavesErrno<&provider::name>::call,
-#define ROCEMU_DATA_OP(name) .name = provider::name,
-#define ROCEMU_EVENT_OP(name) .name = nullptr,
-#define ROCEMU_NO_OP(name) .name = nullptr,
-#include "verbs_shim/provider/op_table.inc"
-#undef ROCEMU_OP
-#undef ROCEMU_DATA_OP
-#undef ROCEMU_EVENT_OP
-#undef ROCEMU_NO_OP
-};
-
-// Those of a program that is checked.
-constexpr VerbsContextOps kCheckedContextOps = {
-#define ROCEMU_OP(name) .name = LeavesErrno<&checked::name>::call,
-#define ROCEMU_DATA_OP(name) .name = checked::name,
-#define ROCEMU_EVENT_OP(name) .name = checked::name,
-#define ROCEMU_NO_OP(name) .name = nullptr,
-#include "verbs_shim/provider/op_table.inc"
-#undef ROCEMU_OP
-#undef ROCEMU_DATA_OP
-#undef ROCEMU_EVENT_OP
-#undef ROCEMU_NO_OP
-};
-
 // Owns cmd_fd from the start, failed or not.
 verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
   constexpr uint32_t kDriverUnknown = 0;
+  const size_t offset = context_offset(libibverbs.release);
   void* allocation = libibverbs.init_and_alloc_context(
-      device, cmd_fd, kContextOffset + sizeof(DeviceContext), nullptr, kDriverUnknown);
+      device, cmd_fd, offset + sizeof(DeviceContext), nullptr, kDriverUnknown);
   if (allocation == nullptr) return nullptr;
   auto* verbs = static_cast<verbs_context*>(allocation);
-  auto& context =
-      *reinterpret_cast<DeviceContext*>(static_cast<uint8_t*>(allocation) + kContextOffset);
+  auto& context = *reinterpret_cast<DeviceContext*>(static_cast<uint8_t*>(allocation) + offset);
   context.allocation = allocation;
   const uint32_t index = reinterpret_cast<Device*>(device)->index;
   if (const int error = open_context(context, index, imported); error != 0) {
@@ -151,7 +128,7 @@ verbs_context* open_device(ibv_device* device, int cmd_fd, bool imported) {
     errno = error;
     return nullptr;
   }
-  libibverbs.set_ops(verbs, checked::start(context) ? &kCheckedContextOps : &kContextOps);
+  libibverbs.set_ops(verbs, checked::start(context) ? &checked_ops : &ordinary_ops);
   remember_posts(context);
   return verbs;
 }
@@ -166,7 +143,7 @@ verbs_context* import_context(ibv_device* device, int cmd_fd) {
 
 constexpr VerbsMatchEntry kNoMatches[] = {{}};
 
-constexpr VerbsDeviceOps kDeviceOps = {
+VerbsDeviceOps device_ops = {
     .name = "rocemu",
     // The version that counts is the control protocol's, which is compared when a device is opened.
     .match_min_abi_version = 0,
@@ -180,9 +157,19 @@ constexpr VerbsDeviceOps kDeviceOps = {
     .uninit_device = uninit_device,
 };
 
+// What stands behind it moves up.
+void drop_import_context() {
+  auto* at = reinterpret_cast<uint8_t*>(&device_ops.import_context);
+  constexpr size_t kBehind = offsetof(VerbsDeviceOps, alloc_device);
+  memmove(at, at + sizeof(device_ops.import_context), sizeof(device_ops) - kBehind);
+}
+
 __attribute__((constructor)) void on_load() {
   if (find_libibverbs()) {
-    libibverbs.register_driver(&kDeviceOps);
+    ordinary_ops = list_ops(libibverbs.release, false);
+    checked_ops = list_ops(libibverbs.release, true);
+    if (!has_import_context(libibverbs.release)) drop_import_context();
+    libibverbs.register_driver(&device_ops);
   } else {
     complain(
         "this provider is for a libibverbs with %s, and the loaded one is another: remove it "
@@ -202,7 +189,7 @@ void free_context(ibv_context* context) {
 }
 
 void mark_extended(ibv_qp* qp) {
-  uint8_t* mask = to_queue_pair(qp).verbs.room + libibverbs.qp_comp_mask_offset;
+  uint8_t* mask = to_queue_pair(qp).verbs.room + qp_comp_mask_offset(libibverbs.release);
   memcpy(mask, &kVerbsQpEx, sizeof(kVerbsQpEx));
 }
 

@@ -1,70 +1,82 @@
-// The structures that the provider declares in place of rdma-core's private headers, against the
-// offsets that the debug information of the version at hand shows.
+// What the provider says of rdma-core's private structures, against each release's own header.
+#include <pthread.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <string_view>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
-#include "tests/unit/verbs_shim/op_offsets.h"
-#include "verbs_shim/provider/private_abi.h"
+#include "tests/unit/verbs_shim/release_layouts.h"
+#include "verbs_shim/provider/layouts.h"
 
-#define ROCEMU_TEXT_(x) #x
-#define ROCEMU_TEXT(x) ROCEMU_TEXT_(x)
-
-using namespace rocemu::provider::ROCEMU_PABI_JOIN(pabi, ROCEMU_PABI);
+using namespace rocemu::provider;
 
 namespace {
 
-using rocemu::provider::kOpOffsets;
-using rocemu::provider::OpOffset;
+constexpr int kNewest = std::end(kReleaseLayouts)[-1].release;
 
-#if ROCEMU_PABI == 34 || ROCEMU_PABI == 57
-constexpr size_t kOpsSize = 608;
-constexpr size_t kExpectedContextOffset = 320;
-constexpr auto kColumn = &OpOffset::pabi_34;
-#elif ROCEMU_PABI == 59
-constexpr size_t kOpsSize = 632;
-constexpr size_t kExpectedContextOffset = 344;
-constexpr auto kColumn = &OpOffset::pabi_59;
-#elif ROCEMU_PABI == 64
-constexpr size_t kOpsSize = 664;
-constexpr size_t kExpectedContextOffset = 368;
-constexpr auto kColumn = &OpOffset::pabi_64;
-#else
-constexpr size_t kOpsSize = 744;
-constexpr size_t kExpectedContextOffset = 368;
-constexpr auto kColumn = &OpOffset::pabi_65;
-#endif
+// The names of op_table.inc.
+const std::vector<std::string> kOps = {
+#define ROCEMU_OP(op) #op,
+#define ROCEMU_DATA_OP(op) #op,
+#define ROCEMU_EVENT_OP(op) #op,
+#define ROCEMU_NO_OP(op) #op,
+#include "verbs_shim/provider/op_table.inc"
+};
 
-size_t expected_offset(std::string_view op) {
-  for (const OpOffset& entry : kOpOffsets)
-    if (entry.op == op) return static_cast<size_t>(entry.*kColumn);
-  return SIZE_MAX;
+const ReleaseLayout& layout_of(int release) {
+  const auto* after = std::find_if(std::begin(kReleaseLayouts), std::end(kReleaseLayouts),
+                                   [&](const ReleaseLayout& row) { return row.release > release; });
+  return after[-1];
+}
+
+std::set<std::string> ops_of(int release) {
+  std::set<std::string> ops;
+  for (const ReleaseLayout& row : kReleaseLayouts) {
+    if (row.release > release) break;
+    std::istringstream changes(row.ops);
+    for (std::string change; changes >> change;) {
+      const std::string op = change.substr(1);
+      if (change[0] == '+') {
+        ops.insert(op);
+      } else {
+        ops.erase(op);
+      }
+    }
+  }
+  return ops;
 }
 
 }  // namespace
 
-TEST_CASE("private ABI " ROCEMU_TEXT(ROCEMU_PABI) " is laid out as rdma-core has it") {
-  CHECK(sizeof(VerbsContextOps) == kOpsSize);
-#define ROCEMU_OP(op) CHECK(offsetof(VerbsContextOps, op) == expected_offset(#op));
-#define ROCEMU_DATA_OP(op) ROCEMU_OP(op)
-#define ROCEMU_EVENT_OP(op) ROCEMU_OP(op)
-#define ROCEMU_NO_OP(op) ROCEMU_OP(op)
-#include "verbs_shim/provider/op_table.inc"
-#undef ROCEMU_OP
-#undef ROCEMU_DATA_OP
-#undef ROCEMU_EVENT_OP
-#undef ROCEMU_NO_OP
-  CHECK(kContextOffset == kExpectedContextOffset);
+TEST_CASE("verbs are listed in the order in which rdma-core has them") {
+  CHECK(std::is_sorted(kOps.begin(), kOps.end()));
+  CHECK(std::set<std::string>(kOps.begin(), kOps.end()).size() == kOps.size());
 }
 
-TEST_CASE("private ABI " ROCEMU_TEXT(ROCEMU_PABI) " finds verbs_qp.comp_mask") {
-#if ROCEMU_PABI == 34
-  CHECK(qp_comp_mask_offset(36) == 344);
-  CHECK(qp_comp_mask_offset(43) == 344);
-  CHECK(qp_comp_mask_offset(44) == 352);
-  CHECK(qp_comp_mask_offset(45) == 360);
-  CHECK(qp_comp_mask_offset(56) == 360);
-#else
-  CHECK(qp_comp_mask_offset(ROCEMU_PABI) == 360);
-  CHECK(qp_comp_mask_offset(0) == 360);
-#endif
+TEST_CASE("private structures are laid out as each release of rdma-core has them") {
+  for (int release = std::begin(kReleaseLayouts)->release; release <= kNewest; ++release) {
+    CAPTURE(release);
+    const ReleaseLayout& layout = layout_of(release);
+    std::set<std::string> ops;
+    for (const std::string& op : kOps)
+      if (has_op(release, op)) ops.insert(op);
+    CHECK(ops == ops_of(release));
+    CHECK(context_offset(release) == layout.context_offset);
+    // The table is of x86-64. On arm64 the mutex of struct ibv_qp has more bytes.
+    CHECK(qp_comp_mask_offset(release) == layout.comp_mask_offset + sizeof(pthread_mutex_t) - 40);
+    CHECK(has_import_context(release) == layout.has_import_context);
+    CHECK(known_release(layout.private_abi, release) == release);
+  }
+}
+
+TEST_CASE("a release that is not known is taken for the nearest one of its private ABI") {
+  CHECK(known_release(34, 0) == 56);
+  CHECK(known_release(34, 99) == 56);
+  CHECK(known_release(59, 0) == 63);
+  CHECK(known_release(59, 58) == 59);
+  CHECK(known_release(kNewest, 0) == kNewest);
 }

@@ -18,7 +18,8 @@ static_assert(sizeof(VerbsMr) == 56);
 inline constexpr int kNullMr = 1;
 inline constexpr int kImportedMr = 2;
 
-// device_query.cc
+// device_query.cc; rdma-core up to 32 asks for the first member by a verb of its own
+int query_device(ibv_context* context, ibv_device_attr* attr);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_bytes);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr);

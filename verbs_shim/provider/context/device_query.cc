@@ -130,6 +130,12 @@ int query_rt_values(ibv_context*, ibv_values_ex* values) {
   return 0;
 }
 
+int query_device(ibv_context* context, ibv_device_attr* attr) {
+  static_assert(offsetof(ibv_device_attr_ex, orig_attr) == 0);
+  return query_device_ex(context, nullptr, reinterpret_cast<ibv_device_attr_ex*>(attr),
+                         sizeof(*attr));
+}
+
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr) {
   rocemu_query_port request = {};
   request.port_num = port;
