@@ -105,7 +105,7 @@ def layout(clone: str, revision: str) -> tuple[int, list[str], int, int, bool]:
 def revisions(clone: str) -> list[tuple[int, str]]:
     tags = subprocess.run(["git", "-C", clone, "tag"], check=True, capture_output=True, text=True).stdout
     releases = sorted(int(tag) for tag in re.findall(r"^v(\d+)\.0$", tags, re.M) if int(tag) >= OLDEST)
-    # What is to be the next one.
+    # What comes after them.
     return [(release, f"v{release}.0") for release in releases] + [(releases[-1] + 1, "HEAD")]
 
 

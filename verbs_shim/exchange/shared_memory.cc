@@ -2,13 +2,14 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+
+#include "verbs_shim/exchange/c_library.h"
 
 namespace rocemu::exchange {
 
 int SharedMemory::map(int fd, size_t size, int protection) {
   struct stat file;
-  if (fstat(fd, &file) != 0) return errno;
+  if (file_status(fd, &file) != 0) return errno;
   if (size == 0 || file.st_size < 0 || static_cast<size_t>(file.st_size) < size) return EINVAL;
   void* mapped = mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return errno;

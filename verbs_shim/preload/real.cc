@@ -7,6 +7,7 @@
 
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/preload/fd_table.h"
+#include "verbs_shim/preload/old_stat.h"
 
 namespace rocemu::preload {
 
@@ -79,6 +80,7 @@ void initialise() {
   find(functions.socket, "socket");
   find(functions.ioctl, "ioctl");
   find(functions.madvise, "madvise");
+  if (functions.stat == nullptr) use_old_stat(functions);
   read_environment();
   ready.store(true, std::memory_order_release);
 }

@@ -11,6 +11,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "verbs_shim/exchange/c_library.h"
+
 namespace rocemu::provider {
 namespace {
 
@@ -19,8 +21,8 @@ constexpr unsigned kMaxDescriptors = 4096;
 
 bool is_file_of(int fd, const Mapping& mapping) {
   struct stat file;
-  return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_dev == mapping.device &&
-         file.st_ino == mapping.inode;
+  return exchange::file_status(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+         file.st_dev == mapping.device && file.st_ino == mapping.inode;
 }
 
 bool is_in_memory(int fd) {

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "verbs_shim/abi/control.h"
+#include "verbs_shim/exchange/c_library.h"
 #include "verbs_shim/exchange/region_mappings.h"
 #include "verbs_shim/provider/common/complain.h"
 #include "verbs_shim/provider/common/mutex.h"
@@ -215,12 +215,12 @@ RegionFile make_region_file(uintptr_t address, size_t bytes, Mapping& mapping) {
   const uintptr_t to = (address + bytes + page - 1) / page * page;
   const bool whole_pages = from == address && to == address + bytes;
   if (!is_plain_memory(mapping, whole_pages) || from < mapping.from || to > mapping.to) return {};
-  if (!__libc_single_threaded || overlaps_unshared(from, to) || !watch_forks()) return {};
+  if (!exchange::has_one_thread() || overlaps_unshared(from, to) || !watch_forks()) return {};
   const int errno_before = errno;
   const int fd = make_file(from, to - from, page);
   errno = errno_before;
   struct stat file;
-  if (fd < 0 || fstat(fd, &file) != 0) return RegionFile::own(fd);
+  if (fd < 0 || exchange::file_status(fd, &file) != 0) return RegionFile::own(fd);
   mapping.from = from;
   mapping.to = to;
   mapping.shared = true;
