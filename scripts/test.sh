@@ -38,7 +38,7 @@ step "Tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-# What uses one core alone has another beside it; an end-to-end test counts as two.
+# Two at a time: an end-to-end test waits more than it computes (docs/testing.md).
 ctest --preset "$preset" --no-tests=error --parallel 2 "$@" 2>&1 | tee "$log" || status=$?
 
 skipped=$(grep -E '^[[:space:]]+[0-9]+ - .*\((Skipped|Disabled|Not Run)\)$' "$log" || true)

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "dpdk_io/eal/driver_log.h"
+#include "dpdk_io/eal/short_calibration.h"
 #include "dpdk_io/eal/sysfs_interposer.h"
 
 namespace rocemu::dpdk_io {
@@ -140,6 +141,7 @@ Eal::Eal(const EalOptions& options) {
   {
     const ScopedEnvironment runtime_directory("RUNTIME_DIRECTORY", kNoRuntimeDirectory);
     const SysfsInterposer sysfs(cpus);
+    const ShortCalibration calibration(options.pci_devices.empty());
     result = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }
   const int error = rte_errno;

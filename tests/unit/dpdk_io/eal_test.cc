@@ -5,15 +5,18 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "dpdk_io/eal/short_calibration.h"
 #include "dpdk_io/ethdev/ethernet_device.h"
 #include "dpdk_io/port/frame_pool.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
@@ -134,6 +137,23 @@ TEST_CASE("an Eal that cannot start says what is wrong") {
   CHECK(run_case("start: a second Eal is refused and says so") == 0);
   CHECK(run_case("start: an unknown option is named in the message") == 0);
   CHECK(run_case("start: a driver that is missing is named in the message") == 0);
+}
+
+TEST_CASE(
+    "DPDK's measurement of the processor does not delay a start, and sleeps are whole later") {
+  using std::chrono::steady_clock;
+  const timespec long_time{.tv_sec = 60, .tv_nsec = 0};
+  const auto begun = steady_clock::now();
+  {
+    const ShortCalibration calibration(true);
+    CHECK(nanosleep(&long_time, nullptr) == 0);
+  }
+  CHECK(steady_clock::now() - begun < std::chrono::seconds(30));
+
+  const timespec time{.tv_sec = 0, .tv_nsec = 30'000'000};
+  const auto later = steady_clock::now();
+  CHECK(nanosleep(&time, nullptr) == 0);
+  CHECK(steady_clock::now() - later >= std::chrono::milliseconds(30));
 }
 
 }  // namespace rocemu::dpdk_io
