@@ -111,6 +111,9 @@ void completions_are_late(Lab& lab) {
     expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
     if (Clock::now() - began < kDelay) fail("the completion is not late");
     expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
+  }
+  {
+    AskedFault fault(device_of(lab.a()) + " completion-late delay=60s " + qp_of(ends.a));
     post(ends.a, IBV_WR_RDMA_WRITE, 3, ends.a.sge(0, 100), ends.b);
     expect_no_completion(ends.a.send_cq.get());
   }
@@ -128,12 +131,12 @@ void late_completions_of_nobody(Lab& lab) {
   End a = make_end(lab.a(), options);
   End b = make_end(lab.b(), {});
   connect(a, b);
-  AskedFault fault(device_of(lab.a()) + " completion-late delay=50ms");
+  AskedFault fault(device_of(lab.a()) + " completion-late delay=300ms");
   post(a, IBV_WR_RDMA_WRITE, 1, a.sge(0, 8), b);
   a.set_word(0, 0);
   std::this_thread::sleep_for(milliseconds(10));
   a.qp.reset();
-  std::this_thread::sleep_for(milliseconds(100));
+  std::this_thread::sleep_for(milliseconds(350));
   expect_no_completion(cq.get());
 }
 
@@ -146,7 +149,6 @@ void events_wait_for_late_completions(Lab& lab) {
   must(ibv_req_notify_cq(ends.a.send_cq.get(), 0), "ibv_req_notify_cq");
   const auto began = Clock::now();
   post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
-  expect_no_completion_event(ends.a);
   expect_completion_event(ends.a, ends.a.send_cq.get());
   if (Clock::now() - began < milliseconds(100)) fail("the event is early");
   expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
@@ -198,10 +200,10 @@ void last_wqe_is_late(Lab& lab) {
 // Destroying a QP waits for no event that never comes, and a late one is not told of what is gone.
 void late_event_of_nobody(Lab& lab) {
   SharedReceives ends = make_shared(lab);
-  AskedFault fault(device_of(lab.b()) + " event-late delay=30ms");
+  AskedFault fault(device_of(lab.b()) + " event-late delay=300ms");
   must(change_to(IBV_QPS_ERR).apply(ends.b.qp.get()), "ERROR");
   ends.b.qp.reset();
-  lab.check_no_events(milliseconds(80));
+  lab.check_no_events(milliseconds(350));
 }
 
 void rxe_tells_no_last_wqe(Lab& lab) {
