@@ -201,8 +201,9 @@ void RdmaCm::drop_connection(TimeNs now, RdmaId& id) {
 }
 
 void RdmaCm::stop_listening(const RdmaId& id) {
-  const auto [first, last] =
-      listeners_.equal_range(wire::ip_cm_service_id(id.port_space, id.source->port));
+  const uint64_t service = wire::ip_cm_service_id(id.port_space, id.source->port);
+  gaps_.open(program_of(owner_of(id)), service, id.requests.clients);
+  const auto [first, last] = listeners_.equal_range(service);
   const auto entry =
       std::find_if(first, last, [&](const auto& at) { return at.second == id.handle; });
   if (entry != last) listeners_.erase(entry);
@@ -359,21 +360,23 @@ int RdmaCm::resolve_route(OwnerId owner, IdHandle handle) {
   return 0;
 }
 
-int RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
+Result<uint32_t> RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
   RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  if (id == nullptr) return tl::unexpected(ENOENT);
   if (id->state == IdState::idle) {
     SocketAddress any;
     any.ip.bytes[10] = any.ip.bytes[11] = 0xff;
-    if (const int error = bind(owner, handle, any)) return error;
+    if (const int error = bind(owner, handle, any)) return tl::unexpected(error);
   }
-  if (id->state != IdState::bound) return EINVAL;
-  if (const int error = ports_of(*id).listen(handle, id->source->port)) return error;
+  if (id->state != IdState::bound) return tl::unexpected(EINVAL);
+  if (const int error = ports_of(*id).listen(handle, id->source->port))
+    return tl::unexpected(error);
   id->state = IdState::listening;
   id->requests.limit =
       backlog == 0 || backlog > limits_.max_backlog ? limits_.max_backlog : backlog;
-  listeners_.emplace(wire::ip_cm_service_id(id->port_space, id->source->port), handle);
-  return 0;
+  const uint64_t service = wire::ip_cm_service_id(id->port_space, id->source->port);
+  listeners_.emplace(service, handle);
+  return gaps_.close(program_of(owner), service);
 }
 
 // The states in which they may be set are those of Linux's rdma_set_reuseaddr() and

@@ -23,6 +23,7 @@
 #include "base/time.h"
 #include "emulator/cm/connections.h"
 #include "emulator/cm/interfaces.h"
+#include "emulator/cm/listen_gaps.h"
 #include "emulator/cm/port_space.h"
 #include "emulator/cm/rdma_id.h"
 #include "emulator/cm/types.h"
@@ -85,7 +86,8 @@ class RdmaCm {
   int resolve_address(OwnerId owner, IdHandle id, const std::optional<SocketAddress>& source,
                       const SocketAddress& destination);
   int resolve_route(OwnerId owner, IdHandle id);
-  int listen(OwnerId owner, IdHandle id, uint32_t backlog);
+  // The number of requests that were refused since this program last listened there (ListenGaps).
+  Result<uint32_t> listen(OwnerId owner, IdHandle id, uint32_t backlog);
   int connect(TimeNs now, OwnerId owner, IdHandle id, const ConnectionParameters& parameters);
   // With parameters it answers a connect_request, and `uid` is the id's from now on; without, it
   // confirms a connect_response.
@@ -183,6 +185,7 @@ class RdmaCm {
   IdHandle fresh_handle_ = 0;
   std::unordered_map<CommId, IdHandle> by_connection_;
   std::multimap<uint64_t, IdHandle> listeners_;  // by service id
+  ListenGaps gaps_;
   std::map<GroupHandle, Group> groups_;
   ChannelId last_channel_ = 0;
   GroupHandle last_group_ = 0;

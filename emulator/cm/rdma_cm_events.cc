@@ -149,7 +149,11 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const uint8_t type = req != nullptr ? qp_type_of(*req) : qp_type::kUd;
   const SocketAddress local{header.ipv6, header.destination, port_of(connection.service_id), 0};
   RdmaId* listener = listener_for(connection, local, type);
-  if (listener == nullptr) return refuse_request(now, event);
+  if (listener == nullptr) {
+    gaps_.refused(connection.service_id, header.source);
+    return refuse_request(now, event);
+  }
+  listener->requests.clients.add(header.source);
   // Without room it is as if it had not come: the peer asks again, and by then there may be some.
   if (listener->requests.waiting >= listener->requests.limit || !may_connect(*listener))
     return connections_.ignore(event.id);

@@ -12,6 +12,7 @@
 #include "base/verbs/numbers.h"
 #include "emulator/cm/connection.h"
 #include "emulator/cm/interfaces.h"
+#include "emulator/cm/listen_gaps.h"
 
 namespace rocemu::cm {
 
@@ -95,6 +96,7 @@ struct IdOptions {
 struct ConnectRequests {
   uint32_t limit = 0;
   uint32_t waiting = 0;
+  Clients clients;
 };
 
 struct RdmaId {

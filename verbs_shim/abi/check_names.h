@@ -7,6 +7,7 @@
       "queue-full", "error-fields-read", "lost-wakeup", "cq-too-small", "receive-too-late",    \
       "mtu-mismatch", "rd-atomic-mismatch", "timeout-mismatch", "psn-mismatch", "remote-race", \
       "gid-index", "unacked-events", "post-in-error", "ud-headroom", "limits", "fork",         \
-      "byte-order", "unaligned-atomic", "ah-freed-early", "key-guessing", "leaks"
+      "byte-order", "unaligned-atomic", "ah-freed-early", "key-guessing", "channel-in-use",    \
+      "empty-event", "listen-gap", "leaks"
 
 #endif

@@ -73,7 +73,8 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_event, 1008);
 
 /* ---- CM_COMMAND ---- all but GET_EVENT. Pointers and descriptors in `in` are not followed: the
  * value of SET_OPTION is in `option`, the channel of MIGRATE_ID's descriptor in `other_channel`.
- * The status is the errno that write(2) is to fail with. */
+ * The status is the errno that write(2) is to fail with. LISTEN, which has no answer in the kernel,
+ * is answered for the checker alone: with a uint32_t, `refused` of rocemu_cm_hooks (cm_watch.h). */
 struct rocemu_cm_command {
   struct rocemu_header header;
   uint32_t channel;

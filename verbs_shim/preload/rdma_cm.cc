@@ -11,6 +11,7 @@
 #include "verbs_shim/preload/fd_table.h"
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm_answers.h"
+#include "verbs_shim/preload/rdma_cm_check.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
@@ -26,6 +27,7 @@ ssize_t on_write(void* channel, const void* data, size_t bytes) {
 
 void on_close(void* context) {
   auto* channel = static_cast<CmChannel*>(context);
+  tell_closing(channel->fd);
   ++channel->closed;
   rocemu_cm_channel request = {};
   request.header.op = ROCEMU_OP_CM_CLOSE_CHANNEL;

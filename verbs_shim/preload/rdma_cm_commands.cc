@@ -9,6 +9,7 @@
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm.h"
 #include "verbs_shim/preload/rdma_cm_answers.h"
+#include "verbs_shim/preload/rdma_cm_check.h"
 
 namespace rocemu::preload {
 namespace {
@@ -186,6 +187,12 @@ int run(CmChannel& channel, const Command& command, uint64_t response) {
   }
   rocemu_cm_reply reply;
   if (const int error = ask(channel, request, reply)) return error;
+  if (command.header.cmd == RDMA_USER_CM_CMD_LISTEN) {
+    uint32_t refused;
+    memcpy(&refused, reply.out, sizeof(refused));
+    tell_listening(refused);
+    return 0;
+  }
   if (reply.out_bytes <= command.header.out && reply.out_bytes <= sizeof(reply.out)) {
     memcpy(reinterpret_cast<void*>(response), reply.out, reply.out_bytes);
   }

@@ -7,6 +7,7 @@
 #include "verbs_shim/preload/nic_connection.h"
 #include "verbs_shim/preload/rdma_cm.h"
 #include "verbs_shim/preload/rdma_cm_answers.h"
+#include "verbs_shim/preload/rdma_cm_check.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
@@ -30,7 +31,7 @@ int wait_for_event(const CmChannel& channel, uint32_t& bytes_taken) {
   if (ready > 0) return (readable.revents & POLLIN) != 0 ? 0 : EIO;
   if (nonblocking(channel)) return EAGAIN;
   char byte;
-  const ssize_t got = real().read(channel.fd, &byte, 1);
+  const ssize_t got = read_token(channel.fd, byte);
   if (got < 0) return errno;
   bytes_taken = static_cast<uint32_t>(got);
   return got > 0 ? 0 : EIO;

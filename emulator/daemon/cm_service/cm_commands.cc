@@ -109,7 +109,12 @@ int listen(const Call& call) {
   rdma_ucm_listen in;
   if (!call.read(in)) return EINVAL;
   const auto backlog = static_cast<int32_t>(in.backlog);
-  return call.cm.listen(call.owner, in.id, static_cast<uint32_t>(std::max(backlog, 0)));
+  const auto refused =
+      call.cm.listen(call.owner, in.id, static_cast<uint32_t>(std::max(backlog, 0)));
+  if (!refused) return refused.error();
+  call.reply.out_bytes = sizeof(*refused);
+  std::memcpy(call.reply.out, &*refused, sizeof(*refused));
+  return 0;
 }
 
 int accept(const Call& call) {

@@ -35,7 +35,10 @@ constexpr uint32_t kOnlyIpv6 = 2;
 // The NIC of these tests has all addresses itself, as one rocemud has.
 struct OneHost : Hosts {
   int bind(IdHandle id, const SocketAddress& address) { return a.cm.bind(kProgram, id, address); }
-  int listen(IdHandle id) { return a.cm.listen(kProgram, id, 0); }
+  int listen(IdHandle id) {
+    const auto refused = a.cm.listen(kProgram, id, 0);
+    return refused ? 0 : refused.error();
+  }
   uint16_t port_of(IdHandle id) { return (*a.cm.query(kProgram, id))->source->port; }
   IdHandle id() { return a.new_id(1); }
 };

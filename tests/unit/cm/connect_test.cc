@@ -278,5 +278,37 @@ TEST_CASE("A backlog that stays full is unreachable in the end") {
   CHECK_FALSE(hosts.a.take());
 }
 
+TEST_CASE("A program that listens anew hears of its clients that were refused in between") {
+  Hosts hosts;
+  const auto connect = [&](uint32_t qpn, uint16_t port) {
+    REQUIRE(hosts.a.connect(hosts.a.resolved(2, hosts.b.ipv4(port)), with_data("", qpn)) == 0);
+    hosts.run();
+  };
+  const auto listen_again = [&](uint16_t port) {
+    const IdHandle id = hosts.b.new_id(1);
+    REQUIRE(hosts.b.cm.bind(kProgram, id, hosts.b.ipv4(port)) == 0);
+    const auto refused = hosts.b.cm.listen(kProgram, id, 0);
+    REQUIRE(refused.has_value());
+    hosts.b.destroy(id);
+    return *refused;
+  };
+  const IdHandle served = hosts.b.listener(1, hosts.b.ipv4(7000));
+  connect(2, 7000);
+  hosts.b.expect(EventType::connect_request);
+  hosts.b.destroy(served);
+  connect(3, 7000);
+  hosts.a.expect(EventType::rejected);
+  connect(4, 7001);  // where nobody ever listened
+  hosts.a.expect(EventType::rejected);
+  CHECK(listen_again(7001) == 0);
+  CHECK(listen_again(7000) == 1);
+  CHECK(listen_again(7000) == 0);
+  // A client that was never served there may just have come too early.
+  hosts.b.destroy(hosts.b.listener(1, hosts.b.ipv4(7002)));
+  connect(5, 7002);
+  hosts.a.expect(EventType::rejected);
+  CHECK(listen_again(7002) == 0);
+}
+
 }  // namespace
 }  // namespace rocemu::cm::test

@@ -100,13 +100,23 @@ class Detector {
   virtual void on_cq_event_taken(const Call&, CompletionQueue&) {}
   virtual void on_async_event_taken(const Call&, Context&, const ibv_async_event&) {}
 
+  // --- Connection management (abi/cm_watch.h): nothing is locked. ---
+  // A thread waits for an event of a channel of librdmacm's, and does no longer.
+  virtual void on_cm_waiting(const Call&, int /*channel_fd*/) {}
+  virtual void on_cm_waited(int /*channel_fd*/) {}
+  virtual void on_cm_channel_going(const Call&, int /*channel_fd*/) {}
+  virtual void on_listening(const Call&, uint32_t /*refused*/) {}
+
   // --- Memory: nothing is locked. ---
   virtual void on_memory_going(const Call&, const void* /*address*/, size_t /*bytes*/,
                                const char* /*how*/) {}
   // A verb in a forked child, on an object of the parent's.
   virtual void on_used_in_child(const Call&, rocemu_check_kind) {}
 
-  // --- The end: exit(3), after all destructors of the program's. ---
+  // --- The end. ---
+  // In the thread that calls exit(3), or returns from main.
+  virtual void on_exiting(int /*status*/) {}
+  // exit(3), after all destructors of the program's.
   virtual void on_end(const Model&) {}
 
   // Set by the table.

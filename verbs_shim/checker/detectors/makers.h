@@ -9,12 +9,15 @@ namespace rocemu::check {
 
 std::unique_ptr<Detector> make_ah_freed_early();
 std::unique_ptr<Detector> make_byte_order();
+std::unique_ptr<Detector> make_channel_in_use();
 std::unique_ptr<Detector> make_cq_too_small();
 std::unique_ptr<Detector> make_destroyed_undrained();
+std::unique_ptr<Detector> make_empty_event();
 std::unique_ptr<Detector> make_error_fields_read();
 std::unique_ptr<Detector> make_fork();
 std::unique_ptr<Detector> make_leaks();
 std::unique_ptr<Detector> make_limits();
+std::unique_ptr<Detector> make_listen_gap();
 std::unique_ptr<Detector> make_lost_wakeup();
 std::unique_ptr<Detector> make_memory_gone();
 std::unique_ptr<Detector> make_post_in_error();

@@ -36,6 +36,11 @@ void on_forked() {
   if (parent != nullptr) checker = new Checker(*parent);
 }
 
+void on_exiting(int status, void*) {
+  Checker& current = *checker.load();
+  for (const auto& detector : current.detectors) detector->on_exiting(status);
+}
+
 void on_end(void*) {
   Checker& current = *checker.load();
   for (const auto& detector : current.detectors) detector->on_end(current.model);
@@ -121,6 +126,8 @@ extern "C" __attribute__((visibility("default"))) const rocemu_check_hooks* roce
   Checker* none = nullptr;
   if (!checker.compare_exchange_strong(none, started)) return &kHooks;
   hear_of_memory(kHooks.memory_going);
+  hear_of_cm();
+  ::on_exit(on_exiting, nullptr);
   pthread_atfork(nullptr, nullptr, on_forked);
   return &kHooks;
 }

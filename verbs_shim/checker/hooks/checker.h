@@ -95,5 +95,7 @@ void fill_object_hooks(rocemu_check_hooks& hooks);
 void fill_posting_hooks(rocemu_check_hooks& hooks);
 void fill_completion_hooks(rocemu_check_hooks& hooks);
 void fill_event_hooks(rocemu_check_hooks& hooks);
+// Has the preload library tell of connection management.
+void hear_of_cm();
 
 }  // namespace rocemu::check

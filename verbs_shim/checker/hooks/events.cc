@@ -1,4 +1,7 @@
-// Events, and memory that goes.
+// Events, connection management, and memory that goes.
+#include <dlfcn.h>
+
+#include "verbs_shim/abi/cm_watch.h"
 #include "verbs_shim/checker/hooks/checker.h"
 
 namespace rocemu::check {
@@ -42,7 +45,40 @@ void memory_going(rocemu_check_at at, const void* address, size_t bytes, const c
   }
 }
 
+void cm_waiting(rocemu_check_at at, int channel_fd) {
+  Hook hook(at);
+  for (const auto& detector : hook.checker.detectors) {
+    detector->on_cm_waiting(hook.call, channel_fd);
+  }
+}
+
+void cm_waited(int channel_fd) {
+  const int error = errno;
+  for (const auto& detector : current_checker()->detectors) detector->on_cm_waited(channel_fd);
+  errno = error;
+}
+
+void cm_channel_closing(rocemu_check_at at, int channel_fd) {
+  Hook hook(at);
+  for (const auto& detector : hook.checker.detectors) {
+    detector->on_cm_channel_going(hook.call, channel_fd);
+  }
+}
+
+void cm_listening(rocemu_check_at at, uint32_t refused) {
+  Hook hook(at);
+  for (const auto& detector : hook.checker.detectors) detector->on_listening(hook.call, refused);
+}
+
 }  // namespace
+
+void hear_of_cm() {
+  static constexpr rocemu_cm_hooks kHooks = {cm_waiting, cm_waited, cm_channel_closing,
+                                             cm_listening};
+  void* const symbol = dlsym(RTLD_DEFAULT, ROCEMU_PRELOAD_TELL_OF_CM);
+  const auto tell = reinterpret_cast<decltype(&rocemu_preload_tell_of_cm_v1)>(symbol);
+  if (tell != nullptr) tell(&kHooks);
+}
 
 void fill_event_hooks(rocemu_check_hooks& hooks) {
   hooks.waiting = waiting;

@@ -56,6 +56,7 @@ struct CompletionQueue : Object {
   std::atomic<pid_t> poller = 0;    // the only thread that ever polled it
   static constexpr pid_t kSeveral = -1;
   std::atomic<bool> had_completions_when_armed = false;  // the last time
+  std::atomic<bool> has_fresh_event = false;  // one was read, and nobody has polled since
 
   // Those whose completions come here by themselves, not by a QP's (XRC).
   std::mutex srqs_lock;  // a leaf

@@ -1,0 +1,16 @@
+// What the checker is told of connection management (abi/cm_watch.h): nothing as long as there is
+// none.
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+namespace rocemu::preload {
+
+// read(2) of an event's byte, which may block. A thread that is cancelled there has waited, too.
+ssize_t read_token(int channel_fd, char& byte);
+
+void tell_closing(int channel_fd);
+void tell_listening(uint32_t refused);
+
+}  // namespace rocemu::preload
