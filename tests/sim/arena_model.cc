@@ -52,6 +52,7 @@ ArenaModel::ArenaModel(const Direction& direction)
     }
     apply(i, image);
   }
+  image_ = initial_;
 }
 
 bool ArenaModel::changes_arena(size_t op) const { return !payloads_[op].empty(); }
@@ -61,14 +62,24 @@ void ArenaModel::apply(size_t op, std::vector<std::byte>& image) const {
             image.begin() + direction_.ops[op].arena_offset);
 }
 
+// Most calls ask for a later image than the one before.
+const std::vector<std::byte>& ArenaModel::image_before(size_t executed) {
+  if (executed < executed_) {
+    image_ = initial_;
+    executed_ = 0;
+  }
+  for (; executed_ < executed; ++executed_) apply(executed_, image_);
+  return image_;
+}
+
 bool ArenaModel::allows(size_t executed, size_t possible, uint32_t offset,
-                        std::span<const std::byte> bytes) const {
-  std::vector<std::byte> image = initial_;
-  for (size_t i = 0; i < executed; ++i) apply(i, image);
+                        std::span<const std::byte> bytes) {
+  const std::span image = std::span(image_before(executed)).subspan(offset, bytes.size());
+  if (std::memcmp(image.data(), bytes.data(), bytes.size()) == 0) return true;
   std::vector<bool> fits(bytes.size());
   size_t misfits = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    fits[i] = image[offset + i] == bytes[i];
+    fits[i] = image[i] == bytes[i];
     misfits += fits[i] ? 0 : 1;
   }
   for (size_t i = executed; i < possible && misfits > 0; ++i) {

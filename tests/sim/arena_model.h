@@ -24,15 +24,18 @@ class ArenaModel {
 
   // Whether `bytes`, seen at `offset`, can be what is there when all requests before `executed`
   // have been executed for certain, and those before `possible` perhaps.
-  bool allows(size_t executed, size_t possible, uint32_t offset,
-              std::span<const std::byte> bytes) const;
+  bool allows(size_t executed, size_t possible, uint32_t offset, std::span<const std::byte> bytes);
 
  private:
   bool changes_arena(size_t op) const;
   void apply(size_t op, std::vector<std::byte>& image) const;
+  // When all requests before `executed` have been executed.
+  const std::vector<std::byte>& image_before(size_t executed);
 
   const Direction& direction_;
   std::vector<std::byte> initial_;
+  std::vector<std::byte> image_;  // when all before executed_ have been
+  size_t executed_ = 0;
   std::vector<std::vector<std::byte>> results_;   // by request; empty: none
   std::vector<std::vector<std::byte>> payloads_;  // WRITEs: the payload; atomics: the word after it
 };
