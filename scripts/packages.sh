@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [soak]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak]     (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
 # interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
 # bench: what scripts/bench.sh compares with and draws by;
+# release: what scripts/release.sh and scripts/distributions.sh use besides build;
 # soak: test, and the applications that are too large for it (scripts/soak.sh).
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
-       libspdlog-dev nlohmann-json3-dev libexpected-dev libpcap-dev libmnl-dev libibverbs-dev libnuma-dev)
+       libspdlog-dev nlohmann-json3-dev libexpected-dev libmnl-dev libibverbs-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
@@ -18,6 +19,7 @@ interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-uti
 test=(catch2 clang-format fio iproute2 iputils-ping procps libfabric-bin libopenmpi-dev librdmacm-dev mypy openmpi-bin python3
       python3-pip python3-pytest python3-pytest-xdist python3-pyverbs python3-scapy qemu-block-extra qemu-utils qperf
       rdmacm-utils tgt tshark ucx-utils)
+release=(debootstrap libbsd-dev libmd-dev)
 soak=(ceph-common ceph-mon ceph-osd)
 
 fail() {
@@ -35,8 +37,9 @@ for set in "${@:-build run}"; do
       bench) wanted+=(catch2 "${bench[@]}") ;;
       interop) wanted+=(catch2 "${interop[@]}") ;;
       test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}") ;;
+      release) wanted+=("${release[@]}") ;;
       soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench or soak" ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release or soak" ;;
     esac
   done
 done

@@ -1,7 +1,5 @@
 #include "dpdk_io/port/pcap.h"
 
-#include <pcap/pcap.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -15,7 +13,24 @@ namespace {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
-constexpr uint64_t kRecordHeaderBytes = 16;  // pcap-savefile(5)
+// What begins a file and each frame in it: pcap-savefile(5), in the byte order of this machine.
+struct FileHeader {
+  uint32_t magic = 0xa1b23c4d;  // with time stamps in nanoseconds
+  uint16_t major = 2;
+  uint16_t minor = 4;
+  uint32_t reserved[2] = {};
+  uint32_t snaplen;
+  uint32_t link_type = 1;  // Ethernet
+};
+static_assert(sizeof(FileHeader) == 24);
+
+struct RecordHeader {
+  uint32_t seconds;
+  uint32_t nanoseconds;
+  uint32_t captured_bytes;
+  uint32_t frame_bytes;
+};
+static_assert(sizeof(RecordHeader) == 16);
 
 std::string describe(const std::filesystem::path& path, const char* reason) {
   return "capture file " + path.string() + ": " + reason;
@@ -32,23 +47,15 @@ PcapWriter::PcapWriter(const std::filesystem::path& path, unsigned snaplen, Erro
     : path_(path),
       snaplen_(snaplen),
       report_(std::move(report)),
-      format_(pcap_open_dead_with_tstamp_precision(DLT_EN10MB, static_cast<int>(snaplen),
-                                                   PCAP_TSTAMP_PRECISION_NANO),
-              pcap_close),
       buffer_(std::make_unique<char[]>(kBufferBytes)),
-      dumper_(nullptr, pcap_dump_close),
+      file_(nullptr, std::fclose),
       left_bytes_(limit_bytes) {
   if (snaplen == 0) throw std::runtime_error(path.string() + ": a capture of 0 bytes per frame");
-  if (format_ == nullptr) throw std::runtime_error(describe(path, ENOMEM));
-  std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) throw std::runtime_error(describe(path, errno));
-  std::setvbuf(file, buffer_.get(), _IOFBF, kBufferBytes);
-  dumper_.reset(pcap_dump_fopen(format_.get(), file));
-  if (dumper_ == nullptr) {
-    const int error = errno;
-    std::fclose(file);
-    throw std::runtime_error(describe(path, error));
-  }
+  file_.reset(std::fopen(path.c_str(), "we"));
+  if (file_ == nullptr) throw std::runtime_error(describe(path, errno));
+  std::setvbuf(file_.get(), buffer_.get(), _IOFBF, kBufferBytes);
+  const FileHeader header{.snaplen = snaplen};
+  std::fwrite(&header, sizeof header, 1, file_.get());
 }
 
 PcapWriter::~PcapWriter() { flush(); }
@@ -58,24 +65,24 @@ void PcapWriter::write(std::span<const std::byte> frame, uint64_t realtime_ns) n
     ++errors_;
     return;
   }
-  pcap_pkthdr header{};
-  header.ts.tv_sec = static_cast<time_t>(realtime_ns / kNsPerSecond);
-  header.ts.tv_usec = static_cast<suseconds_t>(realtime_ns % kNsPerSecond);  // ns, by precision
-  header.len = static_cast<bpf_u_int32>(frame.size());
-  header.caplen = std::min(header.len, snaplen_);
-  if (left_bytes_ < header.caplen + kRecordHeaderBytes) {
+  const auto frame_bytes = static_cast<uint32_t>(frame.size());
+  const RecordHeader header{.seconds = static_cast<uint32_t>(realtime_ns / kNsPerSecond),
+                            .nanoseconds = static_cast<uint32_t>(realtime_ns % kNsPerSecond),
+                            .captured_bytes = std::min(frame_bytes, snaplen_),
+                            .frame_bytes = frame_bytes};
+  if (left_bytes_ < header.captured_bytes + sizeof header) {
     flush();
     return end("it has reached its limit");
   }
-  left_bytes_ -= header.caplen + kRecordHeaderBytes;
-  pcap_dump(reinterpret_cast<u_char*>(dumper_.get()), &header,
-            reinterpret_cast<const u_char*>(frame.data()));
-  if (std::ferror(pcap_dump_file(dumper_.get())) != 0) return fail(errno);
+  left_bytes_ -= header.captured_bytes + sizeof header;
+  std::fwrite(&header, sizeof header, 1, file_.get());
+  std::fwrite(frame.data(), 1, header.captured_bytes, file_.get());
+  if (std::ferror(file_.get()) != 0) return fail(errno);
   ++frames_written_;
 }
 
 void PcapWriter::flush() noexcept {
-  if (!ended_ && pcap_dump_flush(dumper_.get()) != 0) fail(errno);
+  if (!ended_ && std::fflush(file_.get()) != 0) fail(errno);
 }
 
 void PcapWriter::fail(int error) noexcept { end(std::strerror(error)); }

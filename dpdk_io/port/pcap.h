@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-
-struct pcap;
-struct pcap_dumper;
 
 namespace rocemu::dpdk_io {
 
@@ -53,9 +51,8 @@ class PcapWriter {
   std::filesystem::path path_;
   unsigned snaplen_;
   ErrorReport report_;
-  std::unique_ptr<pcap, void (*)(pcap*)> format_;
-  std::unique_ptr<char[]> buffer_;  // in use until the dumper has closed the file
-  std::unique_ptr<pcap_dumper, void (*)(pcap_dumper*)> dumper_;
+  std::unique_ptr<char[]> buffer_;  // in use until the file is closed
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
   uint64_t left_bytes_;
   bool ended_ = false;
   uint64_t frames_written_ = 0;

@@ -4,8 +4,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <vector>
 
 #include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/installation.h"
 #include "emulator/cli/state_dir.h"
 #include "emulator/fault/grammar.h"
 #include "impairment/assignment.h"
@@ -42,9 +44,23 @@ void refuse_private(const std::string& name) {
                 kUsage);
 }
 
+namespace {
+
+// Which programs could find the NIC; none where the libraries are not beside the command.
+std::vector<int> served_private_abis() {
+  try {
+    return private_abis(find_installation(own_executable(), ROCEMU_INSTALL_LIBDIR));
+  } catch (const Failure&) {
+    return {};
+  }
+}
+
+}  // namespace
+
 int version(const Options& options) {
   if (options.json) {
     const nlohmann::ordered_json report = {{"version", ROCEMU_VERSION},
+                                           {"rdma_core_private_abis", served_private_abis()},
                                            {"abi_version", static_cast<int>(ROCEMU_ABI_VERSION)},
                                            {"json_version", kJsonVersion}};
     std::cout << report.dump() << '\n';

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "emulator/cli/process/exit_codes.h"
@@ -13,13 +16,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_provider(const fs::path& directory) {
+constexpr std::string_view kProvider = "librocemu-rdmav";
+
+std::vector<int> providers_in(const fs::path& directory) {
+  std::vector<int> numbers;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
-    if (name.starts_with("librocemu-rdmav") && name.ends_with(".so")) return true;
+    int number = 0;
+    const auto digits = name.find_first_of("0123456789");
+    if (!name.starts_with(kProvider) || !name.ends_with(".so") || digits != kProvider.size())
+      continue;
+    std::from_chars(name.data() + digits, name.data() + name.size(), number);
+    numbers.push_back(number);
   }
-  return false;
+  std::ranges::sort(numbers);
+  return numbers;
 }
 
 }  // namespace
@@ -37,7 +49,7 @@ Installation find_installation(const fs::path& executable, const fs::path& insta
   for (const fs::path& directory : candidates) {
     std::error_code error;
     const Installation found{directory};
-    if (!fs::exists(found.preload_library(), error) || !has_provider(directory)) continue;
+    if (!fs::exists(found.preload_library(), error) || providers_in(directory).empty()) continue;
     if (directory.native().find_first_of(" :;\t\n") != std::string::npos) {
       throw Failure("the folder '" + directory.native() +
                     "' cannot be named in LD_PRELOAD because of a blank, ':' or ';' in it; move "
@@ -48,6 +60,10 @@ Installation find_installation(const fs::path& executable, const fs::path& insta
   throw Failure("librocemu-preload.so and librocemu-rdmavNN.so are neither in " +
                 candidates[0].native() + " nor in " + candidates[1].native() +
                 "; build or install all of rocemu");
+}
+
+std::vector<int> private_abis(const Installation& installation) {
+  return providers_in(installation.library_dir);
 }
 
 fs::path find_daemon(const fs::path& executable) {

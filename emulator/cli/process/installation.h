@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace rocemu::cli {
 
@@ -22,6 +23,9 @@ std::filesystem::path own_executable();
 // cannot be written in LD_PRELOAD (it is a list separated by colons and blanks).
 Installation find_installation(const std::filesystem::path& executable,
                                const std::filesystem::path& install_libdir);
+
+// The numbers of rdma-core's private ABI for which there is a provider, ascending.
+std::vector<int> private_abis(const Installation& installation);
 
 // The daemon's executable. Throws Failure when it is missing.
 std::filesystem::path find_daemon(const std::filesystem::path& executable);

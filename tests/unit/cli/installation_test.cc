@@ -1,6 +1,8 @@
 #include "emulator/cli/process/installation.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "emulator/cli/process/exit_codes.h"
 #include "tests/unit/cli/temporary_folder.h"
@@ -23,6 +25,16 @@ TEST_CASE("installed libraries have a folder of their own", "[cli]") {
   folder.make_file("lib/multi/rocemu/librocemu-rdmav34.so");
   const Installation found = find_installation(folder.path() / "bin/rocemu", "lib/multi");
   CHECK(found.library_dir == folder.path() / "lib/multi/rocemu");
+}
+
+TEST_CASE("the private ABIs that are served are those of the providers", "[cli]") {
+  const TemporaryFolder folder;
+  folder.make_file("lib/librocemu-preload.so");
+  for (const char* name : {"librocemu-rdmav64.so", "librocemu-rdmav34.so", "librocemu-rdmav.so",
+                           "librocemu-rdmav9.a", "libother-rdmav33.so"})
+    folder.make_file("lib/" + std::string(name));
+  const Installation found = find_installation(folder.path() / "bin/rocemu", "lib");
+  CHECK(private_abis(found) == std::vector<int>{34, 64});
 }
 
 TEST_CASE("half an installation is refused", "[cli]") {

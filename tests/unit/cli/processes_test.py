@@ -114,7 +114,7 @@ class Processes(unittest.TestCase):
 
     def test_version_says_which_json_is_spoken(self):
         out, _ = self.rocemu_does("version", "--json")
-        self.assertEqual(list(json.loads(out)), ["version", "abi_version", "json_version"])
+        self.assertEqual(list(json.loads(out)), ["version", "rdma_core_private_abis", "abi_version", "json_version"])
 
     def test_signals_are_forwarded(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
