@@ -25,7 +25,7 @@ SKIPPED = 77
 
 def tests_of(build):
     """The tests at seed 1 by name."""
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True)
+    listed = subprocess.run(["ctest", "--test-dir", build, "-C", "long", "--show-only=json-v1"], check=True, capture_output=True)
     named = ((OF_ONE_SEED.match(test["name"]), test) for test in json.loads(listed.stdout)["tests"])
     return {match[1]: test for match, test in named if match and "command" in test}
 

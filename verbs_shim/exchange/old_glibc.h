@@ -9,9 +9,11 @@
 
 #if defined(__GLIBC__) && defined(__x86_64__)
 #define ROCEMU_FIRST_GLIBC "2.2.5"
+#define ROCEMU_GLIBC_2_3_3 "2.3.3"
 #define ROCEMU_GLIBC_2_12 "2.12"
 #elif defined(__GLIBC__) && defined(__aarch64__)
 #define ROCEMU_FIRST_GLIBC "2.17"
+#define ROCEMU_GLIBC_2_3_3 "2.17"
 #define ROCEMU_GLIBC_2_12 "2.17"
 #endif
 
@@ -33,6 +35,9 @@ ROCEMU_FIRST(pthread_rwlock_rdlock);
 ROCEMU_FIRST(pthread_rwlock_unlock);
 ROCEMU_FIRST(pthread_rwlock_wrlock);
 ROCEMU_FIRST(pthread_sigmask);
+ROCEMU_OLD(__pthread_register_cancel, __pthread_register_cancel, ROCEMU_GLIBC_2_3_3);
+ROCEMU_OLD(__pthread_unregister_cancel, __pthread_unregister_cancel, ROCEMU_GLIBC_2_3_3);
+ROCEMU_OLD(__pthread_unwind_next, __pthread_unwind_next, ROCEMU_GLIBC_2_3_3);
 ROCEMU_OLD(pthread_mutex_consistent, pthread_mutex_consistent, ROCEMU_GLIBC_2_12);
 ROCEMU_OLD(pthread_mutexattr_setrobust, pthread_mutexattr_setrobust, ROCEMU_GLIBC_2_12);
 ROCEMU_OLD(__isoc23_strtol, strtol, ROCEMU_FIRST_GLIBC);
@@ -45,6 +50,7 @@ ROCEMU_OLD(__isoc23_sscanf, __isoc99_sscanf, "2.17");
 #endif
 #undef ROCEMU_FIRST
 #undef ROCEMU_OLD
+#undef ROCEMU_GLIBC_2_3_3
 #undef ROCEMU_GLIBC_2_12
 #undef ROCEMU_FIRST_GLIBC
 #endif
