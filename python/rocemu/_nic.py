@@ -81,13 +81,14 @@ class RunningNic:
         try:
             return _command.call(self._command, arguments)
         except CommandFailed as failure:
-            reason = self._why_gone()
+            reason = self._why_gone(failure)
             if reason is None:
                 raise
             raise NicLost(f"{reason}; {failure}") from failure
 
-    def _why_gone(self) -> Optional[str]:
-        """Why there is no NIC any more; None while there is one, as far as is known."""
+    def _why_gone(self, failure: CommandFailed) -> Optional[str]:
+        """Why there is no NIC any more, as a failure has shown; None while there is one, as far as is
+        known."""
         return None
 
     def _ask_json(self, *arguments: str) -> Any:

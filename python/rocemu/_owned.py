@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Optional, Union
@@ -42,6 +42,12 @@ def _switch(option: str, value: Switch) -> list[str]:
     if isinstance(value, str):
         return [f"{option}={value}"]
     return [option] if value else []
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _REASON_TIMEOUT_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(_PAUSE_S)
 
 
 class Nic(RunningNic):
@@ -134,15 +140,15 @@ class Nic(RunningNic):
     def closed(self) -> bool:
         return self._said.closed
 
-    def _why_gone(self) -> Optional[str]:
+    def _why_gone(self, failure: CommandFailed) -> Optional[str]:
         if self.closed:
             return "the NIC has been closed"
+        # A process that ends closes its sockets first.
+        if "does not answer" in str(failure):
+            _wait(lambda: not _processes.is_alive(self._daemon))
         if _processes.is_alive(self._daemon):
             return None
-        # `rocemu run` says why it is gone, a moment after.
-        deadline = time.monotonic() + _REASON_TIMEOUT_S
-        while not self._complaint() and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
+        _wait(lambda: bool(self._complaint()))  # `rocemu run` says why it is gone, a moment after.
         return self._complaint() or "the NIC's process has ended"
 
     def log(self) -> str:

@@ -64,3 +64,13 @@ def test_the_nic_is_killed(nic):
     nic.fault("rocemu0", "kill")
     with pytest.raises(rocemu.NicLost, match="signal 9"):
         rocemu.wait_until(lambda: not nic.status(), timeout=10)
+
+
+def test_a_nic_that_ends_just_now_is_lost(nic, monkeypatch):
+    """Its sockets are closed, and its process is there for a moment longer."""
+    real, asked = rocemu._processes.is_alive, []
+    monkeypatch.setattr(rocemu._processes, "is_alive",
+                        lambda process: asked.append(process) or len(asked) == 1 or real(process))
+    nic.fault("rocemu0", "kill")
+    with pytest.raises(rocemu.NicLost):
+        rocemu.wait_until(lambda: not nic.status(), timeout=10)

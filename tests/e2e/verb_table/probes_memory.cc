@@ -1,7 +1,7 @@
 // verb_table's calls about devices, domains and memory.
 #include <unistd.h>
 
-#include "tests/e2e/verbs/verb_bench.h"
+#include "tests/e2e/verb_table/bench.h"
 
 namespace rocemu::e2e {
 namespace {

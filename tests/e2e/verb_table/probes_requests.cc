@@ -3,7 +3,7 @@
 #include <endian.h>
 #include <netinet/in.h>
 
-#include "tests/e2e/verbs/verb_bench.h"
+#include "tests/e2e/verb_table/bench.h"
 
 namespace rocemu::e2e {
 namespace {

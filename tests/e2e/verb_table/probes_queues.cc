@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "tests/e2e/verbs/verb_bench.h"
+#include "tests/e2e/verb_table/bench.h"
 
 namespace rocemu::e2e {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/e2e/tools/failure.h"
-#include "tests/e2e/verbs/verb_bench.h"
+#include "tests/e2e/verb_table/bench.h"
 
 namespace rocemu::e2e {
 namespace {
