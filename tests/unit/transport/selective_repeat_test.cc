@@ -68,6 +68,14 @@ std::vector<std::byte> send_for(Pair& pair, Host& to, uint32_t psn, uint32_t rec
   return pair.frame_for(to, bth, {}, payload);
 }
 
+// A READ request to `b`, as a peer with selective repeat sends it.
+void ask_for(Pair& pair, uint32_t psn, const Buffer& far, uint32_t offset, uint32_t bytes) {
+  wire::ExtendedHeaders ext;
+  ext.reth = {far.address + offset, wire::RKey{far.key}, bytes};
+  pair.b.node().receive(
+      network::SharedFrame(pair.frame_for(pair.b, bth_of(Operation::read_request, psn), ext, {})));
+}
+
 size_t receives_left(Host& host) {
   size_t left = 0;
   for (ReceiveWork work; host.receive_queue.pop(work);) ++left;
@@ -473,12 +481,8 @@ TEST_CASE("READs that were asked for again gap by gap leave room for the next on
   pair.a.post(read(pair.a.buffer(8 * 256), far));
   pair.drive();
   // Two gaps of the READ that is over, and another READ, before any of them is answered.
-  for (const uint32_t psn : {101u, 103u, 109u}) {
-    wire::ExtendedHeaders ext;
-    ext.reth = {far.address + (psn - 101) * 256 % far.length_bytes, wire::RKey{far.key}, 256};
-    pair.b.node().receive(network::SharedFrame(
-        pair.frame_for(pair.b, bth_of(Operation::read_request, psn), ext, {})));
-  }
+  for (const uint32_t psn : {101u, 103u, 109u})
+    ask_for(pair, psn, far, (psn - 101) * 256 % far.length_bytes, 256);
   pair.drive();
   CHECK(pair.b.state() == QpState::ready_to_send);
   CHECK(psns_by(pair, false).back() == 109);
@@ -491,17 +495,11 @@ TEST_CASE("A READ that is asked for again while it is answered leaves room for t
   Pair pair(options);
   agree(pair);
   const Buffer far = pair.b.buffer(128 * 256, 5);
-  const auto ask = [&](uint32_t psn) {
-    wire::ExtendedHeaders ext;
-    ext.reth = {far.address, wire::RKey{far.key}, far.length_bytes};
-    pair.b.node().receive(network::SharedFrame(
-        pair.frame_for(pair.b, bth_of(Operation::read_request, psn), ext, {})));
-  };
-  ask(101);
+  ask_for(pair, 101, far, 0, far.length_bytes);
   while (psns_by(pair, false).empty()) pair.run_for(100);
   REQUIRE(psns_by(pair, false).size() < 64);
-  ask(101);
-  ask(229);
+  ask_for(pair, 101, far, 0, far.length_bytes);
+  ask_for(pair, 229, far, 0, far.length_bytes);
   pair.drive();
   CHECK(pair.b.state() == QpState::ready_to_send);
   CHECK(psns_by(pair, false).back() == 229 + 127);

@@ -68,9 +68,8 @@ class ChannelInUse : public Detector {
         "that moment uses memory that is free, and finds a descriptor that is closed or another "
         "file's.";
     finding.advice =
-        "End the thread first: cancel it, or have it woken by an event that it ends at, and join "
-        "it "
-        "(pthread_join(3)) before the channel is destroyed.";
+        "End the thread first: cancel it, or have it woken by an event that it ends at, and "
+        "join it (pthread_join(3)) before the channel is destroyed.";
     finding.related = {{"the other thread waits here", waiter.place, thread}};
     report(call, finding);
   }
