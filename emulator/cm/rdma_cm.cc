@@ -28,7 +28,8 @@ RdmaCm::RdmaCm(Interfaces interfaces, RandomSource random, const RdmaLimits& lim
     : interfaces_(std::move(interfaces)),
       limits_(limits),
       random_(std::move(random)),
-      connections_(random_, limits.connections) {
+      connections_(random_, limits.connections),
+      ids_(limits.max_ids) {
   for (const uint16_t space :
        {port_space::kIpoib, port_space::kTcp, port_space::kUdp, port_space::kIb})
     ports_.emplace(space, PortSpace(random_));
@@ -41,10 +42,8 @@ RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) {
 }
 
 const RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) const {
-  const auto found = ids_.find(id);
-  if (found == ids_.end() || !found->second.seen || owner_of(found->second) != owner)
-    return nullptr;
-  return &found->second;
+  const RdmaId* found = ids_.find(id);
+  return found != nullptr && found->seen && owner_of(*found) == owner ? found : nullptr;
 }
 
 RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
@@ -53,26 +52,17 @@ RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
   return &found->second;
 }
 
-// ---- shares ----
-
-// An owner of no known program is one by itself: ids of processes are below these.
-ProgramId RdmaCm::program_of(OwnerId owner) const {
-  const auto found = programs_.find(owner);
-  return found == programs_.end() ? ProgramId{1} << 32 | owner : found->second;
-}
-
 bool RdmaCm::may_connect(const RdmaId& id) const {
-  return !at_share(connections_.held_by(program_of(owner_of(id))),
-                   limits_.connections.max_connections);
+  return !at_share(connections_.held_by(program_of(id)), limits_.connections.max_connections);
 }
 
 // ---- channels ----
 
 Result<ChannelId> RdmaCm::open_channel(OwnerId owner, std::unique_ptr<EventNotifier> notifier) {
   if (channels_.size() >= limits_.max_channels) return tl::unexpected(EMFILE);
-  if (at_share(held_[program_of(owner)].channels, limits_.max_channels))
-    return tl::unexpected(ENOMEM);
-  ++held_[program_of(owner)].channels;
+  Holdings& program = programs_.of(owner);
+  if (at_share(program.channels, limits_.max_channels)) return tl::unexpected(ENOMEM);
+  ++program.channels;
   do ++last_channel_;
   while (channels_.contains(last_channel_));
   channels_.emplace(last_channel_, Channel{owner, std::move(notifier)});
@@ -99,8 +89,7 @@ void RdmaCm::close_owner(TimeNs now, OwnerId owner) {
   for (const auto& [channel, entry] : channels_)
     if (entry.owner == owner) theirs.push_back(channel);
   for (const ChannelId channel : theirs) close_channel(now, owner, channel);
-  if (held_[program_of(owner)].channels == 0) held_.erase(program_of(owner));
-  programs_.erase(owner);
+  programs_.forget(owner);
 }
 
 Result<RdmaEvent> RdmaCm::next_event(OwnerId owner, ChannelId channel) {
@@ -163,21 +152,13 @@ std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
 // ---- ids ----
 
 Result<RdmaId*> RdmaCm::new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type) {
-  Holdings& program = holdings(channels_.at(channel));
-  if (ids_.size() >= limits_.max_ids || at_share(program.ids, limits_.max_ids))
-    return tl::unexpected(ENOMEM);
+  Channel& of = channels_.at(channel);
+  Holdings& program = holdings(of);
+  if (ids_.full() || at_share(program.ids, limits_.max_ids)) return tl::unexpected(ENOMEM);
   ++program.ids;
-  IdHandle handle;
-  if (fresh_handle_ < limits_.max_ids) {
-    handle = fresh_handle_++;
-  } else {
-    handle = free_handles_.front();
-    free_handles_.pop_front();
-  }
-  RdmaId& id = ids_[handle];
-  id.handle = handle;
+  RdmaId& id = ids_.add();
   id.channel = channel;
-  channels_.at(channel).ids.insert(handle);
+  of.ids.insert(id.handle);
   id.port_space = port_space;
   id.qp_type = qp_type;
   return &id;
@@ -202,11 +183,7 @@ void RdmaCm::drop_connection(TimeNs now, RdmaId& id) {
 
 void RdmaCm::stop_listening(const RdmaId& id) {
   const uint64_t service = wire::ip_cm_service_id(id.port_space, id.source->port);
-  gaps_.open(program_of(owner_of(id)), service, id.requests.clients);
-  const auto [first, last] = listeners_.equal_range(service);
-  const auto entry =
-      std::find_if(first, last, [&](const auto& at) { return at.second == id.handle; });
-  if (entry != last) listeners_.erase(entry);
+  listeners_.remove(program_of(id), service, id.handle, id.requests.clients);
 }
 
 // An id goes with its port, its connection, its groups and its events, and a listener with the
@@ -224,8 +201,7 @@ EventTally RdmaCm::remove(TimeNs now, RdmaId& id) {
       withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
   const EventTally tally{id.events_reported, static_cast<uint32_t>(events.size())};
   channel.ids.erase(handle);
-  ids_.erase(handle);
-  free_handles_.push_back(handle);
+  ids_.remove(handle);
   for (const RdmaEvent& event : events)
     if (event.type == EventType::connect_request) remove(now, ids_.at(event.id));
   return tally;
@@ -375,8 +351,7 @@ Result<uint32_t> RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog
   id->requests.limit =
       backlog == 0 || backlog > limits_.max_backlog ? limits_.max_backlog : backlog;
   const uint64_t service = wire::ip_cm_service_id(id->port_space, id->source->port);
-  listeners_.emplace(service, handle);
-  return gaps_.close(program_of(owner), service);
+  return listeners_.add(program_of(*id), service, handle);
 }
 
 // The states in which they may be set are those of Linux's rdma_set_reuseaddr() and

@@ -22,9 +22,11 @@
 
 #include "base/time.h"
 #include "emulator/cm/connections.h"
+#include "emulator/cm/id_table.h"
 #include "emulator/cm/interfaces.h"
-#include "emulator/cm/listen_gaps.h"
+#include "emulator/cm/listeners.h"
 #include "emulator/cm/port_space.h"
+#include "emulator/cm/program_holdings.h"
 #include "emulator/cm/rdma_id.h"
 #include "emulator/cm/types.h"
 
@@ -49,14 +51,6 @@ struct RdmaLimits {
   size_t shares = 4;
 };
 
-// What a program has of what all share.
-struct Holdings {
-  size_t channels = 0;
-  size_t ids = 0;
-  size_t groups = 0;
-  size_t events = 0;  // that wait
-};
-
 // Counts the events of an object that is destroyed, left or migrated.
 struct EventTally {
   uint32_t reported = 0;   // events that the program has ever taken
@@ -73,7 +67,7 @@ class RdmaCm {
   int close_channel(TimeNs now, OwnerId owner, ChannelId channel);
   // The owner belongs to that program, with which it shares what one program may have. Without this
   // it is a program of its own.
-  void set_program(OwnerId owner, ProgramId program) { programs_[owner] = program; }
+  void set_program(OwnerId owner, ProgramId program) { programs_.set_program(owner, program); }
   // All channels of the owner, which is then forgotten.
   void close_owner(TimeNs now, OwnerId owner);
 
@@ -118,7 +112,7 @@ class RdmaCm {
     interfaces_.update(device, std::move(interface));
   }
   const Connections& connections() const { return connections_; }
-  const std::map<IdHandle, RdmaId>& ids() const { return ids_; }
+  const std::map<IdHandle, RdmaId>& ids() const { return ids_.all(); }
   size_t channel_count() const { return channels_.size(); }
   size_t group_count() const { return groups_.size(); }
   uint64_t events_lost() const { return events_lost_; }  // for want of room in their channel
@@ -137,8 +131,8 @@ class RdmaCm {
     uint32_t events_reported = 0;
   };
 
-  ProgramId program_of(OwnerId owner) const;
-  Holdings& holdings(const Channel& channel) { return held_[program_of(channel.owner)]; }
+  ProgramId program_of(const RdmaId& id) const { return programs_.program_of(owner_of(id)); }
+  Holdings& holdings(const Channel& channel) { return programs_.of(channel.owner); }
   Holdings& holdings(const RdmaId& id) { return holdings(channels_.at(id.channel)); }
   bool at_share(size_t held, size_t limit) const { return held >= limit / limits_.shares; }
   bool may_connect(const RdmaId& id) const;
@@ -180,18 +174,14 @@ class RdmaCm {
   Connections connections_;
   std::map<uint16_t, PortSpace> ports_;
   std::map<ChannelId, Channel> channels_;
-  std::map<IdHandle, RdmaId> ids_;
-  std::deque<IdHandle> free_handles_;
-  IdHandle fresh_handle_ = 0;
+  IdTable ids_;
   std::unordered_map<CommId, IdHandle> by_connection_;
-  std::multimap<uint64_t, IdHandle> listeners_;  // by service id
-  ListenGaps gaps_;
+  Listeners listeners_;
   std::map<GroupHandle, Group> groups_;
   ChannelId last_channel_ = 0;
   GroupHandle last_group_ = 0;
   size_t events_waiting_ = 0;
-  std::unordered_map<OwnerId, ProgramId> programs_;
-  std::unordered_map<ProgramId, Holdings> held_;
+  ProgramHoldings programs_;
   uint64_t events_lost_ = 0;
 };
 

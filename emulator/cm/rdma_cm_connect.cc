@@ -77,7 +77,7 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
   const auto connection = connections_.connect(
       now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
-  connections_.charge(*connection, program_of(owner_of(id)));
+  connections_.charge(*connection, program_of(id));
   id.connection = *connection;
   id.state = IdState::connecting;
   by_connection_.emplace(*connection, id.handle);
@@ -93,7 +93,7 @@ int RdmaCm::connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters&
   const auto connection = connections_.ask_service(
       now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
   if (!connection) return ENOMEM;
-  connections_.charge(*connection, program_of(owner_of(id)));
+  connections_.charge(*connection, program_of(id));
   id.connection = *connection;
   id.state = IdState::connecting;
   by_connection_.emplace(*connection, id.handle);

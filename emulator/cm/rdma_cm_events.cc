@@ -113,7 +113,7 @@ void RdmaCm::deliver(TimeNs now, const ConnectionEvent& event) {
 RdmaId* RdmaCm::listener_for(const Connection& connection, const SocketAddress& local,
                              uint8_t qp_type) {
   RdmaId* at_any = nullptr;
-  const auto [first, last] = listeners_.equal_range(connection.service_id);
+  const auto [first, last] = listeners_.at(connection.service_id);
   for (auto at = first; at != last; ++at) {
     RdmaId& id = ids_.at(at->second);
     if (id.qp_type != qp_type) continue;
@@ -150,7 +150,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const SocketAddress local{header.ipv6, header.destination, port_of(connection.service_id), 0};
   RdmaId* listener = listener_for(connection, local, type);
   if (listener == nullptr) {
-    gaps_.refused(connection.service_id, header.source);
+    listeners_.refused(connection.service_id, header.source);
     return refuse_request(now, event);
   }
   listener->requests.clients.add(header.source);
@@ -160,7 +160,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const auto made = new_id(listener->channel, listener->port_space, listener->qp_type);
   if (!made) return connections_.ignore(event.id);
   RdmaId& id = **made;
-  connections_.charge(event.id, program_of(owner_of(id)));
+  connections_.charge(event.id, program_of(id));
   id.state = IdState::connecting;
   id.seen = false;
   id.source = local;

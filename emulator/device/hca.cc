@@ -54,11 +54,11 @@ Result<ContextId> Hca::open_context(std::unique_ptr<dma::AddressSpace> memory,
   if (!impl_->has_room(program, impl_->totals.contexts, impl_->config.limits.max_contexts,
                        [](const Context&) { return 1u; }))
     return tl::unexpected(ENOMEM);
-  auto context = std::make_unique<Context>(impl_->config.port, impl_->handle_numbers);
+  auto context = std::make_unique<Context>(impl_->config.port, impl_->numbers.handles);
   context->memory = std::move(memory);
   context->async_events = std::move(async_events);
   context->program = program;
-  const ContextId id = impl_->next_context++;
+  const ContextId id = impl_->numbers.next_context++;
   context->id = id;
   impl_->contexts.emplace(id, std::move(context));
   ++impl_->totals.contexts;
@@ -117,7 +117,7 @@ Result<Handle> Hca::alloc_pd(ContextId id) {
   if (context == nullptr) return tl::unexpected(ENOENT);
   if (!impl_->has_room_for_pd(*context)) return tl::unexpected(ENOMEM);
   ++impl_->totals.pds;
-  return context->pds.insert(std::make_unique<Pd>(Pd{impl_->next_pd++, 0}));
+  return context->pds.insert(std::make_unique<Pd>(Pd{impl_->numbers.next_pd++, 0}));
 }
 
 int Hca::dealloc_pd(ContextId id, Handle handle) {

@@ -46,7 +46,7 @@ Result<Handle> Hca::create_flow(ContextId id, const FlowSpec& spec) {
     open->counters = context->counters.find(spec.counters);
     if (open->counters == nullptr) return tl::unexpected(ENOENT);
   }
-  if (impl_->flow_count >= kMaxFlows || context->flows.size() >= kMaxFlowsOfContext)
+  if (impl_->totals.flows >= kMaxFlows || context->flows.size() >= kMaxFlowsOfContext)
     return tl::unexpected(ENOMEM);
   transport::Flow& flow = open->flow;
   flow.kind = static_cast<transport::FlowKind>(spec.kind);
@@ -66,7 +66,7 @@ Result<Handle> Hca::create_flow(ContextId id, const FlowSpec& spec) {
     ++open->counters->users;
   }
   impl_->endpoint->flows().add(flow);
-  ++impl_->flow_count;
+  ++impl_->totals.flows;
   return context->flows.insert(std::move(open));
 }
 
@@ -74,7 +74,7 @@ void Hca::Impl::destroy_flow(OpenFlow& open) {
   endpoint->flows().remove(open.flow);
   for (Qp* qp : open.qps) --qp->flows;
   if (open.counters != nullptr) --open.counters->users;
-  --flow_count;
+  --totals.flows;
 }
 
 int Hca::destroy_flow(ContextId id, Handle handle) {

@@ -40,7 +40,7 @@ struct Hca::Impl final : transport::EventSink {
         memory(parts.memory(regions)),
         endpoint(parts.endpoint(*memory, *this, limits, hca_config.limits.max_qp)),
         decorate_queues(parts.queues),
-        handle_numbers(hca_config.index, static_cast<uint32_t>(parts.number_seed)) {
+        numbers{HandleNumbers(hca_config.index, static_cast<uint32_t>(parts.number_seed))} {
     if (parts.number_seed != 0) endpoint->draw_qpns(seed_of_device(parts.number_seed));
   }
 
@@ -106,6 +106,13 @@ struct Hca::Impl final : transport::EventSink {
   // hca_srq.cc
   void destroy_srq(Srq& srq);
 
+  // Of what is made next.
+  struct Numbers {
+    HandleNumbers handles;
+    ContextId next_context = 1;
+    transport::PdHandle next_pd = 1;
+  };
+
   HcaConfig config;
   AddressResolver& resolver;
   MemoryRegions regions;
@@ -115,14 +122,10 @@ struct Hca::Impl final : transport::EventSink {
   WorkQueueDecorator decorate_queues;
 
   std::unordered_map<ContextId, std::unique_ptr<Context>> contexts;
-  ContextId next_context = 1;
-  HandleNumbers handle_numbers;
-  transport::PdHandle next_pd = 1;
+  Numbers numbers;
   ObjectCounts totals;
   std::unordered_map<uint32_t, QpBody*> qps_by_number;
   XrcDomains xrc_domains;
-  uint32_t multicast_attachments = 0;
-  uint32_t flow_count = 0;
   CqPublisher cq_publisher;
   DeferredEvents deferred;
 };

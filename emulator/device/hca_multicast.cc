@@ -28,10 +28,10 @@ int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   if (std::ranges::find(members, qpn) != members.end()) return 0;
   if ((members.empty() && groups.group_count() >= limits.max_mcast_grp) ||
       members.size() >= limits.max_mcast_qp_attach ||
-      impl_->multicast_attachments >= limits.max_total_mcast_qp_attach)
+      impl_->totals.multicast_attachments >= limits.max_total_mcast_qp_attach)
     return ENOMEM;
   groups.attach(group, qpn);
-  ++impl_->multicast_attachments;
+  ++impl_->totals.multicast_attachments;
   return 0;
 }
 
@@ -40,7 +40,7 @@ int Hca::detach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   const Qp* qp = find_object(context, &Context::qps, handle);
   if (const int error = check(qp, group)) return error;
   if (!impl_->endpoint->multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
-  --impl_->multicast_attachments;
+  --impl_->totals.multicast_attachments;
   return 0;
 }
 

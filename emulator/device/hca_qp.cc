@@ -181,7 +181,7 @@ void Hca::Impl::destroy_qp(Qp& qp) {
   QpBody& body = *qp.body;
   std::erase(body.openings, &qp);
   if (body.openings.empty()) {
-    multicast_attachments -=
+    totals.multicast_attachments -=
         static_cast<uint32_t>(endpoint->multicast_groups().attachment_count(body.qpn));
     endpoint->destroy(body.qpn);
     qps_by_number.erase(body.qpn.value);

@@ -7,7 +7,6 @@
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
 #include "emulator/transport/service/ud_qp.h"
-#include "emulator/wire/icrc.h"
 #include "emulator/wire/mad.h"
 
 namespace rocemu::transport {
@@ -133,14 +132,6 @@ bool tells_of_congestion(const wire::Packet& packet) {
 
 }  // namespace
 
-// A frame without an Ethernet source came through a socket, without its IP header: there the
-// identification, which some senders count up, is unknown.
-bool Endpoint::icrc_right(TimeNs now, const wire::Packet& packet) {
-  return packet.ethernet.source == MacAddress{}
-             ? identifications_.is_right(now, packet.ip.source, packet.l3)
-             : wire::icrc_matches(packet.l3);
-}
-
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames) {
   wire::Packet packet;
   for (const std::span<const std::byte> frame : frames) {
@@ -149,7 +140,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       continue;
     if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
       tally_.note(TraceEvent::malformed);
-    } else if (!icrc_by_port_ && !icrc_right(now, packet)) {
+    } else if (!icrc_check_.right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
       receive(*qp, now, packet);
@@ -164,11 +155,10 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
 
 // True when the frame has gone where it belongs. Flows are of raw packet QPs alone.
 bool Endpoint::steer(std::span<const std::byte> frame) {
-  ++steered_;
-  return flows_.steer(frame, [&](wire::Qpn qpn, const Flow& flow) {
+  return flows_.steer(frame, [&](wire::Qpn qpn, const Flow& flow, uint64_t number) {
     Qp* const qp = qps_.find(qpn);
     if (qp == nullptr) return;
-    static_cast<RawQp*>(qp)->on_frame(frame, steered_, flow);
+    static_cast<RawQp*>(qp)->on_frame(frame, number, flow);
     touch(*qp);
   });
 }
@@ -317,13 +307,11 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
     if (turn == Turn::sent) {
       turns_.first_goes_on();
     } else {
-      turns_.remove_first();
-      if (turn == Turn::later) later_.push_back(&qp);
+      turn == Turn::later ? turns_.put_first_aside() : turns_.remove_first();
       if (turn == Turn::paced && qp.pacer() != nullptr) watch_for(qp, qp.pacer()->next_send());
     }
   }
-  for (Qp* qp : later_) touch(*qp);
-  later_.clear();
+  turns_.take_aside([&](Qp& qp) { touch(qp); });
   const unsigned sent = burst_.finish();
   for (Qp* qp : burst_.failed_qps()) touch(*qp);
   deferred_.flush(memory_);

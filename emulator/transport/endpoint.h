@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "emulator/transport/flow_table.h"
-#include "emulator/transport/identification_history.h"
+#include "emulator/transport/icrc_check.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/flow_report.h"
 #include "emulator/transport/interface/host_interface.h"
@@ -106,7 +106,7 @@ class Endpoint {
   // The port seals what leaves and drops what comes with a wrong ICRC, as a port may whose wire
   // cannot change a frame: no ICRC is written or looked at here from now on.
   void leave_icrc_to_port() {
-    icrc_by_port_ = true;
+    icrc_check_.leave_to_port();
     burst_.leave_icrc_to_port();
   }
 
@@ -140,7 +140,6 @@ class Endpoint {
   void send_cnps();
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool steer(std::span<const std::byte> frame);
-  bool icrc_right(TimeNs now, const wire::Packet& packet);
   bool to_management(const wire::Packet& packet);
 
   Memory& memory_;
@@ -152,13 +151,10 @@ class Endpoint {
   Burst burst_;
   QpTable qps_;
 
-  bool icrc_by_port_ = false;
   ManagementSink* management_ = nullptr;
-  std::vector<Qp*> later_;  // of the transmit call under way: to be listed again when it ends
   MulticastGroups multicast_groups_;
   FlowTable flows_;
-  IdentificationHistory identifications_;
-  uint64_t steered_ = 0;        // frames that flows were asked about
+  IcrcCheck icrc_check_;
   std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;      // QPs that may have something to send
   NotificationPoint notification_;

@@ -25,18 +25,20 @@ class FlowTable {
   void remove(const Flow& flow) { std::erase(flows_, &flow); }
   bool empty() const { return flows_.empty(); }
 
-  // Calls deliver(qpn, flow) for each flow that the frame is to go to. True when it is then done
-  // with: it is no frame of RoCE, and some flow wants it.
+  // Calls deliver(qpn, flow, number) for each flow that the frame is to go to, with a number that
+  // no other frame has. True when it is then done with: it is no frame of RoCE, and some flow wants
+  // it.
   template <class Deliver>
   bool steer(std::span<const std::byte> frame, Deliver&& deliver) {
     const wire::FrameFields fields = wire::frame_fields(frame);
     const bool roce = wire::is_roce(fields);
+    ++asked_;
     const auto hand = [&](Flow& flow) {
       if (flow.counters != nullptr) {
         ++flow.counters->packets;
         flow.counters->bytes += frame.size();
       }
-      if (!flow.drops) deliver(flow.receivers.choose(fields), flow);
+      if (!flow.drops) deliver(flow.receivers.choose(fields), flow, asked_);
     };
     bool taken = !roce && steer_normal(fields, hand);
     if (!roce && !taken) taken = steer_default(fields, hand);
@@ -72,6 +74,7 @@ class FlowTable {
   }
 
   std::vector<Flow*> flows_;  // the best priority first
+  uint64_t asked_ = 0;        // frames
 };
 
 }  // namespace rocemu::transport

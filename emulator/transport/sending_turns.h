@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 namespace rocemu::transport {
 
@@ -56,6 +57,18 @@ class SendingTurns {
     first_of_list().active = false;
     (at_line() ? line_ : sparse_).pop_front();
   }
+  // The first one has something to send, but not in this turn. It is listed again by take_aside(),
+  // before anything else happens to it.
+  void put_first_aside() {
+    aside_.push_back(&first());
+    remove_first();
+  }
+  // Calls list(qp) for each that was put aside.
+  template <class List>
+  void take_aside(List&& list) {
+    for (Qp* qp : aside_) list(*qp);
+    aside_.clear();
+  }
 
  private:
   Qp& first_of_list() { return *(at_line() ? line_ : sparse_).front(); }
@@ -63,6 +76,7 @@ class SendingTurns {
   uint32_t share_;
   std::deque<Qp*> sparse_;
   std::deque<Qp*> line_;
+  std::vector<Qp*> aside_;
 };
 
 }  // namespace rocemu::transport

@@ -171,6 +171,8 @@ struct ObjectCounts {
   uint32_t ahs = 0;
   uint32_t srqs = 0;
   uint32_t xrcds = 0;
+  uint32_t flows = 0;
+  uint32_t multicast_attachments = 0;
 };
 
 }  // namespace rocemu::device

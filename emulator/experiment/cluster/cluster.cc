@@ -80,12 +80,12 @@ void Cluster::Completions::push(const transport::Completion& completion) noexcep
                         completion.opcode == WcOpcode::receive_rdma_with_imm;
   if (received) {
     if (completion.status == WcStatus::success && completion.has_immediate)
-      told_.push_back({completion.immediate, Told::What::received});
+      told.push_back({completion.immediate, Told::What::received});
     return;
   }
-  told_.push_back({static_cast<uint32_t>(completion.wr_id), completion.status == WcStatus::success
-                                                                ? Told::What::completed
-                                                                : Told::What::failed});
+  told.push_back({static_cast<uint32_t>(completion.wr_id), completion.status == WcStatus::success
+                                                               ? Told::What::completed
+                                                               : Told::What::failed});
 }
 
 transport::QpAttributes Cluster::attributes_of(const End& end, const End& peer,

@@ -72,7 +72,7 @@ class Cluster {
   // Makes happen what is due. `now` is next_event() or earlier, and never goes back.
   void advance(TimeNs now);
   // What was told since the last call.
-  std::vector<Told>& told() { return told_; }
+  std::vector<Told>& told() { return completions_.told; }
 
   // Counts of all NICs together.
   transport::Counters counters() const;
@@ -86,12 +86,10 @@ class Cluster {
   // The completion queue of all QPs.
   class Completions final : public transport::CompletionQueue {
    public:
-    explicit Completions(std::vector<Told>& told) : told_(told) {}
     void push(const transport::Completion& completion) noexcept override;
     bool reaches(const transport::MemoryRange&) const noexcept override { return false; }
 
-   private:
-    std::vector<Told>& told_;
+    std::vector<Told> told;
   };
   struct End {
     uint32_t host = 0;
@@ -119,8 +117,7 @@ class Cluster {
   BuildingBuffers buffers_;
   AbsentMemory memory_;
   EndlessReceives receives_;
-  std::vector<Told> told_;
-  Completions completions_{told_};
+  Completions completions_;
   Switches network_;
   std::deque<Nic<Cluster>> nics_;
   std::deque<Connection> connections_;

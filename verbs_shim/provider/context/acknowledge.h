@@ -19,8 +19,8 @@ inline uint32_t purge_unread(DeviceContext& context, EventPipe& pipe, size_t rec
   const bool all_done = acknowledged == written;
   pthread_mutex_unlock(&mutex);
   if (all_done) return 0;
-  Lock lock(context.state.purge_lock);
-  return pipe.purge(context.state.passage, record_bytes, object);
+  Lock lock(context.state.purge.lock);
+  return pipe.purge(context.state.purge.passage, record_bytes, object);
 }
 
 template <typename Condition>

@@ -87,7 +87,7 @@ int say_hello(DeviceContext& context, uint32_t device_index) {
   DeviceState& state = context.state;
   int async_write_end = -1;
   if (const int error = state.async_events.open(async_write_end); error != 0) return error;
-  state.passage.open();
+  state.purge.passage.open();
   // libibverbs makes an asynchronous event descriptor of its own unless there is one.
   context.verbs.async_fd = state.async_events.read_end();
   const int memory_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -127,7 +127,7 @@ int join(DeviceContext& context, uint32_t device_index) {
 void give_up(DeviceState& state) {
   state.connection.close();
   state.async_events.close_write_end();
-  state.passage.close();
+  state.purge.passage.close();
   state.doorbell_page.unmap();
   state.engine_page.unmap();
   if (state.doorbells.wake_fd >= 0) close(state.doorbells.wake_fd);

@@ -28,15 +28,25 @@ struct PostFunctions {
   decltype(ibv_context_ops::post_srq_recv) srq_receive = nullptr;
 };
 
+// Events are purged from one pipe of a context at a time, by its passage.
+struct EventPurge {
+  Mutex lock;
+  Passage passage;
+};
+
+// All CQs of a context (queues/inline_cqe_data.h).
+struct KnownQueues {
+  Mutex lock;
+  LinkedList<CompletionQueue> list;
+};
+
 struct DeviceState {
   ControlConnection connection;
   Doorbells doorbells;
   EventPipe async_events;
   ChannelList channels;
-  Mutex purge_lock;  // events are purged from one pipe of the context at a time
-  Passage passage;   // by this one
-  Mutex queues_lock;
-  LinkedList<CompletionQueue> queues;  // all CQs of the context (queues/inline_cqe_data.h)
+  EventPurge purge;
+  KnownQueues queues;
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
   const rocemu_check_hooks* checks = nullptr;  // null unless the program is checked (checked/)
@@ -80,9 +90,9 @@ inline DeviceContext& to_context(ibv_context* context) {
   return *reinterpret_cast<DeviceContext*>(context);
 }
 
-// Connects `context`, whose `verbs` and `allocation` are set, to device `device_index`. 0 or an
-// errno, after which close_context() isn't needed.
-// Joins the context that `verbs.cmd_fd` is a ticket of, when `imported`; else makes it one.
+// Connects `context`, whose `verbs` and `allocation` are set, to device `device_index`: to the
+// context that `verbs.cmd_fd` is a ticket of when `imported`, else to a new one. 0 or an errno,
+// after which close_context() isn't needed.
 int open_context(DeviceContext& context, uint32_t device_index, bool imported);
 
 // Ends the connection, with which the NIC destroys all that was made on it.

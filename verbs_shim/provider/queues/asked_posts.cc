@@ -65,8 +65,8 @@ int asked_complete(ibv_qp_ex* qp) {
   QueuePair& queue = to_queue_pair(qp);
   bool ask_again = true;
   const int error = ask(queue.verbs.qp.context, queue.verbs.qp.qp_num, false, &ask_again);
-  if (error != 0 && queue.build_error == 0) queue.build_error = error;
-  const auto ordinary = queue.ordinary_complete;
+  if (error != 0 && queue.building.error == 0) queue.building.error = error;
+  const auto ordinary = queue.building.ordinary_complete;
   if (!ask_again) replace(qp->wr_complete, ordinary);
   return ordinary(qp);
 }
@@ -77,7 +77,7 @@ void ask_before_posts(QueuePair& queue) {
   // By who holds the queue's lock.
   auto& complete = queue.verbs.qp_ex.wr_complete;
   if (complete != nullptr && complete != &asked_complete) {
-    queue.ordinary_complete = complete;
+    queue.building.ordinary_complete = complete;
     replace(complete, &asked_complete);
   }
   replace(context.verbs.ops.post_send, &asked_send);

@@ -23,7 +23,7 @@ struct CompletionQueue {
   QueueMemory memory;
   QueueMemory retired;     // the one before the last resize: somebody may still be arming it
   void* shadow = nullptr;  // the checker's (checked/)
-  ListLinks<CompletionQueue> known;  // among the context's; under its queues_lock
+  ListLinks<CompletionQueue> known;  // among the context's; under their lock
 };
 
 inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }

@@ -26,19 +26,19 @@ void deliver(const rocemu_cqe& completion) {
 
 void make_known(CompletionQueue& queue) {
   DeviceState& state = to_context(queue.verbs.cq.context).state;
-  Lock lock(state.queues_lock);
-  state.queues.add(queue, queue.known);
+  Lock lock(state.queues.lock);
+  state.queues.list.add(queue, queue.known);
 }
 
 void forget(CompletionQueue& queue) {
   DeviceState& state = to_context(queue.verbs.cq.context).state;
-  Lock lock(state.queues_lock);
-  state.queues.remove(queue.known);
+  Lock lock(state.queues.lock);
+  state.queues.list.remove(queue.known);
 }
 
 void deliver_untaken(DeviceContext& context, uint64_t address, uint64_t bytes) {
-  Lock lock(context.state.queues_lock);
-  for (auto* known = context.state.queues.first(); known != nullptr; known = known->next) {
+  Lock lock(context.state.queues.lock);
+  for (auto* known = context.state.queues.list.first(); known != nullptr; known = known->next) {
     CompletionQueue* queue = known->object;
     if (!lock_in_time(queue->lock)) continue;
     queue->ring.visit_untaken([&](rocemu_cqe& completion) {

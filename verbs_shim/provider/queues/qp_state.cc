@@ -97,8 +97,8 @@ bool moves_to_init(const ibv_qp_attr& attr, int mask) {
 bool is_there_already(const QueuePair& queue, const rocemu_modify_qp& request) {
   const ibv_qp& qp = queue.verbs.qp;
   return qp.state == IBV_QPS_INIT && qp.qp_type != IBV_QPT_XRC_RECV &&
-         request.attr_mask == static_cast<uint32_t>(queue.init_mask) &&
-         memcmp(&request.attr, &queue.init_attr, sizeof(request.attr)) == 0;
+         request.attr_mask == static_cast<uint32_t>(queue.init.mask) &&
+         memcmp(&request.attr, &queue.init.attr, sizeof(request.attr)) == 0;
 }
 
 int modify_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
@@ -112,8 +112,8 @@ int modify_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
   const int error = to_context(qp->context).call(ROCEMU_OP_MODIFY_QP, request, reply);
   if (error != 0) return error;
   qp->state = static_cast<ibv_qp_state>(reply.handle);
-  queue.init_mask = moves_to_init(attr, mask) ? mask : 0;
-  queue.init_attr = request.attr;
+  queue.init.mask = moves_to_init(attr, mask) ? mask : 0;
+  queue.init.attr = request.attr;
   return 0;
 }
 

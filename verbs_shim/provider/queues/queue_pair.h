@@ -15,6 +15,20 @@ namespace checked {
 struct QueuePairRecord;
 }
 
+// The attributes that a QP was last moved to INIT with; no mask when something else was done to it
+// since.
+struct MoveToInit {
+  rocemu_qp_attr attr = {};
+  int mask = 0;
+};
+
+// Between wr_start and wr_complete.
+struct Building {
+  uint8_t* request = nullptr;                      // null before the first one and after an error
+  int error = 0;                                   // the first one
+  int (*ordinary_complete)(ibv_qp_ex*) = nullptr;  // asked_posts.h; null until it is needed
+};
+
 struct QueuePair {
   union {
     ibv_qp qp;
@@ -33,16 +47,8 @@ struct QueuePair {
   uint32_t doorbell = 0;
   bool signal_all = false;
 
-  // The attributes that the QP was last moved to INIT with; no mask when something else was done to
-  // it since.
-  rocemu_qp_attr init_attr = {};
-  int init_mask = 0;
-
-  // Between wr_start and wr_complete: the request being built, or null before the first one and
-  // after an error; and the first error.
-  uint8_t* building = nullptr;
-  int build_error = 0;
-  int (*ordinary_complete)(ibv_qp_ex*) = nullptr;  // asked_posts.h; null until it is needed
+  MoveToInit init;
+  Building building;
 
   Scaling* scaling =
       nullptr;  // of a QP over a table of receive queues: it has no queues of its own

@@ -12,20 +12,20 @@ namespace rocemu::provider {
 namespace {
 
 void fail(QueuePair& queue, int error) {
-  if (queue.build_error == 0) queue.build_error = error;
-  queue.building = nullptr;
+  if (queue.building.error == 0) queue.building.error = error;
+  queue.building.request = nullptr;
 }
 
 rocemu_send_wqe* wqe_of(QueuePair& queue) {
-  return reinterpret_cast<rocemu_send_wqe*>(queue.building);
+  return reinterpret_cast<rocemu_send_wqe*>(queue.building.request);
 }
 
 // Begins a request with the wr_id and wr_flags that the program has set; null after an error.
 rocemu_send_wqe* begin(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
   QueuePair& queue = to_queue_pair(qp);
-  if (queue.build_error != 0) return nullptr;
-  queue.building = queue.send_ring.claim();
-  if (queue.building == nullptr) {
+  if (queue.building.error != 0) return nullptr;
+  queue.building.request = queue.send_ring.claim();
+  if (queue.building.request == nullptr) {
     fail(queue, ENOMEM);
     return nullptr;
   }
@@ -108,7 +108,7 @@ void wr_atomic_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, const void*
 
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
   QueuePair& queue = to_queue_pair(qp);
-  if (queue.building == nullptr) return;
+  if (queue.building.request == nullptr) return;
   wqe_of(queue)->ah = ah->handle;
   wqe_of(queue)->remote_qpn = remote_qpn;
   wqe_of(queue)->remote_qkey = remote_qkey;
@@ -116,15 +116,15 @@ void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t rem
 
 void wr_set_xrc_srqn(ibv_qp_ex* qp, uint32_t remote_srqn) {
   QueuePair& queue = to_queue_pair(qp);
-  if (queue.building != nullptr) wqe_of(queue)->remote_qpn = remote_srqn;
+  if (queue.building.request != nullptr) wqe_of(queue)->remote_qpn = remote_srqn;
 }
 
 void wr_set_sge_list(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) {
   QueuePair& queue = to_queue_pair(qp);
-  if (queue.building == nullptr) return;
+  if (queue.building.request == nullptr) return;
   if (count > queue.cap.max_send_sge) return fail(queue, EINVAL);
   wqe_of(queue)->num_sge = static_cast<uint16_t>(count);
-  copy_sges(sges, wqe_of(queue)->num_sge, queue.building + sizeof(rocemu_send_wqe));
+  copy_sges(sges, wqe_of(queue)->num_sge, queue.building.request + sizeof(rocemu_send_wqe));
   add_inline_data(*wqe_of(queue), sges);
 }
 
@@ -135,8 +135,8 @@ void wr_set_sge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length)
 
 void wr_set_inline_data_list(ibv_qp_ex* qp, size_t count, const ibv_data_buf* buffers) {
   QueuePair& queue = to_queue_pair(qp);
-  if (queue.building == nullptr) return;
-  uint8_t* payload = queue.building + sizeof(rocemu_send_wqe);
+  if (queue.building.request == nullptr) return;
+  uint8_t* payload = queue.building.request + sizeof(rocemu_send_wqe);
   const uint32_t room = queue.cap.max_inline_data;
   uint32_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -156,19 +156,19 @@ void wr_set_inline_data(ibv_qp_ex* qp, void* address, size_t length) {
 void wr_start(ibv_qp_ex* qp) {
   QueuePair& queue = to_queue_pair(qp);
   queue.send_lock.lock();
-  queue.building = nullptr;
-  queue.build_error = check_can_send(queue);
+  queue.building.request = nullptr;
+  queue.building.error = check_can_send(queue);
 }
 
 int wr_complete(ibv_qp_ex* qp) {
   QueuePair& queue = to_queue_pair(qp);
-  const int error = queue.build_error;
+  const int error = queue.building.error;
   if (error == 0) {
     submit_sends(queue);
   } else {
     queue.send_ring.unclaim_all();
   }
-  queue.building = nullptr;
+  queue.building.request = nullptr;
   queue.send_lock.unlock();
   return error;
 }
@@ -176,7 +176,7 @@ int wr_complete(ibv_qp_ex* qp) {
 void wr_abort(ibv_qp_ex* qp) {
   QueuePair& queue = to_queue_pair(qp);
   queue.send_ring.unclaim_all();
-  queue.building = nullptr;
+  queue.building.request = nullptr;
   queue.send_lock.unlock();
 }
 

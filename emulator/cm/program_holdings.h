@@ -1,0 +1,38 @@
+// ProgramHoldings: which program an owner is of, and what each program has of what all share.
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+
+#include "emulator/cm/types.h"
+
+namespace rocemu::cm {
+
+struct Holdings {
+  size_t channels = 0;
+  size_t ids = 0;
+  size_t groups = 0;
+  size_t events = 0;  // that wait
+};
+
+class ProgramHoldings {
+ public:
+  void set_program(OwnerId owner, ProgramId program) { programs_[owner] = program; }
+  // An owner of no known program is one by itself: ids of processes are below these.
+  ProgramId program_of(OwnerId owner) const {
+    const auto found = programs_.find(owner);
+    return found == programs_.end() ? ProgramId{1} << 32 | owner : found->second;
+  }
+  Holdings& of(OwnerId owner) { return held_[program_of(owner)]; }
+  // The owner has nothing any more; others of its program may.
+  void forget(OwnerId owner) {
+    if (of(owner).channels == 0) held_.erase(program_of(owner));
+    programs_.erase(owner);
+  }
+
+ private:
+  std::unordered_map<OwnerId, ProgramId> programs_;
+  std::unordered_map<ProgramId, Holdings> held_;
+};
+
+}  // namespace rocemu::cm

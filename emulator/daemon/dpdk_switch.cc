@@ -1,0 +1,70 @@
+#include "emulator/daemon/dpdk_switch.h"
+
+#include <spdlog/spdlog.h>
+#include <time.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "base/monotonic_clock.h"
+#include "dpdk_io/ethdev/device_arguments.h"
+#include "dpdk_io/ethdev/ethernet_device.h"
+#include "dpdk_io/ethdev/pci_device.h"
+#include "emulator/transport/interface/host_interface.h"
+
+namespace rocemu::daemon {
+namespace {
+
+// All devices together have so many frames. Each QP may have a window (256) of them on the wire;
+// when the pool is empty, senders wait.
+constexpr unsigned kFrames = 4096;
+constexpr uint64_t kBytesPerMb = 1'000'000;
+
+uint64_t realtime_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Looks at the PCI bus for the NICs that are asked for and for no other. DPDK says little of what
+// is in the way, so that is found out before it starts.
+dpdk_io::EalOptions eal_options(const Options& options) {
+  dpdk_io::EalOptions eal;
+  for (const dpdk_io::PortAssignment& port : options.ports) {
+    if (port.spec.kind == dpdk_io::PortKind::vdev || port.spec.kind == dpdk_io::PortKind::pci)
+      eal.memory_mb += dpdk_io::EthernetDevice::kMemoryMb;
+    if (port.spec.kind != dpdk_io::PortKind::pci) continue;
+    const std::string address(dpdk_io::device_name(port.spec.name));
+    if (const std::string why = dpdk_io::why_not_usable(address); !why.empty())
+      throw std::runtime_error("port pci:" + address + ": " + why);
+    eal.pci_devices.push_back(port.spec.name);
+  }
+  return eal;
+}
+
+std::unique_ptr<dpdk_io::PcapWriter> open_capture(const Options& options) {
+  if (!options.pcap) return nullptr;
+  return std::make_unique<dpdk_io::PcapWriter>(
+      *options.pcap, dpdk_io::PcapWriter::kWholeFrames,
+      [](const std::string& message) { spdlog::error("{}", message); },
+      options.pcap_limit_mb ? *options.pcap_limit_mb * kBytesPerMb : dpdk_io::PcapWriter::kNoLimit);
+}
+
+}  // namespace
+
+DpdkSwitch::DpdkSwitch(const Options& options)
+    : eal_(eal_options(options)),
+      pool_("frames", kFrames, transport::kMaxFrameBytes),
+      capture_(open_capture(options)),
+      switch_(pool_) {
+  if (capture_ != nullptr) switch_.set_capture(capture_.get(), realtime_ns);
+  if (options.network)
+    switch_.set_network(options.network->topology, options.network->settings, monotonic_now_ns());
+}
+
+void DpdkSwitch::record(dpdk_io::UplinkPort& port) {
+  if (capture_ != nullptr) port.set_capture(capture_.get(), realtime_ns);
+}
+
+}  // namespace rocemu::daemon

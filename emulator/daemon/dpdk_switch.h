@@ -1,0 +1,36 @@
+// DpdkSwitch: the switch between the NIC's devices, with DPDK and the frames beneath it, and the
+// record of what passes.
+#pragma once
+
+#include <memory>
+
+#include "dpdk_io/eal/eal.h"
+#include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/pcap.h"
+#include "dpdk_io/port/uplink_port.h"
+#include "dpdk_io/switch/switch.h"
+#include "emulator/daemon/options.h"
+
+namespace rocemu::daemon {
+
+class DpdkSwitch {
+ public:
+  // Starts DPDK for the ports that are asked for. Throws std::exception with a message for the
+  // user.
+  explicit DpdkSwitch(const Options& options);
+
+  dpdk_io::FramePool& pool() { return pool_; }
+  dpdk_io::Switch& ports() { return switch_; }
+  // nullptr: nothing is recorded.
+  dpdk_io::PcapWriter* capture() { return capture_.get(); }
+  // What passes a port of another network is recorded as well, if anything is.
+  void record(dpdk_io::UplinkPort& port);
+
+ private:
+  dpdk_io::Eal eal_;
+  dpdk_io::FramePool pool_;
+  std::unique_ptr<dpdk_io::PcapWriter> capture_;
+  dpdk_io::Switch switch_;
+};
+
+}  // namespace rocemu::daemon
