@@ -8,8 +8,8 @@ using namespace rocemu;
 using namespace rocemu::inspection;
 
 TEST_CASE("Ranges are known to the byte, and touching ones are one") {
-  int space;
-  int other;
+  const int space = 0;
+  const int other = 0;
   WrittenRanges ranges;
   ranges.add(&space, 100, 10);
   ranges.add(&space, 120, 10);
@@ -26,7 +26,7 @@ TEST_CASE("Ranges are known to the byte, and touching ones are one") {
 }
 
 TEST_CASE("Whoever writes in too many places counts as writing everywhere") {
-  int space;
+  const int space = 0;
   WrittenRanges ranges;
   for (uint64_t i = 0; i <= WrittenRanges::kMostRanges; ++i) ranges.add(&space, 0x1000 * i, 8);
   CHECK(ranges.may_have(&space, 0x123456789, 1));
