@@ -1,7 +1,8 @@
 // memory-gone: memory is unmapped or freed, or its region deregistered, while a request names it.
 //
 // Requests of QPs in ERROR are not counted: the NIC only flushes them, and programs that end a
-// connection commonly give their buffers back then. Nor are those of SRQs without a QP at work.
+// connection commonly give their buffers back then. Nor are those of SRQs without a QP at work, and
+// datagrams that may have been answered.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -123,7 +124,9 @@ class MemoryGone : public Detector {
       if (object->kind == ROCEMU_CHECK_QP) {
         auto& qp = static_cast<QueuePair&>(*object);
         if (!is_at_work(qp)) continue;
-        victim = find_in(qp, qp.sends, wanted);
+        victim = find_in(qp, qp.sends, [&](const Context& context, const Request& request) {
+          return !qp.may_be_answered(request) && wanted(context, request);
+        });
         if (!victim) victim = find_in(qp, qp.receives, wanted);
       } else if (srqs_at_work.contains(object.get())) {
         victim = find_in(*object, static_cast<SharedReceiveQueue&>(*object).receives, wanted);

@@ -41,7 +41,6 @@ class SendBufferChanged : public DoubtingDetector {
     std::vector<Span> spans;
     if (!find_spans(*qp.context, request, spans) || spans.empty()) return;
     request.marks[kNicWrites] = writes_.now();
-    request.marks[kAnswers] = answers_.load(std::memory_order_relaxed);
     request.marks[kSum] = byte_sum(spans, request.index);
   }
 
@@ -50,7 +49,7 @@ class SendBufferChanged : public DoubtingDetector {
     if (request.writes_locally()) return note_write(*qp.context, request);
     if (request.marks[kSum] == 0 || note<Ending>(qp).is_so) return;
     if (completion != nullptr && completion->status != IBV_WC_SUCCESS) return;
-    if (may_have_been_answered(qp, request)) return;
+    if (qp.may_be_answered(request)) return;
     std::vector<Span> spans;
     if (!find_spans(*qp.context, request, spans)) return;
     const uint64_t sum = byte_sum(spans, request.index);
@@ -63,7 +62,6 @@ class SendBufferChanged : public DoubtingDetector {
 
   void on_receive_done(const Call&, QueuePair* qp, SharedReceiveQueue* srq, Request& request,
                        const ibv_wc*, bool) override {
-    answers_.fetch_add(1, std::memory_order_relaxed);
     note_write(qp != nullptr ? *qp->context : *srq->context, request);
   }
 
@@ -84,13 +82,6 @@ class SendBufferChanged : public DoubtingDetector {
   }
 
  private:
-  static constexpr Mark kAnswers = kSecondSum;  // sends have no second sum
-
-  bool may_have_been_answered(const QueuePair& qp, const Request& request) const {
-    const bool is_reliable = qp.type != IBV_QPT_UD && qp.type != IBV_QPT_UC;
-    return !is_reliable && request.marks[kAnswers] != answers_.load(std::memory_order_relaxed);
-  }
-
   void note_write(const Context& context, const Request& request) {
     std::vector<Span> spans;
     if (find_spans(context, request, spans)) {
@@ -135,7 +126,6 @@ class SendBufferChanged : public DoubtingDetector {
   }
 
   NicWrites writes_;
-  std::atomic<uint64_t> answers_ = 0;  // receives that were taken, of all QPs
 };
 
 }  // namespace

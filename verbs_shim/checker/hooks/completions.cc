@@ -109,6 +109,7 @@ class Retirement {
   }
 
   void retire_receive(const ibv_wc& wc) {
+    cq_.context->model->receives_taken.fetch_add(1, std::memory_order_relaxed);
     if (qp_ != nullptr && qp_->srq != nullptr) {
       retire_shared(*qp_->srq, wc);
     } else if (qp_ != nullptr && qp_->type != IBV_QPT_XRC_RECV) {

@@ -23,6 +23,7 @@ void fill(Request& request, const QueuePair& qp, const ibv_send_wr& wr) {
   request.flags = wr.send_flags;
   request.is_signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
   request.is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  request.receives_before = qp.context->model->receives_taken.load(std::memory_order_relaxed);
   copy_sges(request, wr.sg_list, wr.num_sge, qp.granted.max_send_sge);
   switch (wr.opcode) {
     case IBV_WR_RDMA_WRITE:

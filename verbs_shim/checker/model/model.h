@@ -1,6 +1,7 @@
 // All objects of a process. Thread-safe; its lock is a leaf.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <shared_mutex>
@@ -31,6 +32,9 @@ class Model {
   std::vector<std::shared_ptr<Object>> all() const;
 
   const rocemu_check_services& services;
+
+  // Completions of receives that the program has taken, of all QPs.
+  std::atomic<uint64_t> receives_taken = 0;
 
  private:
   struct Key {

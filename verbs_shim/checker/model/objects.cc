@@ -31,6 +31,12 @@ std::string QueuePair::name() const {
   return "QP " + qpn_text(number) + " (" + name_of(type) + ")";
 }
 
+bool QueuePair::may_be_answered(const Request& request) const {
+  const bool is_reliable = type != IBV_QPT_UD && type != IBV_QPT_UC;
+  return !is_reliable &&
+         request.receives_before != context->model->receives_taken.load(std::memory_order_relaxed);
+}
+
 void QueuePair::lose_track(WorkQueue& queue) {
   queue.is_tracked = false;
   const auto& cq = &queue == &sends ? send_cq : recv_cq;

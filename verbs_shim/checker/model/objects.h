@@ -100,6 +100,10 @@ struct QueuePair : Object {
   WorkQueue sends;
   WorkQueue receives;
 
+  // True when the program may know without a completion that the send request is over: one of an
+  // unreliable QP is as soon as it has left, and what has come since may be an answer to it.
+  bool may_be_answered(const Request& request) const;
+
   // Nothing more is concluded of one of the two; its lock is held.
   void lose_track(WorkQueue& queue);
 };

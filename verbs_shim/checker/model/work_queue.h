@@ -34,6 +34,7 @@ struct Request {
   uint64_t index = 0;  // how many were posted to this queue before
   PlaceId posted_at = kNoPlace;
   pid_t posted_by = 0;
+  uint64_t receives_before = 0;  // Model::receives_taken at the post; of sends
   // Of RDMA and atomics.
   uint64_t remote_address = 0;
   uint32_t rkey = 0;

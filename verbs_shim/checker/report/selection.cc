@@ -1,19 +1,13 @@
 #include "verbs_shim/checker/report/selection.h"
 
 #include <algorithm>
-#include <array>
 
 #include "verbs_shim/abi/check_names.h"
 
 namespace rocemu::check {
-namespace {
-
-constexpr auto kNames = std::to_array<std::string_view>({ROCEMU_CHECK_NAMES});
-
-}  // namespace
 
 Selection::Selection(std::string_view text) {
-  const auto add_all = [this] { on_.insert(kNames.begin(), kNames.end()); };
+  const auto add_all = [this] { on_.insert(kCheckNames.begin(), kCheckNames.end()); };
   if (text.empty() || text == "1" || text.starts_with('-')) add_all();
   if (text == "1") return;
   while (!text.empty()) {
@@ -27,7 +21,7 @@ Selection::Selection(std::string_view text) {
         on_.clear();
       else
         add_all();
-    } else if (std::ranges::find(kNames, word) == kNames.end()) {
+    } else if (!is_check_name(word)) {
       if (unknown.empty() && !word.empty()) unknown = word;
     } else if (out) {
       on_.erase(std::string(word));

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "verbs_shim/abi/check_names.h"
+
 namespace rocemu::check {
 namespace {
 
@@ -40,6 +42,17 @@ bool matches_whole(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+// What is wrong with the line, or empty.
+std::string parse_line(std::string_view line, std::string& name, std::string& pattern) {
+  const size_t colon = line.find(':');
+  if (colon == 0 || colon == std::string_view::npos || colon + 1 == line.size())
+    return "a suppression is NAME:PATTERN, like leaks:my_cache_*";
+  name = line.substr(0, colon);
+  pattern = line.substr(colon + 1);
+  if (name == "*" || is_check_name(name)) return {};
+  return "there is no check '" + name + "'";
+}
+
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -57,22 +70,23 @@ bool matches(std::string_view pattern, std::string_view text) {
   return matches_whole(whole, text);
 }
 
-unsigned Suppressions::parse(std::string_view text) {
-  unsigned bad_line = 0;
+std::string Suppressions::parse(std::string_view text) {
+  std::string problem;
   for (unsigned number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    const size_t colon = line.find(':');
-    if (colon == 0 || colon == std::string_view::npos || colon + 1 == line.size()) {
-      if (bad_line == 0) bad_line = number;
-      continue;
+    Line parsed;
+    const std::string wrong = parse_line(line, parsed.name, parsed.pattern);
+    if (wrong.empty()) {
+      lines_.push_back(std::move(parsed));
+    } else if (problem.empty()) {
+      problem = std::to_string(number) + ": " + wrong;
     }
-    lines_.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 1))});
   }
-  return bad_line;
+  return problem;
 }
 
 std::string Suppressions::read(const std::string& path) {
@@ -80,10 +94,8 @@ std::string Suppressions::read(const std::string& path) {
   if (!file) return "can't read the suppressions in " + path + ": " + strerror(errno);
   std::stringstream text;
   text << file.rdbuf();
-  const unsigned bad_line = parse(text.str());
-  if (bad_line == 0) return {};
-  return path + ":" + std::to_string(bad_line) +
-         ": a suppression is NAME:PATTERN, like leaks:my_cache_*";
+  const std::string problem = parse(text.str());
+  return problem.empty() ? problem : path + ":" + problem;
 }
 
 bool Suppressions::covers(std::string_view name, const std::vector<SourcePlace>& backtrace) const {

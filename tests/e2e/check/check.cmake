@@ -1,0 +1,47 @@
+# Programs that are checked. Those that do right are told nothing, and each finding about the others is one that was
+# confirmed: a row fails for any other.
+rocemu_e2e_test(check/reports 60 ${here}/check/reports.py $<TARGET_FILE:leaver>)
+rocemu_e2e_test(user/check/reports 60 ${as_user} ${here}/check/reports.py $<TARGET_FILE:leaver>)
+
+# ib_send_bw's client keeps a CQ.
+foreach(program send write read atomic)
+  set(checked ${rocemu} run --check=all,-leaks -- ${matrix} ${perftest_lines} ib_${program})
+  rocemu_e2e_test(check/matrix/${program} 300 ${checked} --every 2)
+  rocemu_long_test(check/matrix/${program}-all 300 ${checked})
+  meet_at(xrc_domain check/matrix/${program} check/matrix/${program}-all)
+endforeach()
+use_both_cores(check/matrix/send check/matrix/send-all)
+
+rocemu_e2e_test(check/stress 120 ${rocemu} run --check -- $<TARGET_FILE:stress> --seconds 3 --processes 4 --qps 2 --srq)
+use_both_cores(check/stress)
+rocemu_cm_test(check/cm ucmatose rdma_client rdma_xclient:rc udaddy rstream rcopy fi_pingpong:msg)
+meet_at(fi_pingpong check/cm)
+rocemu_cm_test(check/fio fio:write fio:read)
+meet_at(fio check/fio)
+foreach(row cm fio)
+  rocemu_e2e_options(check/${row} --check)
+endforeach()
+
+# What these do wrong they do on purpose, or it was found in their source (docs/check-found.md).
+function(rocemu_checked_test name seconds suppressions)
+  rocemu_e2e_test(${name} ${seconds} ${rocemu} run --check --check-suppressions ${here}/check/${suppressions} ${ARGN})
+  set_tests_properties(e2e/${name} PROPERTIES FAIL_REGULAR_EXPRESSION "SKIP")
+endfunction()
+rocemu_checked_test(check/verbs 120 verbs.suppressions -- $<TARGET_FILE:verbs> -d rocemu0 -D rocemu1)
+rocemu_checked_test(check/bad_input 480 bad_input.suppressions --config ${here}/configs/small_device.toml --
+                    $<TARGET_FILE:bad_input> -d rocemu0 -D rocemu1)
+set(ucx_suppressed "--check --check-suppressions ${here}/check/ucx.suppressions")
+rocemu_message_layer_test(check/ucx ucx:rc ucx:ud)
+rocemu_e2e_options(check/ucx ${ucx_suppressed})
+rocemu_message_layer_test(check/mpi mpi)
+rocemu_e2e_options(check/mpi ${ucx_suppressed})
+use_both_cores(check/mpi)
+# Its modules have no names of functions. A check whose mistake one of its tests makes tells nothing of the others.
+string(CONCAT meant ",-ah-freed-early,-destroyed-undrained,-fork,-key-guessing,-limits,-memory-gone,-post-in-error"
+       ",-receive-too-late,-unaligned-atomic")
+rocemu_e2e_test(check/pyverbs 240 ${here}/pyverbs/run.py)
+rocemu_e2e_options(check/pyverbs --check=all${meant})
+
+foreach(case rping pingpong listens-twice)
+  rocemu_e2e_test(check/races-${case} 400 ${here}/check/races.py ${case})
+endforeach()
