@@ -3,21 +3,21 @@
 #pragma once
 
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "emulator/inspection/inspector.h"
-#include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/interface/passing_memory.h"
 
 namespace rocemu::inspection {
 
-class InspectedMemory final : public transport::Memory {
+class InspectedMemory final : public transport::PassingMemory {
  public:
   InspectedMemory(std::unique_ptr<transport::Memory> memory, Inspector& inspector)
-      : memory_(std::move(memory)), inspector_(inspector) {}
+      : PassingMemory(std::move(memory)), inspector_(inspector) {}
 
   bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
                    uint32_t access, transport::MemoryRange& range) noexcept override {
-    const bool granted = memory_->check_local(pd, lkey, address, length_bytes, access, range);
+    const bool granted = inner().check_local(pd, lkey, address, length_bytes, access, range);
     if (granted && (access & transport::kLocalWrite) != 0)
       inspector_.on_local_write(range, length_bytes);
     return granted;
@@ -25,7 +25,7 @@ class InspectedMemory final : public transport::Memory {
   bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override {
-    const bool granted = memory_->check_remote(pd, qpn, rkey, address, length_bytes, access, range);
+    const bool granted = inner().check_remote(pd, qpn, rkey, address, length_bytes, access, range);
     const RefusedAccess asked{qpn, pd, rkey.value, address, length_bytes};
     if (granted) {
       inspector_.on_remote_access(asked, access, range);
@@ -34,43 +34,25 @@ class InspectedMemory final : public transport::Memory {
     }
     return granted;
   }
-  bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
-                   const transport::WindowBinding& binding) noexcept override {
-    return memory_->bind_window(pd, qpn, binding);
-  }
-  bool invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept override {
-    return memory_->invalidate(pd, qpn, rkey);
-  }
-  void fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
-             uint32_t tag) noexcept override {
-    memory_->fetch(range, into, length_bytes, tag);
-  }
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override {
     inspector_.on_scatter(range, {from, length_bytes});
-    memory_->scatter(range, from, length_bytes, tag);
-  }
-  void flush_fetches(std::vector<uint32_t>& failed) noexcept override {
-    memory_->flush_fetches(failed);
-  }
-  void flush_scatters(std::vector<uint32_t>& failed) noexcept override {
-    memory_->flush_scatters(failed);
+    inner().scatter(range, from, length_bytes, tag);
   }
   bool compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
                     uint64_t& original) noexcept override {
-    if (!memory_->compare_swap(range, compare, swap, original)) return false;
+    if (!inner().compare_swap(range, compare, swap, original)) return false;
     inspector_.on_atomic(range, original, original == compare ? swap : original);
     return true;
   }
   bool fetch_add(const transport::MemoryRange& range, uint64_t add,
                  uint64_t& original) noexcept override {
-    if (!memory_->fetch_add(range, add, original)) return false;
+    if (!inner().fetch_add(range, add, original)) return false;
     inspector_.on_atomic(range, original, original + add);
     return true;
   }
 
  private:
-  std::unique_ptr<transport::Memory> memory_;
   Inspector& inspector_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emulator/shake/memory/range_behind.h"
+
 namespace rocemu::shake {
 namespace {
 

@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "emulator/shake/common/dice.h"
-#include "emulator/shake/memory/passing_memory.h"
+#include "emulator/transport/interface/passing_memory.h"
 
 namespace rocemu::shake {
 
-class Placement final : public PassingMemory {
+class Placement final : public transport::PassingMemory {
  public:
   // `pause` gives programs a moment to look at what is half done; empty: there are none.
   Placement(std::shared_ptr<transport::Memory> inner, Dice dice, std::function<void()> pause)
-      : PassingMemory(std::move(inner)), dice_(dice), pause_(std::move(pause)) {}
+      : transport::PassingMemory(std::move(inner)), dice_(dice), pause_(std::move(pause)) {}
 
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override {

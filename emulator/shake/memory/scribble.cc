@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/shake/memory/range_behind.h"
 #include "emulator/transport/interface/work.h"
 
 namespace rocemu::shake {
@@ -32,7 +33,8 @@ bool Scribble::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t add
                            uint32_t length_bytes, uint32_t access,
                            transport::MemoryRange& range) noexcept {
   scribble_on_target();
-  const bool granted = PassingMemory::check_local(pd, lkey, address, length_bytes, access, range);
+  const bool granted =
+      transport::PassingMemory::check_local(pd, lkey, address, length_bytes, access, range);
   if (granted && (access & transport::kLocalWrite) != 0 &&
       length_bytes > transport::InlineCqeData::kMaxBytes)
     target_ = Target{range, std::min(length_bytes, kMostGarbageBytes)};
@@ -43,7 +45,8 @@ bool Scribble::check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rk
                             uint64_t address, uint32_t length_bytes, uint32_t access,
                             transport::MemoryRange& range) noexcept {
   scribble_on_target();
-  return PassingMemory::check_remote(pd, qpn, rkey, address, length_bytes, access, range);
+  return transport::PassingMemory::check_remote(pd, qpn, rkey, address, length_bytes, access,
+                                                range);
 }
 
 void Scribble::fetch(const transport::MemoryRange& range, std::byte* into, uint32_t length_bytes,
@@ -51,19 +54,19 @@ void Scribble::fetch(const transport::MemoryRange& range, std::byte* into, uint3
   scribble_on_target();
   for (uint64_t page = first_page(range); page <= last_page(range, length_bytes); ++page)
     if (sources_.size() < kMostSources) sources_.insert(page_key(range, page));
-  PassingMemory::fetch(range, into, length_bytes, tag);
+  transport::PassingMemory::fetch(range, into, length_bytes, tag);
 }
 
 void Scribble::scatter(const transport::MemoryRange& range, const std::byte* from,
                        uint32_t length_bytes, uint32_t tag) noexcept {
   const std::optional<Target> checked = std::exchange(target_, std::nullopt);
   if (checked && dice_.roll(kScribblesPpm)) add_garbage({range, length_bytes});
-  PassingMemory::scatter(range, from, length_bytes, tag);
+  transport::PassingMemory::scatter(range, from, length_bytes, tag);
 }
 
 void Scribble::flush_fetches(std::vector<uint32_t>& failed) noexcept {
   scribble_on_target();
-  PassingMemory::flush_fetches(failed);
+  transport::PassingMemory::flush_fetches(failed);
 }
 
 void Scribble::flush_scatters(std::vector<uint32_t>& failed) noexcept {
@@ -84,14 +87,14 @@ void Scribble::scribble_on_target() noexcept {
 void Scribble::add_garbage(const Target& target) {
   const auto piece = static_cast<uint32_t>(garbage_.size());
   for (uint32_t done = 0; done < target.length_bytes; done += piece)
-    PassingMemory::scatter(behind(target.range, done), garbage_.data(),
-                           std::min(piece, target.length_bytes - done), kGarbageTag);
+    transport::PassingMemory::scatter(behind(target.range, done), garbage_.data(),
+                                      std::min(piece, target.length_bytes - done), kGarbageTag);
 }
 
 // Garbage that cannot be written is nobody's failure.
 void Scribble::flush_inner(std::vector<uint32_t>& failed) noexcept {
   const size_t before = failed.size();
-  PassingMemory::flush_scatters(failed);
+  transport::PassingMemory::flush_scatters(failed);
   failed.erase(
       std::remove(failed.begin() + static_cast<ptrdiff_t>(before), failed.end(), kGarbageTag),
       failed.end());

@@ -19,14 +19,14 @@
 #include <vector>
 
 #include "emulator/shake/common/dice.h"
-#include "emulator/shake/memory/passing_memory.h"
+#include "emulator/transport/interface/passing_memory.h"
 
 namespace rocemu::shake {
 
-class Scribble final : public PassingMemory {
+class Scribble final : public transport::PassingMemory {
  public:
   Scribble(std::shared_ptr<transport::Memory> inner, Dice dice)
-      : PassingMemory(std::move(inner)), dice_(dice) {
+      : transport::PassingMemory(std::move(inner)), dice_(dice) {
     for (std::byte& byte : garbage_) byte = static_cast<std::byte>(dice_.next());
   }
 
