@@ -38,7 +38,8 @@ class AnswerPatience {
     }
   }
 
-  // When all that has arrived will have been looked at. Not after `now`: it has been.
+  // The time by which all that has arrived will have been looked at; not after `now` when it has
+  // been.
   TimeNs answers_by(TimeNs now) const {
     const bool backlog = backlog_since_ != kNever && now - backlog_since_ < kMostBacklogNs;
     return std::max(patient_until_, backlog ? now + kBacklogNs : 0);

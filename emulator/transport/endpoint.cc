@@ -249,7 +249,8 @@ inline Turn Endpoint::transmit_frame(Qp& qp, TimeNs now) {
   return turn;
 }
 
-// Of a QP with a rate, the program's or congestion control's: no more than that.
+// Sends the share of a QP with a rate, the program's or congestion control's, and no more than the
+// rate allows.
 Turn Endpoint::transmit_paced_share(Qp& qp, TimeNs now) {
   Pacer* const pacer = qp.pacer();
   ControlledFlow* const flow = qp.flow();
@@ -267,7 +268,7 @@ Turn Endpoint::transmit_paced_share(Qp& qp, TimeNs now) {
   return turn;
 }
 
-// At least one frame, and as many as the share of the QP allows.
+// Sends at least one frame, and as many as the share of the QP allows.
 Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
   if (qp.pacer() != nullptr || qp.flow() != nullptr) [[unlikely]]
     return transmit_paced_share(qp, now);

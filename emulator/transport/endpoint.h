@@ -56,12 +56,13 @@ class Endpoint {
   // Moves a QP to `state`; the transition has been checked by the device. `attributes` holds all
   // attributes as they are after the change. To ERROR: everything outstanding is flushed.
   void modify(wire::Qpn qpn, QpState state, const QpAttributes& attributes);
-  // To ERROR, for a cause outside the transport; everything outstanding is flushed.
+  // Moves the QP to ERROR, for a cause outside the transport; everything outstanding is flushed.
   void fail(wire::Qpn qpn);
-  // From now on the QP sends no faster than that, whatever state it is in; unknown QPs are ignored.
+  // From now on the QP sends no faster than `limit`, whatever state it is in; unknown QPs are
+  // ignored.
   void limit_rate(wire::Qpn qpn, const RateLimit& limit);
-  // From now on requests are taken from there, and given back there; unknown QPs are ignored. Both
-  // queues show the same requests.
+  // From now on the QP takes its requests from `queue`, and gives them back there; unknown QPs are
+  // ignored. The old queue and the new one show the same requests.
   void use_send_queue(wire::Qpn qpn, SendQueue& queue);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
@@ -79,8 +80,8 @@ class Endpoint {
   // detached.
   MulticastGroups& multicast_groups() { return multicast_groups_; }
 
-  // Whom frames that are not of RoCE go to. The device bounds them, and removes those of a QP
-  // before it destroys that.
+  // The flows tell which raw packet QPs get a frame (flow_table.h). The device bounds them, and
+  // removes those of a QP before it destroys the QP.
   FlowTable& flows() { return flows_; }
 
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
@@ -100,7 +101,7 @@ class Endpoint {
   bool wants_transmit() const {
     return !turns_.empty() || deferred_.flushes_wait() || !notification_.empty();
   }
-  // When on_timeout has to be called at the latest; kNever when nothing waits.
+  // The time at which on_timeout() has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
 
   // The port seals what leaves and drops what comes with a wrong ICRC, as a port may whose wire
@@ -110,7 +111,7 @@ class Endpoint {
     burst_.leave_icrc_to_port();
   }
 
-  // Without one, what comes for QP1 is dropped. The sink outlives the endpoint.
+  // Without a sink, what comes for QP1 is dropped. The sink outlives the endpoint.
   void set_management(ManagementSink* sink) { management_ = sink; }
 
   // Counts of the port, from its beginning on, and of a QP, from its making on (all 0 if there is
@@ -119,11 +120,12 @@ class Endpoint {
   Counters counters(wire::Qpn qpn) const;
   // The flows that an algorithm decides over, at most `most` of them.
   std::vector<FlowReport> report_flows(TimeNs now, size_t most) const;
-  // Of the first QPs, where selective repeat is configured.
+  // The loss recovery of each QP, of `most` QPs at most; empty unless selective repeat is
+  // configured.
   std::vector<RecoveryReport> report_recoveries(size_t most) const;
   // The rate that an algorithm allows the QP now; nothing when none decides.
   std::optional<uint64_t> allowed_rate_bps(wire::Qpn qpn) const;
-  // Without one, events are counted only. The observer outlives the endpoint.
+  // Without an observer, events are counted only. The observer outlives the endpoint.
   void set_observer(Observer* observer) { tally_.observer = observer; }
   const TransportLimits& limits() const { return limits_; }
   uint32_t qp_count() const { return qps_.size(); }

@@ -1,5 +1,5 @@
-// What an endpoint does about congestion that packets tell of: marks are answered with CNPs, and
-// CNPs go to the flow of their QP.
+// The endpoint's answer to congestion that packets tell of: marks are answered with CNPs, and CNPs
+// go to the flow of their QP.
 #include <cstring>
 
 #include "emulator/transport/endpoint.h"
@@ -47,7 +47,7 @@ std::optional<uint64_t> Endpoint::allowed_rate_bps(wire::Qpn qpn) const {
   return qp->flow()->rate_bps();
 }
 
-// As many as the burst has room for.
+// Sends as many of the queued CNPs as the burst has room for.
 void Endpoint::send_cnps() {
   while (!notification_.empty() && !burst_.full()) {
     const Cnp& cnp = notification_.next();

@@ -1,6 +1,6 @@
-// Flows: which frames raw packet QPs get (ibv_create_flow(3)). A frame of RoCE goes to the QP that
-// it names, and to sniffers besides; any other goes to all flows of the best priority among those
-// that match, or else to the default ones.
+// FlowTable says which frames raw packet QPs get (ibv_create_flow(3)). A frame of RoCE goes to the
+// QP that it names, and to sniffers besides; any other goes to all flows of the best priority among
+// those that match, or else to the default ones.
 //
 // Flows belong to the device, which bounds how many there are: each frame is held against all.
 #pragma once

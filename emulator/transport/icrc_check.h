@@ -1,4 +1,4 @@
-// IcrcCheck: whether a packet's ICRC is right, as far as a port's transport has to look.
+// IcrcCheck says whether a packet's ICRC is right, as far as a port's transport has to look.
 #pragma once
 
 #include "base/time.h"
@@ -10,7 +10,7 @@ namespace rocemu::transport {
 
 class IcrcCheck {
  public:
-  // The port drops what has a wrong one: all are right from now on.
+  // The port drops packets with a wrong ICRC: all are right from now on.
   void leave_to_port() { by_port_ = true; }
 
   // A frame without an Ethernet source came through a socket, without its IP header: there the

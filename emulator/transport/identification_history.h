@@ -1,4 +1,4 @@
-// IdentificationHistory: which datagrams that came without their IP header are right.
+// IdentificationHistory says which datagrams that came without their IP header are right.
 //
 // The ICRC covers the IPv4 identification, and there is one that makes it right for one changed
 // datagram in 65536 (wire/icrc_identification.h). That is not chance alone: some changes of the

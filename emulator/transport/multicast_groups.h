@@ -1,5 +1,5 @@
-// Which QPs of a port are attached to which multicast group (IBTA vol 1, 10.5). Bounded by its
-// owner.
+// The multicast groups of a port and the QPs that are attached to each (IBTA vol 1, 10.5). The
+// owner bounds their number.
 #pragma once
 
 #include <algorithm>

@@ -34,7 +34,7 @@ struct QpResources {
   XrcDomain* xrc_domain = nullptr;                // XRC_RECV: where its requests find their SRQs
   const Addresses* addresses = nullptr;           // UD
   TagMatching* tags = nullptr;                    // RC on a tag-matching SRQ
-  std::optional<PdHandle> srq_pd = std::nullopt;  // what an SRQ's receives are checked against
+  std::optional<PdHandle> srq_pd = std::nullopt;  // the PD for an SRQ's receives; empty: `pd`
 
   PdHandle receive_pd() const { return srq_pd.value_or(pd); }
 };
@@ -52,7 +52,7 @@ struct AlternatePath {
   uint8_t timeout = 0;  // the ACK timeout there
 };
 
-// What a change of attributes asks of path migration.
+// MigrationRequest says what a change of attributes asks of path migration.
 enum class MigrationRequest : uint8_t { none, rearm, migrate };
 
 struct QpAttributes {
@@ -75,8 +75,8 @@ struct QpAttributes {
   MigrationRequest migration = MigrationRequest::none;
 };
 
-// How a reliable connection makes good for losses (docs/loss-recovery.md). Selective repeat needs a
-// peer that has it as well; with others it is go-back-N.
+// Recovery says how a reliable connection makes good for losses (docs/loss-recovery.md). Selective
+// repeat needs a peer that has it as well; with others the connection uses go-back-N.
 enum class Recovery : uint8_t { go_back_n, selective_repeat };
 
 // TransportLimits bounds what a QP may have under way, and says by which rules. It is configurable,
@@ -86,13 +86,13 @@ struct TransportLimits {
   uint32_t ack_interval_packets = 64;  // an ACK is asked for at least this often
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
   congestion::Settings congestion = {};
-  uint64_t line_rate_bps = 100'000'000'000;  // of the port, for congestion control
+  uint64_t line_rate_bps = 100'000'000'000;  // the port's, for congestion control
   Recovery recovery = Recovery::go_back_n;
-  bool multipath = false;    // of selective repeat: each packet has a UDP source port of its own
-  uint32_t rto_low_us = 0;   // of selective repeat, with few packets in flight; 0: as measured
-  uint32_t rto_high_us = 0;  // and with more
+  bool multipath = false;    // selective repeat: each packet has a UDP source port of its own
+  uint32_t rto_low_us = 0;   // selective repeat's timeout with few packets out; 0: as measured
+  uint32_t rto_high_us = 0;  // the same with more packets out
 
-  // What every packet says of this in BTH bits that are reserved (wire/selective.h).
+  // The reserved BTH bits by which every packet tells the peer of this (wire/selective.h).
   uint8_t offer() const {
     if (recovery == Recovery::go_back_n) return 0;
     return wire::selective::kUnderstood | (multipath ? wire::selective::kAnyOrder : 0);

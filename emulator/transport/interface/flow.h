@@ -24,7 +24,7 @@ struct Flow {
   bool drops = false;
   bool has_tag = false;
   uint32_t tag = 0;
-  Receivers receivers;               // who gets the frames
+  Receivers receivers;               // the QPs that get the frames
   FlowCounters* counters = nullptr;  // outlive the flow
 };
 

@@ -1,4 +1,4 @@
-// What an endpoint tells of a flow whose rate an algorithm decides.
+// An endpoint's reports of flows whose rate an algorithm decides, and of QPs' loss recovery.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct FlowReport {
   std::vector<congestion::NamedValue> values = {};  // the algorithm's own
 };
 
-// Of a reliable QP: by which recovery it makes good for losses, with the peer that it has.
+// RecoveryReport says by which recovery a QP makes good for losses with its present peer; for a QP
+// without acknowledgements it says go_back_n.
 struct RecoveryReport {
   wire::Qpn qpn{};
   Recovery recovery = Recovery::go_back_n;

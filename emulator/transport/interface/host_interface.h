@@ -33,7 +33,7 @@ class ReceiveQueue {
 
 // A range of some program's memory that has passed the protection check.
 struct MemoryRange {
-  void* space = nullptr;  // whose; the Memory's own
+  void* space = nullptr;  // the program's memory, in a form of the Memory's own
   uint64_t address = 0;
   bool on_demand = false;       // its pages may be missing
   std::byte* mapped = nullptr;  // where this process has it as well, if it does
@@ -117,7 +117,8 @@ class Memory {
   virtual bool bind_window(PdHandle pd, wire::Qpn qpn, const WindowBinding& binding) noexcept = 0;
   virtual bool invalidate(PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept = 0;
 
-  // From a program to `into`, and from `from` to a program. `tag` comes back when the move failed.
+  // fetch() moves bytes from a program to `into`, scatter() from `from` to a program. `tag` comes
+  // back when the move failed.
   virtual void fetch(const MemoryRange& range, std::byte* into, uint32_t length_bytes,
                      uint32_t tag) noexcept = 0;
   virtual void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
@@ -148,7 +149,7 @@ class FrameSink {
   virtual void discard(const FrameBuffer& buffer) noexcept = 0;
 };
 
-// From the Ethernet header to the ICRC, and with path telemetry behind that.
+// The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.
 inline constexpr uint32_t kMaxPlainFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
 inline constexpr uint32_t kMaxFrameBytes = kMaxPlainFrameBytes + kMaxTelemetryBytes;
 

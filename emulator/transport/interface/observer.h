@@ -43,10 +43,10 @@ enum class TraceEvent : uint8_t {
   ecn_marked,             // a packet with CE has come
   cnp_sent,               // 0
   cnp_handled,            // 0
-  cnp_ignored,            // of nobody's flow, or no algorithm listens; 0
+  cnp_ignored,            // a CNP for nobody's flow, or no algorithm listens; 0
   state_changed,          // QpState, the new one
 
-  // Of the port alone: these frames have no QP.
+  // Events of the port alone: these frames have no QP.
   received,    // any frame, before it is looked at; 0
   malformed,   // not a RoCEv2 frame, or a header that contradicts itself; 0
   icrc_error,  // the PSN cannot be trusted; 0
@@ -54,7 +54,7 @@ enum class TraceEvent : uint8_t {
 
 inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::icrc_error) + 1;
 
-// Why a packet was not taken: a row of responder/refusals.h.
+// Refusal is the reason why a packet was not taken: a row of responder/refusals.h.
 enum class Refusal : uint8_t;
 
 class Observer {

@@ -29,8 +29,8 @@ struct RssHash {
   std::array<uint8_t, kKeyBytes> key{};
   uint32_t fields = 0;  // rss_field
 
-  // Over the fields that the frame has, in this order: source and destination address, source and
-  // destination port.
+  // The hash over the fields that the frame has, in this order: source and destination address,
+  // source and destination port.
   uint32_t of(const wire::FrameFields& frame) const;
 };
 

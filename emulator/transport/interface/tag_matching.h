@@ -29,7 +29,7 @@ struct RendezvousHeader {
 };
 inline constexpr uint32_t kRendezvousBytes = TagHeader::kBytes + RendezvousHeader::kBytes;
 
-// Both are empty for what is too short. An operation that is none counts as no_tag.
+// Both return nothing when the message is too short. An operation that is none counts as no_tag.
 std::optional<TagHeader> parse_tag_header(std::span<const std::byte> message);
 std::optional<RendezvousHeader> parse_rendezvous_header(std::span<const std::byte> message);
 

@@ -104,14 +104,14 @@ struct SendWork {
   WcStatus fault = WcStatus::success;
   uint32_t immediate = 0;  // network order
   uint64_t remote_address = 0;
-  wire::RKey rkey{};            // of the peer's memory; or what is to be invalidated
+  wire::RKey rkey{};  // the key of the peer's memory, or the one that is to be invalidated
   uint32_t address_handle = 0;  // UD
   wire::Qpn remote_qpn{};       // UD
   uint32_t remote_qkey = 0;     // UD
   wire::Qpn remote_srq{};       // XRC
   uint64_t compare_add = 0;
   uint64_t swap = 0;
-  uint32_t length_bytes = 0;  // of the whole message
+  uint32_t length_bytes = 0;  // the whole message's
   // Payload that lies in queue memory; null when the payload is in `sges`. Valid until the request
   // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
   const std::byte* inline_payload = nullptr;
@@ -127,7 +127,7 @@ struct SendWork {
 struct ReceiveWork {
   uint64_t wr_id = 0;
   WcStatus fault = WcStatus::success;
-  uint32_t length_bytes = 0;  // of all SGEs together
+  uint32_t length_bytes = 0;  // the sum over all SGEs
   SgeList sges;
 };
 
@@ -150,7 +150,7 @@ struct Completion {
   bool has_immediate = false;
   bool has_invalidated = false;  // the peer's SEND invalidated the key in `immediate`
   bool solicited = false;        // wakes a CQ that was armed for solicited completions only
-  uint8_t tag_flags = 0;         // of tag matching: verbs::wc_flag
+  uint8_t tag_flags = 0;         // tag matching: verbs::wc_flag
   uint32_t immediate = 0;        // network order; or a key
   uint32_t byte_length = 0;
   bool has_flow_tag = false;  // raw packets
@@ -158,7 +158,7 @@ struct Completion {
   bool has_grh = false;         // UD: 40 bytes of it stand before the data
   wire::Qpn source_qp{};        // UD
   uint8_t service_level = 0;    // UD: which kind of IP header the GRH is (ud_qp.cc)
-  InlineCqeData inline_data{};  // of a receive
+  InlineCqeData inline_data{};  // a receive's payload
 
   // The header of the message that was matched. It takes the place of what a receive has inline,
   // which a tagged one has not, and of a datagram's source.

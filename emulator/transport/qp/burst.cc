@@ -51,7 +51,7 @@ void Burst::mark_ecn_capable() {
   wire::mark_ecn_capable(frame.buffer.data + frame.l3_offset_bytes);
 }
 
-// False: the frame may not leave.
+// Returns false when the frame may not leave.
 bool Burst::seal(const Frame& frame) {
   const std::span bytes(frame.buffer.data, frame.length_bytes - frame.telemetry_bytes);
   if (frame.l3_offset_bytes != 0) [[likely]] {

@@ -28,7 +28,7 @@ class Burst {
     failed_qps_.clear();
   }
   bool full() const { return frames_.size() >= room_; }
-  // What the frames added so far cost, in bytes: a frame of nothing takes as long as so many bytes.
+  // The cost in bytes of the frames added so far: a frame costs kFrameWeight besides its payload.
   static constexpr uint32_t kFrameWeight = 2048;
   uint32_t weight() const { return weight_; }
 
@@ -38,12 +38,13 @@ class Burst {
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
                  uint32_t telemetry_bytes = 0);
-  // That frame gets a UDP source port of its own, so that a network with several paths spreads
-  // them.
+  // Gives the frame that was added last a UDP source port of its own, so that a network with
+  // several paths spreads the frames.
   void spread_added(const Path& path);
-  uint32_t added_bytes() const { return frames_.back().length_bytes; }  // of that frame, all of it
-  // Of that frame, when it carries data: its ECN field becomes ECT(0), unless the program has set
-  // it.
+  // The length of the frame that was added last, all of it.
+  uint32_t added_bytes() const { return frames_.back().length_bytes; }
+  // Sets the ECN field of the frame that was added last to ECT(0) when it carries data, unless the
+  // program has set the field.
   void mark_ecn_capable();
   std::byte* added_telemetry() const {
     const Frame& frame = frames_.back();

@@ -1,5 +1,6 @@
-// What one QP sends, under a congestion control that the device has chosen: the algorithm, the pace
-// that keeps what leaves to its rate, and the account of what is in flight, from which it hears.
+// ControlledFlow is what one QP has under a congestion control that the device has chosen: the
+// algorithm, the pace that keeps frames to its rate, and the account of packets in flight, from
+// which the algorithm hears.
 //
 // 1. The endpoint asks before each frame of the QP, whether of its requester or a READ's answer,
 //    and tells of each that was built. ACKs and NAKs do not wait.
@@ -39,7 +40,7 @@ class ControlledFlow {
 
   const congestion::Algorithm& algorithm() const { return *algorithm_; }
   uint64_t cnps() const { return cnps_; }
-  // Of what is sent now.
+  // The rate of what is sent now: the line's at most.
   uint64_t rate_bps() const { return std::min(algorithm_->rate_bps(), flow_.line_rate_bps); }
 
   // For the endpoint: rule 1.
@@ -68,7 +69,7 @@ class ControlledFlow {
     ecn_echo_ = packet.bth.becn;
     telemetry_.on_answer(packet.telemetry, TelemetryEcho::travels_with(packet));
   }
-  // Of a SEND or WRITE: how many bytes of telemetry it has, and what they are.
+  // The size of the telemetry record that a SEND or WRITE bears, and the record itself.
   uint32_t telemetry_bytes() const { return telemetry_.bytes(); }
   void write_telemetry(std::byte* to) { telemetry_.write(to); }
   // Everything before `una` has been answered.
@@ -94,11 +95,11 @@ class ControlledFlow {
   const congestion::Needs needs_;
   const congestion::Flow flow_;
   SendPace pace_;
-  uint64_t unpaced_bits_ns_ = 0;      // what is left of a division by the rate: rule 2
+  uint64_t unpaced_bits_ns_ = 0;      // the remainder of a division by the rate: rule 2
   RingBuffer<SentPacket> in_flight_;  // as many as the window has packets
   uint64_t in_flight_bytes_ = 0;
-  wire::Psn sent_again_end_;  // what ends before was sent twice …
-  bool sent_again_ = false;   // … if anything was that is in flight
+  wire::Psn sent_again_end_;  // packets that end here or before count as sent twice …
+  bool sent_again_ = false;   // … while this is true
   bool ecn_echo_ = false;
   TelemetryOffer telemetry_;
   uint64_t cnps_ = 0;

@@ -57,12 +57,12 @@ class DeferredCompletions {
     pending.announce = announce;
     return pending.completion;
   }
-  // Whether a QP in error whose program rings has not to wait for a later turn: programs have as
-  // many of them as they like, and ring for all at once.
+  // True when a QP in ERROR whose program rings may be flushed now, and not in a later turn:
+  // programs have as many QPs as they like, and ring for all at once.
   bool may_flush_now() { return flushed_now_ < kFlushedNow && ++flushed_now_ != 0; }
-  // What stands in the QP's queues is to be flushed further, when others have had their turn.
+  // Notes that the QP's queues are to be flushed further, when other QPs have had their turn.
   void flush_later(Qp& qp);
-  // Begins a turn. Null when there is none.
+  // Begins a turn and returns the QP to flush in it; null when none waits.
   Qp* take_to_flush();
   bool flushes_wait() const { return !to_flush_.empty(); }
 

@@ -1,4 +1,4 @@
-// What the transport knows of the network layer under it: how the addresses of a packet compare
+// The transport's knowledge of the network layer under it: how the addresses of a packet compare
 // with those that a QP expects, and how a datagram's network header is shown to its program. With
 // another network layer this file and wire/ change, the services do not.
 #pragma once

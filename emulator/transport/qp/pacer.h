@@ -1,6 +1,6 @@
 // Pacer keeps a QP to the rate that its program has set (ibv_modify_qp_rate_limit(3)): a leaky
-// bucket, kept as the time at which it has run empty. What a QP answers (ACKs and NAKs) is not
-// held back by it.
+// bucket, kept as the time at which it has run empty. Answers of the QP (ACKs and NAKs) are not
+// held back.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace rocemu::transport {
 
 struct RateLimit {
-  uint32_t rate_kbps = 0;        // 0: none. Of whole frames, from the Ethernet header on
+  uint32_t rate_kbps = 0;        // 0: none; it counts whole frames, from the Ethernet header on
   uint32_t max_burst_bytes = 0;  // 0: what the rate gives in a millisecond
 };
 
@@ -23,7 +23,7 @@ class Pacer {
   }
 
   bool may_send(TimeNs now) const { return empty_at_ <= now + burst_ns_; }
-  // When may_send() comes true, if nothing is sent meanwhile.
+  // The time at which may_send() comes true, if nothing is sent meanwhile.
   TimeNs next_send() const { return empty_at_ > burst_ns_ ? empty_at_ - burst_ns_ : 0; }
   void on_sent(TimeNs now, uint32_t bytes) {
     empty_at_ = std::max(empty_at_, now) + time_of(bytes);

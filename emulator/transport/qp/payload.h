@@ -19,7 +19,7 @@ wire::Operation message_operation(WorkOpcode opcode, bool first, bool last);
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access);
 
 // Gathers `length_bytes` of the message from `offset_bytes` on into the frame that was added last.
-// False: a key no longer allows it.
+// Returns false when a key no longer allows it.
 bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32_t offset_bytes,
             uint32_t length_bytes, std::byte* to);
 

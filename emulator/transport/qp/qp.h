@@ -59,8 +59,8 @@ class Qp {
   virtual TimeNs deadline() const = 0;
 
   // Moves the QP to ERROR: everything outstanding completes with a flush error. A QP with a shared
-  // receive queue leaves it as it is, and says when it has taken its last receive (IBTA vol
-  // 1, 10.2.9.3).
+  // receive queue leaves that as it is, and says when it has taken its last receive (IBTA vol 1,
+  // 10.2.9.3).
   void enter_error();
   // Completes with a flush error what stands in the queues that do not work any more.
   // Precondition: state ERROR, or SQE for the send queue alone.
@@ -78,7 +78,7 @@ class Qp {
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
   bool active = false;         // stands in the endpoint's list of QPs that may send (SendingTurns)
-  uint32_t share_left = 0;     // of what it may send before it stands in line there
+  uint32_t share_left = 0;     // weight that it may send before it stands in line there
   bool flushes_later = false;  // stands in the list of DeferredCompletions::flush_later()
   bool answering = false;      // stands in its list of QPs that may have to acknowledge
 

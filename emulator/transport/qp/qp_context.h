@@ -29,7 +29,7 @@ struct QpContext {
   EventSink& events;
   DeferredCompletions& deferred;
   const TransportLimits& limits;
-  wire::Transport transport;  // of its packets
+  wire::Transport transport;  // the one that the QP's packets name
   wire::Qpn qpn;
   QpResources resources;
   QpTally tally;

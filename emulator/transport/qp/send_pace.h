@@ -1,5 +1,5 @@
-// When the next packet of a requester may leave, by the interval that congestion control asks for.
-// A rate that the program sets is kept by qp/pacer.h, for all that a QP sends.
+// SendPace says when the next packet of a requester may leave, by the interval that congestion
+// control asks for. A rate that the program sets is kept by qp/pacer.h, for all that a QP sends.
 //
 // A packet that leaves late lets the next ones come sooner, by half an interval or kMostLateNs:
 // otherwise every late turn of the engine would cost rate.

@@ -31,7 +31,7 @@ class TelemetryEcho {
     return_telemetry(record_.data());
     bytes_ = static_cast<uint32_t>(record.size());
   }
-  // Whether an answer takes a record back: all do but the data of READs.
+  // True when `answer` is of a kind that takes a record back: all do but the data of READs.
   static bool travels_with(const wire::Packet& answer) {
     switch (answer.operation()) {
       case wire::Operation::acknowledge:
@@ -41,9 +41,9 @@ class TelemetryEcho {
         return wire::selective::is_selective_nak(answer);
     }
   }
-  // Of the record that waits; 0: there is none.
+  // The size of the record that waits; 0: no record waits.
   uint32_t bytes() const { return bytes_; }
-  // Precondition: one waits, and there is room for it.
+  // Precondition: a record waits, and there is room for it.
   void take(std::byte* to) {
     std::copy_n(record_.begin(), bytes_, to);
     bytes_ = 0;
@@ -57,7 +57,7 @@ class TelemetryEcho {
 // Rules 1 and 3.
 class TelemetryOffer {
  public:
-  // As many hops as a fat-tree has switches between two hosts.
+  // A record has as many hops as a fat-tree has switches between two hosts.
   static constexpr unsigned kHops = 5;
 
   explicit TelemetryOffer(const congestion::Needs& needs)
@@ -65,7 +65,7 @@ class TelemetryOffer {
                : needs.hop_count ? static_cast<uint32_t>(telemetry_bytes(0))
                                  : 0) {}
 
-  // That a request's record takes; 0: it has none.
+  // The bytes that a request's record takes; 0: requests bear none.
   uint32_t bytes() const { return bytes_; }
   void write(std::byte* to) {
     write_path_telemetry(
@@ -103,7 +103,8 @@ class TelemetryOffer {
     if (tries_ >= kMostTries) bytes_ = 0;
   }
 
-  // Of a path with more hops than there is room for, those that are known say too little.
+  // Reads a record that came back. Its hops count only if it had room for the whole path: some of
+  // them say too little.
   void read(const std::byte* record) {
     passed_ = telemetry_passed(record);
     path_ = telemetry_path(record);

@@ -47,13 +47,13 @@ class GoBackN {
   wire::Psn sent_end() const { return sent_end_; }
   uint32_t in_flight() const { return in_flight_before(sent_end_); }
   bool is_in_flight(wire::Psn psn) const { return !psn.before(una_) && psn.before(sent_end_); }
-  // How many packets stand between una() and `psn`.
+  // The number of PSNs from una() to before `psn`.
   uint32_t in_flight_before(wire::Psn psn) const {
     return static_cast<uint32_t>(psn.distance_from(una_));
   }
 
-  // Whether the packet with `psn`, of a message that goes on, asks for an ACK. `window`: how many
-  // packets may be in flight.
+  // True when the packet with `psn`, of a message that goes on behind it, asks for an ACK.
+  // `window`: the number of packets that may be in flight.
   bool wants_ack(wire::Psn psn, uint32_t window) const {
     const auto since_asked = static_cast<uint32_t>((psn + 1).distance_from(ack_asked_));
     const uint32_t interval = std::min(context_.limits.ack_interval_packets, (window + 1) / 2);
@@ -85,7 +85,7 @@ class GoBackN {
   bool wait_for_receiver(TimeNs now, uint8_t timer_code);
   bool waits_for_receiver() const { return rnr_until_ != kNever; }
 
-  // For probes: the cursor to the oldest packet in flight, or behind all that has ever been sent.
+  // Both set the cursor: to the oldest packet in flight, or behind all that has ever been sent.
   void seek_oldest() { seek(una_); }
   void seek_end() { seek(sent_end_); }
 

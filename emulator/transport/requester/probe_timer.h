@@ -38,7 +38,7 @@ namespace rocemu::transport {
 
 class ProbeTimer {
  public:
-  // What the requester is to do after an answer.
+  // Next says what the requester is to do after an answer.
   enum class Next : uint8_t {
     go_on,   // nothing special
     probe,   // send the oldest unacknowledged packet again: begin()
@@ -48,7 +48,7 @@ class ProbeTimer {
   TimeNs deadline() const { return deadline_; }
   bool knows_round_trip() const { return estimator_.known(); }
 
-  // How many packets may be in flight, of the `packets` that congestion control allows.
+  // The number of packets that may be in flight, of the `packets` that congestion control allows.
   uint32_t window(uint32_t packets) const {
     return window_ == 0 ? packets : std::min(window_, packets);
   }
@@ -78,7 +78,8 @@ class ProbeTimer {
   // A probe from `una` on is about to be sent. `for_data`: it is of a READ or an atomic.
   void begin(wire::Psn una, bool for_data);
 
-  // What the timer waits for is in other hands: the ACK timer's, the RNR timer's, or nobody's.
+  // Stops the timer and lifts its limit on the window: the ACK timer or the RNR timer waits now, or
+  // none does.
   void stop() {
     deadline_ = kNever;
     window_ = 0;

@@ -256,7 +256,7 @@ void RcRequester::send_again() {
   }
 }
 
-// What was in flight may be lost on the path that was left.
+// Packets in flight may be lost on the path that was left, and are sent again.
 void RcRequester::on_path_migrated() {
   recovery_.begin_anew();
   probe_.stop();

@@ -18,7 +18,7 @@ struct RequestPacket {
   wire::ExtendedHeaders ext;
   uint32_t payload_bytes = 0;
   uint32_t psns = 1;
-  bool last = true;  // of its message
+  bool last = true;  // the last packet of its message
 };
 
 // Fills in packet number `index` of a SEND or WRITE.
@@ -88,7 +88,8 @@ void RcRequester::start() {
 }
 
 void RcRequester::on_attributes_changed() {
-  // What is to wait for a turn that never comes fails as if it were posted now (find_fault).
+  // A READ or atomic that waits for a turn that never comes fails as if it were posted now
+  // (find_fault).
   for (uint32_t i = 0; i < window_.size() && context_.attributes.max_rd_atomic == 0; ++i) {
     Request& request = window_[i];
     if (!request.started && is_read_or_atomic(request.work.opcode) &&
@@ -98,7 +99,7 @@ void RcRequester::on_attributes_changed() {
   recovery_.on_attributes_changed();
 }
 
-// In the order in which hardware looks.
+// The checks come in the order in which hardware makes them.
 WcStatus RcRequester::find_fault(const SendWork& work) const {
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;

@@ -65,8 +65,8 @@ class RcRequester {
   }
   bool repeats_selectively() const { return selective_ && selective_->active(); }
 
-  void flush();                                    // what has been taken off the queue
-  void flush_posted() { window_.flush_posted(); }  // what still stands in it
+  void flush();                                    // flushes the requests taken off the send queue
+  void flush_posted() { window_.flush_posted(); }  // flushes those that still stand in it
   void on_fetch_failed(wire::Psn psn);
   void on_scatter_failed(bool announced);
   void on_response_lost(wire::Psn psn);
@@ -119,15 +119,15 @@ class RcRequester {
   void steer();
   Request* find_request(wire::Psn psn);
 
-  // How many packets may be in flight by congestion control. An algorithm that the device has
-  // chosen hears of losses instead of the adaptive window, which so stays whole.
+  // The number of packets that may be in flight by congestion control. An algorithm that the device
+  // has chosen hears of losses instead of the adaptive window, which so stays whole.
   uint32_t congestion_window() const {
     const ControlledFlow* const flow = context_.flow.get();
     if (flow == nullptr) [[likely]]
       return congestion_.packets();
     return flow->packets_allowed(congestion_.packets());
   }
-  // How many packets may be in flight now.
+  // The number of packets that may be in flight now.
   uint32_t packets_allowed() const { return probe_.window(congestion_window()); }
   // An ACK is asked for so often that a window of so many packets moves on.
   uint32_t packets_to_acknowledge() const {
@@ -138,7 +138,7 @@ class RcRequester {
     return flow->packets_to_acknowledge(packets_allowed());
   }
 
-  // How long to wait after a packet: not so long that the ACK timeout ends meanwhile.
+  // The time that the next packet is held back: not so long that the ACK timeout ends meanwhile.
   TimeNs packet_interval_ns() {
     const TimeNs interval_ns = congestion_.interval_ns();
     if (interval_ns == 0 || context_.attributes.timeout == 0) [[likely]]
@@ -154,7 +154,8 @@ class RcRequester {
   ProbeTimer probe_;
   SendPace pace_;
   std::unique_ptr<SelectiveRepeat> selective_;  // null: the device does not have it
-  // Of selective repeat: how the connection ends at a PSN. Answers before it may be to come.
+  // With selective repeat: the PSN at which the connection ends, and the status of its request.
+  // Answers to earlier PSNs may be to come.
   struct End {
     wire::Psn psn;
     WcStatus status{};

@@ -47,8 +47,8 @@ void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   selective_->board().on_report(now, report);
   if (syndrome == wire::syndrome::kNakSequence) {
     context_.tally.note(TraceEvent::sequence_nak_received, psn.value());
-    // Without a word of what has been taken it says that something behind the gap was not. A copy
-    // is missing that came when the peer had no room or receive for it: nothing later tells.
+    // A NAK that does not tell what has been taken says that something behind the gap was not. A
+    // copy is missing that came when the peer had no room or receive for it: nothing later tells.
     if (packet.payload.empty() || selective_->board().is_copy(psn))
       selective_->board().give_up_unless_copied(psn, now, selective_->copy_rtt_ns());
     selective_->board().give_up_plain(psn);
@@ -128,14 +128,15 @@ void RcRequester::on_selective_answer(TimeNs now, const wire::Packet& packet) {
   }
   if (status != WcStatus::success) {
     if (atomic) context_.deferred.flush(context_.memory);
-    // What is wrong with a later request is found again when it is the oldest.
+    // A fault of a later request is found again when that request is the oldest.
     if (is_next && context_.state != QpState::error) fail_oldest(status);
     return;
   }
   selective_->board().on_answer(now, psn);
-  // `value` ends with this function. What cannot be stored counts as lost again by this.
+  // `value` ends with this function, so it is stored now. If it cannot be, it counts as lost again.
   if (atomic) context_.deferred.flush(context_.memory);
-  // What was put in place ahead of this has to be there for certain before it completes.
+  // Data that was put in place ahead of this answer has to be there for certain before its request
+  // completes.
   if (is_next && selective_->take_unsettled()) context_.deferred.flush(context_.memory);
   if (!is_next) selective_->note_unsettled();
   if (context_.state != QpState::error) finish_answer(now, before);
@@ -146,8 +147,8 @@ void RcRequester::on_response_lost(wire::Psn psn) {
   if (selective_) selective_->board().give_up(psn);
 }
 
-// What an answer says has been noted: requests complete, losses are found. `before`: the oldest PSN
-// in flight before that.
+// The scoreboard has noted an answer: requests complete, losses are found. `before`: the oldest PSN
+// in flight before the answer.
 void RcRequester::finish_answer(TimeNs now, wire::Psn before) {
   complete_delivered();
   const wire::Psn una = recovery_.una();

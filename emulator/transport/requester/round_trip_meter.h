@@ -35,7 +35,7 @@ class RoundTripMeter {
     return rtt_ns;
   }
 
-  // What is in flight is about to be sent again. `copies_count`: rule 2.
+  // The packets in flight are about to be sent again. `copies_count`: rule 2.
   void on_sending_again(bool copies_count) {
     copies_count_ = copies_count;
     since_ = kNever;

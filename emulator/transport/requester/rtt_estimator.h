@@ -1,10 +1,11 @@
-// How long to wait for an answer before a request is sent again early: the smoothed round-trip time
-// and four times its variation (RFC 6298, 2), at least two round trips, since times that hardly
-// vary for a while say little of the next, and within bounds that suit a software NIC.
+// RttEstimator says how long to wait for an answer before a request is sent again early: the
+// smoothed round-trip time and four times its variation (RFC 6298, 2), at least two round trips,
+// since times that hardly vary for a while say little of the next, and within bounds that suit a
+// software NIC.
 //
-// Only packets that were sent once are to be sampled (Karn's rule). What has been backed off is
-// taken back by the next sample at once, and by answers that are no sample step by step: with many
-// losses samples are rare.
+// Only packets that were sent once are to be sampled (Karn's rule). The next sample takes all
+// back-offs back at once, an answer that is no sample one of them: with many losses samples are
+// rare.
 #pragma once
 
 #include <algorithm>

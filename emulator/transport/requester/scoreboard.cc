@@ -101,8 +101,8 @@ bool Scoreboard::on_answer(TimeNs now, wire::Psn psn) {
   return true;
 }
 
-// What was sent again is evidence of nothing: this may be the answer to the original, and all that
-// left between the two would look lost.
+// A packet that was sent again is evidence of nothing: its answer may be to the original, and all
+// packets that left between the two would look lost.
 void Scoreboard::note_delivery(TimeNs now, const Slot& slot) {
   if (slot.again) return;
   if (static_cast<int32_t>(slot.order - evidence_.order) > 0) evidence_.order = slot.order;

@@ -1,6 +1,6 @@
-// What a requester with selective repeat knows of each PSN in flight (selective_repeat.h, rules 2,
-// 3, 6, 7 and 8). It holds as many as it was begun for; of PSNs behind those, which only the last
-// READ can own, it knows that they are asked for.
+// Scoreboard is what a requester with selective repeat knows of each PSN in flight
+// (selective_repeat.h, rules 2, 3, 6, 7 and 8). It holds as many PSNs as it was begun for; of those
+// behind them, which only the last READ can own, it knows that they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@ class Scoreboard {
  public:
   static constexpr uint32_t kMostPsns = 1024;
 
-  // What is known to be later than what is missing.
+  // Evidence says how far packets have got for certain: one that is out and left before that is
+  // lost.
   struct Evidence {
-    uint32_t order = 0;  // of sending, of a request that has arrived
-    wire::Psn answers;   // answers to all before it have left
+    uint32_t order = 0;  // the number of the newest sending that has arrived
+    wire::Psn answers;   // all answers before it have left the peer
   };
   // An answer says that everything before `expected` has arrived, that `expected` itself is
   // `missing`, and which of those behind it have been taken, by bits as in a selective NAK.
@@ -46,15 +47,15 @@ class Scoreboard {
 
   // Marks as lost what must have come before `evidence`. True: there was some.
   bool mark_lost(const Evidence& evidence);
-  // Whether mark_lost() would find some.
+  // True when mark_lost() would find some.
   bool would_lose(const Evidence& evidence) const;
   void give_up(wire::Psn psn);
-  // But not when it was sent again lately.
+  // As give_up(), but not when `psn` was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
   void give_up_all();
   // The peer has refused `from`, and may have dropped what came behind it.
   void give_up_from(wire::Psn from);
-  // What is in flight has left in a form that the peer cannot place ahead of its turn.
+  // Notes that the packets in flight left in a form that the peer cannot place ahead of their turn.
   void note_plain();
   // `from` is missing at the peer, which has dropped what came behind it in that form.
   void give_up_plain(wire::Psn from);
@@ -62,10 +63,11 @@ class Scoreboard {
   const Evidence& evidence() const { return evidence_; }
   wire::Psn expected() const { return expected_; }  // everything before it has arrived
   bool is_answered(wire::Psn psn) const;
-  // Whether it is in flight and near enough to be noted by itself.
+  // True when `psn` is in flight and near enough to una() to have a slot of its own.
   bool is_held(wire::Psn psn) const { return !psn.before(una_) && psn.before(held_end()); }
-  // When the oldest PSN was sent; empty: it is not out, or a READ response, which others may go
-  // before for as long as they like.
+  // The time at which the oldest PSN was sent. Empty when that is not out, or belongs to an answer
+  // to a READ or an atomic that was asked for once: others may go before that for as long as they
+  // like.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
   bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
@@ -76,15 +78,15 @@ class Scoreboard {
 
   bool has_lost() const { return lost_ > 0; }
   wire::Psn first_lost() const;  // precondition: has_lost()
-  // How many PSNs of `request` are to be asked for at once from `psn` on.
+  // The number of PSNs of `request` that are to be asked for at once, from `psn` on.
   uint32_t run_from(const SendWindow::Request& request, wire::Psn psn) const;
-  // How many PSNs are out: neither lost nor arrived.
+  // The number of PSNs that are out, neither lost nor arrived.
   uint32_t out() const { return in_flight() - settled_ - lost_; }
   bool has_room_for(wire::Psn psn) const {
     return static_cast<uint32_t>(psn.distance_from(una_)) < slots_.size();
   }
-  // Whether `psn` is lost and may be asked for whatever is out: the oldest, the one that the peer
-  // waits for, or READ responses.
+  // True when `psn` is lost and may be asked for whatever is out: it is the oldest, the one that
+  // the peer waits for, or one of a READ response.
   bool is_urgent(wire::Psn psn) const {
     return is_held(psn) && at(psn).state == State::lost &&
            (psn == una_ || psn == expected_ || at(psn).awaits_answer);
@@ -97,7 +99,7 @@ class Scoreboard {
   enum class State : uint8_t { out, lost, arrived, answered };
   struct Slot {
     TimeNs sent_at = 0;
-    uint32_t order = 0;  // of its last sending
+    uint32_t order = 0;  // the number of its last sending
     State state = State::out;
     bool awaits_answer = false;
     bool reached = false;  // awaits_answer: its request has arrived
@@ -115,8 +117,8 @@ class Scoreboard {
   bool is_lost(wire::Psn psn, const Evidence& evidence) const;
   wire::Psn find_lost(wire::Psn psn, const Evidence& evidence) const;
 
-  std::vector<Slot> slots_;  // of the PSNs from una_ on
-  Slot tail_;                // of the PSNs behind those
+  std::vector<Slot> slots_;  // one for each PSN from una_ on
+  Slot tail_;                // stands for all PSNs behind those
   wire::Psn una_;
   wire::Psn sent_end_;
   wire::Psn expected_;

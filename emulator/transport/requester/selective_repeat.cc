@@ -83,7 +83,7 @@ TimeNs SelectiveRepeat::rto_ns() const {
   return std::min(RttEstimator::kCapNs, once_ns << backoffs_);
 }
 
-// When the oldest packet counts as lost, whatever has come since it was sent.
+// The time at which the oldest packet counts as lost, whatever has come since it was sent.
 TimeNs SelectiveRepeat::oldest_deadline() const {
   const std::optional<TimeNs> since = board_.oldest_out_since();
   if (!since) return kNever;

@@ -53,17 +53,18 @@ class SelectiveRepeat {
   // The peer has it; from `una` to before `sent_end` is in flight.
   void begin(TimeNs now, SendWindow& window, wire::Psn una, wire::Psn sent_end);
 
-  // For a request that starts now: receives are counted from the beginning on.
+  // Gives a request that starts now the number of the receive that it takes: receives are counted
+  // from the beginning on.
   void prepare(SendWindow::Request& request) const { request.receive = receives_; }
   void on_started(const SendWindow::Request& request);
   // Packet number `index` of a request says where it belongs.
   static void describe_place(const SendWindow::Request& request, uint32_t index, uint32_t mtu_bytes,
                              wire::ExtendedHeaders& ext);
 
-  // Of the functions below none may be called before it is active.
+  // The functions below may be called only while selective repeat is active().
   Scoreboard& board() { return board_; }
   const Scoreboard& board() const { return board_; }
-  // Whether the packet with `psn`, lost or the next new one, may leave when so many may be out.
+  // True when the packet with `psn`, lost or the next new one, may leave when `packets` may be out.
   bool may_send(wire::Psn psn, uint32_t packets) const;
   void on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool awaits_answer);
   // The cursor has been set to something that was lost, and is to go back to the end.

@@ -75,7 +75,7 @@ class SendWindow {
     packet_ = 0;
     ++index_;
   }
-  // To the packet with `psn`; a request before it that is never sent is in the way.
+  // Sets the cursor to the packet with `psn`, or to an older request before it that is never sent.
   void seek(wire::Psn psn);
   // The oldest request has been answered up to `psn`: the cursor does not stay behind.
   void skip_to(wire::Psn psn);
@@ -86,8 +86,8 @@ class SendWindow {
 
   // Precondition: not empty().
   void complete_oldest(WcStatus status);
-  void flush();         // what has been taken off the queue completes with a flush error,
-  void flush_posted();  // and what still stands in it, see Qp::flush_posted()
+  void flush();         // completes the requests in the window with a flush error,
+  void flush_posted();  // and those in the send queue, see Qp::flush_posted()
 
   void note_draining() { drain_noted_ = false; }  // to state SQD
   void note_drained();                            // nothing can be taken: rule 1

@@ -23,7 +23,7 @@ Turn UnreliableRequester::transmit(Burst& burst) {
   }
   Request& request = window_.current();
   if (request.work.fault != WcStatus::success) {
-    // Behind others it fails when they have left.
+    // A request behind others fails when those have left.
     if (window_.at_oldest()) fail_oldest(request.work.fault);
     return Turn::idle;
   }
@@ -31,7 +31,7 @@ Turn UnreliableRequester::transmit(Burst& burst) {
                                        : send_packet(burst, request);
 }
 
-// Behind others it waits until they have left.
+// A request behind others waits until those have left.
 Turn UnreliableRequester::take_local_turn(const SendWork& work) {
   if (!window_.at_oldest()) return Turn::later;
   const WcStatus status = execute_local(context_, work);

@@ -1,7 +1,7 @@
 // The send queue of the services without acknowledgements, UC and UD: a request is complete when
 // its packets have left (IBTA vol 1, 9.8.2.1 and 9.8.3.1).
 //
-// Of a raw packet QP a request is a whole frame, which goes out as it is.
+// A request of a raw packet QP is a whole frame, which goes out as it is.
 //
 // Requests stay in the send window until the burst with their last packet has been sent, since only
 // then is it known that their memory could be read. A request that fails takes the send queue to
@@ -18,10 +18,10 @@ namespace rocemu::transport {
 // The service whose send queue it is: UC and UD differ in what they may send, and where to.
 class UnreliableService {
  public:
-  // What is wrong with a request of this service.
+  // Returns the fault of a request of this service, or success.
   virtual WcStatus find_fault(const SendWork& work) const = 0;
-  // Where the packets of a request go: fills in what the service adds to the headers. Null when the
-  // way is gone. The path is valid until the next call into the transport.
+  // Returns the path of a request's packets, and fills in what the service adds to the headers.
+  // Null when the way is gone. The path is valid until the next call into the transport.
   virtual const Path* address(const SendWork& work, wire::Bth& bth,
                               wire::ExtendedHeaders& ext) const = 0;
 
@@ -45,8 +45,8 @@ class UnreliableRequester {
   void on_burst_sent();
   void on_fetch_failed(wire::Psn psn) { window_.note_unreadable(psn); }
 
-  void flush() { window_.flush(); }                // what has been taken off the queue
-  void flush_posted() { window_.flush_posted(); }  // what still stands in it
+  void flush() { window_.flush(); }                // flushes the requests taken off the send queue
+  void flush_posted() { window_.flush_posted(); }  // flushes those that still stand in it
 
  private:
   using Request = SendWindow::Request;

@@ -41,9 +41,9 @@ class ArrivalsAhead {
   bool empty() const { return count_ == 0; }
   bool has(wire::Psn psn) const { return find(psn) != nullptr; }
   const Arrival* find(wire::Psn psn) const;
-  // Preconditions: `psn` is less than kMost ahead of `expected` and not there; all that is there is
-  // not before `expected`.
-  // `range`: where the payload of a WRITE is in place.
+  // `range` and `bytes`: the place of a WRITE's payload; 0 bytes: none is in place. Preconditions:
+  // `psn` is less than kMost ahead of `expected`, and not there yet; all that is there is not
+  // before `expected`.
   Arrival& add(wire::Psn expected, wire::Psn psn, const MemoryRange& range, uint32_t bytes);
   void remove(wire::Psn psn);
   void forget_before(wire::Psn expected);
@@ -60,7 +60,7 @@ class ArrivalsAhead {
   struct Slot {
     bool used = false;
     wire::Psn psn;
-    uint32_t bytes = 0;  // of a WRITE that is in place; 0: none
+    uint32_t bytes = 0;  // those that a WRITE has put in place; 0: none
     uint64_t address = 0;
     const void* space = nullptr;
   };
@@ -69,7 +69,7 @@ class ArrivalsAhead {
   void free(Slot& slot);
 
   std::vector<Slot> slots_;        // a power of two of them, by their PSN
-  std::vector<Arrival> arrivals_;  // of the slots
+  std::vector<Arrival> arrivals_;  // one for each slot
   uint32_t count_ = 0;
 };
 

@@ -7,8 +7,8 @@
 
 namespace rocemu::transport {
 
-// As check_connection() of packet_checks.h does, by the path, the alternate one or the one that was
-// left; the QP migrates here when the packet says so.
+// Checks a packet as check_connection() of packet_checks.h does, by the path, the alternate one or
+// the one that was left; the QP migrates here when the packet says so.
 Refusal check_migrating_path(QpContext& context, const wire::Packet& packet);
 
 }  // namespace rocemu::transport

@@ -13,12 +13,12 @@ using wire::MessageKind;
 
 namespace {
 
-// What stands for a payload that is in place: its bytes are nowhere looked at, its length is.
+// Stands for a payload that is in place: its bytes are nowhere looked at, only its length is.
 constexpr std::array<std::byte, wire::kMaxMtuBytes> kInPlace{};
 
 }  // namespace
 
-// False: the peer does not have selective repeat.
+// Returns false when the peer does not have selective repeat.
 bool RcResponder::take_ahead(const wire::Packet& packet) {
   if (!wire::selective::is_understood_by_sender(packet.bth)) return false;
   const wire::Psn psn = packet.bth.psn;
@@ -122,8 +122,8 @@ bool RcResponder::take_claimed_receive() {
   return true;
 }
 
-// What a placed packet that is about to be executed said of its place is what it would have got
-// without saying so.
+// False when a placed packet that is about to be executed has named another place than the one that
+// it would have got without naming any.
 bool RcResponder::is_in_its_place(const wire::Packet& packet) const {
   if (!wire::selective::is_placed(packet.bth)) return true;
   const wire::OpcodeTraits& traits = packet.traits();
@@ -144,7 +144,7 @@ bool RcResponder::is_in_its_place(const wire::Packet& packet) const {
 void RcResponder::execute_arrived() {
   ArrivalsAhead& arrivals = ahead_->arrivals;
   if (arrivals.empty()) return;
-  // What is in place must be so for certain.
+  // Data that was put in place must be there for certain.
   context_.deferred.flush(context_.memory);
   if (context_.state == QpState::error) return;
   while (const ArrivalsAhead::Arrival* const found = arrivals.find(expected_psn_)) {

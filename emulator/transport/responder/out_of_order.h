@@ -1,5 +1,5 @@
-// What a responder with selective repeat has more than one with go-back-N: packets that were taken
-// ahead of the expected PSN, and the receives that messages among them have claimed.
+// OutOfOrder is what a responder with selective repeat has beyond one with go-back-N: packets that
+// were taken ahead of the expected PSN, and the receives that messages among them have claimed.
 //
 // 1. A packet ahead is taken when it says where its payload belongs (wire/selective.h) and that is
 //    allowed now. Taken means that its payload is in its place, or kept when it is small, and that

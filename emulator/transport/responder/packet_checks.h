@@ -1,4 +1,4 @@
-// The checks of a packet that more than one service makes. What each finds is a row of refusals.h.
+// The checks of a packet that more than one service makes. Each finds a row of refusals.h.
 #pragma once
 
 #include <cstddef>

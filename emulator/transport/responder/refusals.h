@@ -71,11 +71,11 @@ struct Reaction {
 struct RefusalRule {
   Refusal refusal;
   std::string_view name;
-  std::string_view clause;  // of IBTA vol 1
-  Reaction rc;              // of RC and XRC
+  std::string_view clause;  // the section of IBTA vol 1
+  Reaction rc;              // over RC and XRC
   Reaction uc;
   Reaction ud;
-  uint8_t syndrome = 0;  // of the NAK; an RNR NAK adds the QP's timer
+  uint8_t syndrome = 0;  // the NAK's; an RNR NAK adds the QP's timer
   std::optional<QpEvent> event = std::nullopt;
   WcStatus receive_status = WcStatus::flush_error;
 

@@ -40,7 +40,8 @@ void ResponseQueue::add_acknowledge(uint8_t syndrome, wire::Psn psn, bool nak_ou
       last.msn = msn_;
       return;
     }
-    // Of two NAKs for the same packet the newer one counts, but for the wait that an RNR asks for.
+    // The newer of two NAKs for the same packet counts, but the wait that an RNR NAK asks for
+    // stays.
     if (wire::syndrome::is_rnr(last.syndrome) && syndrome == wire::syndrome::kNakSequence) return;
     if (last.syndrome != wire::syndrome::kAck && last.psn == psn) {
       last.syndrome = syndrome;
@@ -124,10 +125,10 @@ bool ResponseQueue::has_room() const {
   return rd_atomics_ < context_.attributes.max_dest_rd_atomic;
 }
 
-// Not sent again is an answer whose first sending is still to come: the request is then a copy that
-// the network made. What is under way of the same READ is asked for again with it. When the queue
-// is full, the requester has gone back to `psn` and will ask again for the other replays; if there
-// is none, it has as many answers to come as it may, and this is an old copy.
+// An answer is not sent again when its first sending is still to come: the request is then a copy
+// that the network made. What is under way of the same READ is asked for again with it. When the
+// queue is full, the requester has gone back to `psn` and will ask again for the other replays; if
+// there is none, it has as many answers to come as it may, and this is an old copy.
 bool ResponseQueue::make_room_for_replay(wire::Psn psn, uint32_t packets) {
   // The number of the packet in a READ or atomic response that `psn` is; -1 in ACKs and NAKs.
   const auto index_in = [psn](const Response& response) {
@@ -267,7 +268,7 @@ Turn ResponseQueue::send_read(Burst& burst, Response& response,
   if (bytes > 0 &&
       !context_.memory.check_remote(response.pd, context_.qpn, response.rkey,
                                     response.value + offset, bytes, kRemoteRead, range)) {
-    // The region has gone since the request was checked. Of a replay that is no error: the
+    // The region has gone since the request was checked. That is no error for a replay: the
     // requester may have its answer, and have told the program so.
     const bool replay = response.replay;
     pop_front();

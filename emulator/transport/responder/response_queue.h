@@ -30,8 +30,8 @@ class ResponseQueue {
     ahead_ = ahead;
     expected_ = expected;
   }
-  // What the peer's requests say of selective repeat: that it has it, and takes READ responses in
-  // any order.
+  // Notes what the peer's requests say of selective repeat: that the peer has it, and takes READ
+  // responses in any order.
   void note_peer(bool is_selective, bool any_order) {
     peer_is_selective_ = is_selective;
     any_order_ = any_order;
@@ -71,7 +71,8 @@ class ResponseQueue {
   void acknowledge(Burst& burst);
 
  private:
-  static constexpr uint32_t kGapsAtOnce = 8;  // of READ responses: that wait to be sent again
+  // With selective repeat so many more READ responses may wait, those that fill gaps.
+  static constexpr uint32_t kGapsAtOnce = 8;
 
   struct Response {
     enum class Kind : uint8_t { acknowledge, read, atomic };
@@ -104,7 +105,7 @@ class ResponseQueue {
 
   QpContext& context_;
   RingBuffer<Response> responses_;
-  uint32_t rd_atomics_ = 0;  // of them
+  uint32_t rd_atomics_ = 0;  // READ responses and atomic ACKs among them
   uint32_t msn_ = 0;         // 24 bits
   const ArrivalsAhead* ahead_ = nullptr;
   const wire::Psn* expected_ = nullptr;

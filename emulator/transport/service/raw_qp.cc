@@ -12,7 +12,7 @@ WcStatus RawQp::find_fault(const SendWork& work) const {
              : WcStatus::local_length_error;
 }
 
-// Of a peer that took the number for that of a QP that speaks RoCE.
+// Refuses a packet of a peer that took the QP's number for that of a QP that speaks RoCE.
 void RawQp::on_packet(TimeNs, const wire::Packet& packet) {
   refuse(Refusal::wrong_transport, packet.bth.psn);
 }

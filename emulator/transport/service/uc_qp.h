@@ -35,7 +35,7 @@ class UcQp final : public UnreliableQp {
 
   wire::Psn expected_psn_;
   wire::MessageKind message_ = wire::MessageKind::none;  // under way; none: FIRST or ONLY is next
-  uint32_t received_bytes_ = 0;                          // of the message
+  uint32_t received_bytes_ = 0;                          // payload of the message under way
   wire::Reth write_;  // where the WRITE under way goes on, and how much is left
   bool established_ = false;
 };
