@@ -16,7 +16,7 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr size_t kNoHost = ~size_t{0};  // of a network: the device has another port
+constexpr size_t kNoHost = ~size_t{0};  // the host of a device that is not on the described network
 
 std::vector<device::HcaConfig> configure(const Options& options) {
   std::vector<device::HcaConfig> devices;
@@ -118,7 +118,7 @@ void Daemon::add_to_engine(const device::HcaConfig& config,
                      on_switch);
 }
 
-// Whoever started the NIC reads the file when a program has failed.
+// Writes ROCEMU_SHAKE_NAME, which whoever started the NIC reads when a program has failed.
 void Daemon::set_up_shaking(const Options& options) {
   if (!options.shake.on()) return;
   shake::Settings settings = options.shake;

@@ -1,4 +1,4 @@
-// DpdkSwitch: the switch between the NIC's devices, with DPDK and the frames beneath it, and the
+// DpdkSwitch is the switch between the NIC's devices, with DPDK and the frames beneath it, and the
 // record of what passes.
 #pragma once
 
@@ -23,7 +23,7 @@ class DpdkSwitch {
   dpdk_io::Switch& ports() { return switch_; }
   // nullptr: nothing is recorded.
   dpdk_io::PcapWriter* capture() { return capture_.get(); }
-  // What passes a port of another network is recorded as well, if anything is.
+  // Records what passes a port of another network as well, if anything is recorded.
   void record(dpdk_io::UplinkPort& port);
 
  private:

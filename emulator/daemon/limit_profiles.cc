@@ -7,7 +7,7 @@ namespace {
 
 using device::DeviceLimits;
 
-constexpr uint32_t kMax24Bits = (1u << 24) - 1;  // what the NIC can have of any kind
+constexpr uint32_t kMax24Bits = (1u << 24) - 1;  // the most objects of a kind that the NIC can have
 constexpr uint32_t kMaxKeys = 1u << 23;
 
 struct Profile {
@@ -62,8 +62,8 @@ constexpr DeviceLimits rxe_like() {
   return limits;
 }
 
-// Of each limit the least that a device has which RoCE programs meet: what rxe has, but for the
-// elements of a request (qedr, RDMA_MAX_SGE_PER_SQ_WQE), inline data (hns of HIP08,
+// Each limit is the least that a device has which RoCE programs meet: rxe's, but for the elements
+// of a request (qedr, RDMA_MAX_SGE_PER_SQ_WQE), inline data (hns of HIP08,
 // HNS_ROCE_V2_MAX_SQ_INLINE), READs under way (ConnectX) and completion vectors.
 constexpr DeviceLimits smallest_common() {
   DeviceLimits limits = rxe_like();

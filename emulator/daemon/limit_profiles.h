@@ -12,7 +12,7 @@ namespace rocemu::daemon {
 std::vector<std::string> limit_profile_names();
 // Returns nothing when there is no profile of that name.
 std::optional<device::DeviceLimits> limit_profile(const std::string& name);
-// Of each limit the smaller one.
+// Returns the smaller one of each limit.
 device::DeviceLimits smaller_limits(const device::DeviceLimits& one,
                                     const device::DeviceLimits& other);
 

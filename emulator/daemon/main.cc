@@ -45,7 +45,7 @@ void make_dir(const std::filesystem::path& dir) {
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all);
 }
 
-// When this cannot be written, the process that waits for it is gone. It would have been the one to
+// When `fd` cannot be written, the process that waits for it is gone. It would have been the one to
 // end the NIC, so the NIC does not start.
 void say_ready(int fd) {
   constexpr std::string_view kReady = "ready\n";

@@ -30,7 +30,7 @@ constexpr unsigned in_looks(std::chrono::milliseconds time) {
 
 }  // namespace
 
-// What there is to know of a program before it is killed.
+// WaitInquiry finds out what there is to know of a program before it is killed.
 class WaitInquiry {
  public:
   explicit WaitInquiry(const dma::MoveMark& mark)

@@ -59,7 +59,7 @@ class MoveWatchdog {
   unsigned patience_looks(const std::string& waits_in, const WaitInquiry& inquiry) const;
 
   std::array<Call, dma::MoveMarks::kMax> calls_{};
-  unsigned penalty_ = 0;  // how often the time is halved
+  unsigned penalty_ = 0;  // kUserfault and kServer are halved so often
   uint64_t looks_ = 0;
   uint64_t last_kill_ = 0;  // looks_ then
   std::mutex mutex_;

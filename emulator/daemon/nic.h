@@ -1,4 +1,4 @@
-// What is shown of the NIC, and changed, as a whole.
+// Nic is what is shown of the NIC, and changed, as a whole.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct Nic {
   std::vector<dpdk_io::LinkedPort*> ports{};
   // The engine thread's; nullptr: no device is on it.
   const dpdk_io::Switch* fabric = nullptr;
-  // By device; nullptr: on the in-process switch. Empty: all are.
+  // The devices' path finders; nullptr for a device on the in-process switch. Empty: all are.
   std::vector<PathFinder*> path_finders{};
 
   NicShaking* shaking = nullptr;  // nullptr: the NIC is not shaken

@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kMax24Bits = (1u << 24) - 1;
 constexpr uint32_t kMaxKeys =
     1u << 23;  // regions, and windows: together their indices have 24 bits
-constexpr uint32_t kMaxEntries = 1u << 24;  // of a ring: its indices are 32 bits, its size fits 31
+constexpr uint32_t kMaxEntries = 1u << 24;  // a ring's: its indices are 32 bits, its size fits 31
 // The largest max_msg_size that may be configured, half of what the specification allows: a READ of
 // 2^31 bytes at MTU 256 would own 2^23 PSNs, more than can be put in order (IBTA vol 1, 9.7.2).
 constexpr uint32_t kMaxConfigurableMessageBytes = 1u << 30;
@@ -229,7 +229,7 @@ std::string read_network(const std::string& file, Options& options) {
   return {};
 }
 
-// What --shake takes, of the file's section.
+// Returns the shake section of the file in the form that --shake takes.
 std::string shake_text(const ShakeTexts& file) {
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ",") + word; };

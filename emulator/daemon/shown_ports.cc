@@ -51,7 +51,7 @@ void ShownPorts::follow_network() {
   }
 }
 
-// What programs and peers see of a port: as it is, and what faults make of that.
+// Shows a port to programs and peers: as it is, but for what the faults at it change.
 void ShownPorts::show(uint32_t index) {
   device::HcaConfig& device = nic_.devices[index];
   const device::PortConfig port = nic_.faults->seen(index, ports_[index]);

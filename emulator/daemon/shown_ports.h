@@ -44,7 +44,7 @@ class ShownPorts {
   boost::asio::steady_timer counter_timer_;
 };
 
-// For the log.
+// The state of a port, as text for the log.
 std::string describe_port_state(const device::PortConfig& port);
 
 }  // namespace rocemu::daemon

@@ -13,7 +13,7 @@
 namespace rocemu::daemon {
 namespace {
 
-// What proc_pid_fdinfo(5) says of a descriptor; asking that asks no server.
+// Descriptor is what proc_pid_fdinfo(5) says of a descriptor; reading that asks no server.
 struct Descriptor {
   uint64_t inode = 0;
   std::optional<unsigned> userfaults;  // a userfaultfd's: how many wait
@@ -60,7 +60,8 @@ void visit_processes(Visit visit) {
   }
 }
 
-// Of the file systems without a block device that the program has mapped files of.
+// The minor numbers of the file systems without a block device of which the program has mapped
+// files.
 std::set<unsigned> mapped_file_systems(pid_t pid) {
   std::set<unsigned> found;
   std::ifstream maps(of_process(pid, "maps"));

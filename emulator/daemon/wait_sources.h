@@ -1,6 +1,7 @@
-// Who keeps a page fault waiting that the NIC runs into in a program's memory: holders of the
-// program's userfaultfds (userfaultfd(2)), and servers of FUSE files that it has mapped (fuse(4)).
-// All that is known of them is what /proc shows: descriptors that lie in a socket are not found.
+// These functions find who keeps a page fault waiting that the NIC runs into in a program's memory:
+// holders of the program's userfaultfds (userfaultfd(2)), and servers of FUSE files that the
+// program has mapped (fuse(4)). All that is known of them is what /proc shows: descriptors that lie
+// in a socket are not found.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +24,9 @@ WaitSources userfaultfds_of(pid_t program);
 // Reading the program's mappings can itself wait for whom it is to find.
 WaitSources fuse_connections_of(pid_t program);
 
-// Who may be ended along with a program. A disk of somebody else's that hangs is nobody's crime,
-// and root's servers serve all: of root's only what was started in the program's own session.
+// Accomplices are those who may be ended along with a program. A disk of somebody else's that hangs
+// is nobody's crime, and root's servers serve all: of root's processes only those are accomplices
+// that were started in the program's own session.
 struct Accomplices {
   uid_t user;
   pid_t session;
@@ -32,7 +34,7 @@ struct Accomplices {
 Accomplices accomplices_of(pid_t program);
 
 // Aborts the FUSE connections, and kills the other processes that hold any of `sources`, as far as
-// they are accomplices. How many there were.
+// they are accomplices; root's FUSE connections stay. Returns how many it has ended.
 unsigned end(const WaitSources& sources, const Accomplices& accomplices);
 
 }  // namespace rocemu::daemon

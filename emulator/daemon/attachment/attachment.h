@@ -24,8 +24,8 @@ class Attachment {
   // nullptr for a port that does not have to be told of multicast groups.
   virtual dpdk_io::MulticastGroups* groups() { return nullptr; }
 
-  // How many frames of the largest size the receiving side holds for sure. A peer of the same kind
-  // may have so many under way without loss.
+  // The number of frames of the largest size that the receiving side holds for sure. A peer of the
+  // same kind may have so many under way without loss.
   unsigned window_packets() const { return window_packets_; }
 
   // Returns the port as it is now. `before` is what it was; the first time that is the device's

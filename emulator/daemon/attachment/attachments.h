@@ -52,7 +52,7 @@ class Attachments {
   std::unique_ptr<dpdk_io::KernelNetwork> network_;        // nullptr: no port is on it
   std::vector<std::unique_ptr<Attachment>> attachments_;   // by device
   std::vector<std::unique_ptr<PathFinder>> path_finders_;  // by device
-  std::vector<EthdevAttachment*> ethdevs_;                 // those of attachments_
+  std::vector<EthdevAttachment*> ethdevs_;  // the ports of DPDK's devices in attachments_
   std::unique_ptr<NetworkWatch> network_watch_;
   std::unique_ptr<LinkWatch> link_watch_;
 };

@@ -35,8 +35,8 @@ class KernelAttachment final : public Attachment {
 
   dpdk_io::PortSpec spec_;
   dpdk_io::KernelNetwork& network_;
-  unsigned interface_index_ = 0;                          // of an interface port
-  std::optional<dpdk_io::GroupMemberships> memberships_;  // of an interface port
+  unsigned interface_index_ = 0;                          // an interface port's
+  std::optional<dpdk_io::GroupMemberships> memberships_;  // an interface port's
   dpdk_io::InterfacePort* interface_port_ = nullptr;      // owned by port_
 };
 

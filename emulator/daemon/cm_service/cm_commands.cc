@@ -226,7 +226,7 @@ int run_cm_command(cm::RdmaCm& cm, TimeNs now, cm::OwnerId owner, const rocemu_c
       return leave(call);
     case RDMA_USER_CM_CMD_MIGRATE_ID:
       return migrate_id(call);
-    // Those that librdmacm sends when AF_IB works: it asks by a BIND, and takes a no for an answer.
+    // librdmacm sends these when AF_IB works: it asks by a BIND, and takes a no for an answer.
     case RDMA_USER_CM_CMD_GET_OPTION:
     case RDMA_USER_CM_CMD_QUERY:
     case RDMA_USER_CM_CMD_BIND:

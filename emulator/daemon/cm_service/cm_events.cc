@@ -13,7 +13,7 @@ void store(const From& from, uint8_t (&to)[n]) {
   std::memcpy(to, &from, n);
 }
 
-// Behind the others a program asks for nothing, or no sooner than much later.
+// After the other events a program asks for nothing, or no sooner than much later.
 bool is_followed_by_questions(cm::EventType type) {
   switch (type) {
     case cm::EventType::address_resolved:

@@ -23,7 +23,7 @@ class CmService {
 
   cm::RdmaCm& cm() { return cm_; }
   const cm::RdmaCm& cm() const { return cm_; }
-  // For a connection of that process; 0: which one is not known.
+  // Makes an owner for a connection of process `program`; 0: the process is not known.
   cm::OwnerId new_owner(pid_t program) {
     cm_.set_program(++last_owner_, static_cast<cm::ProgramId>(program));
     return last_owner_;

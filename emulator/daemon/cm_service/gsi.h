@@ -62,7 +62,7 @@ class Gsi {
   std::vector<PathFinder*> path_finders_;  // by device; nullptr: the resolver knows
   Receive receive_;
   std::vector<std::unique_ptr<MadReceiver>> receivers_;
-  std::vector<wire::Psn> psns_;  // of the next datagram, by device
+  std::vector<wire::Psn> psns_;  // the PSN of the next datagram, by device
   // Searches may outlast this; they see by it that there is nothing left to send.
   std::shared_ptr<PendingMads> pending_ = std::make_shared<PendingMads>();
   std::mutex mutex_;

@@ -40,7 +40,7 @@ class PendingMads {
   size_t mads() const { return mads_; }
 
  private:
-  using Destination = std::pair<uint32_t, wire::Gid>;  // of a device
+  using Destination = std::pair<uint32_t, wire::Gid>;  // a device, and an address to send to
 
   PendingMadsLimits limits_;
   std::map<Destination, std::vector<cm::OutgoingMad>> waiting_;

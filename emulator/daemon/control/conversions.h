@@ -1,6 +1,6 @@
-// From the messages of verbs_shim/abi to what the device takes, and back. Pure functions of their
-// arguments, which check nothing: the operation table checks the message's form, the device its
-// meaning.
+// Conversions of the messages of verbs_shim/abi to what the device takes, and back. They are pure
+// functions of their arguments and check nothing: the operation table checks the message's form,
+// the device its meaning.
 #pragma once
 
 #include "emulator/device/attributes/qp_attributes.h"

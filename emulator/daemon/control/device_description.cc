@@ -31,7 +31,7 @@ uint32_t ibv_mtu(uint32_t mtu_bytes) {
 }
 
 rocemu_device_attr describe_device(const device::HcaConfig& config) {
-  using namespace verbs::device_cap;  // what holds for this device, and no more
+  using namespace verbs::device_cap;  // those in device_cap_flags hold for this device, no others
   const device::DeviceLimits& limits = config.limits;
   rocemu_device_attr attr{};
   std::strncpy(attr.fw_ver, ROCEMU_VERSION, sizeof(attr.fw_ver) - 1);

@@ -1,5 +1,5 @@
-// What the device and its port say of themselves when a program asks (ibv_query_device(3),
-// ibv_query_port(3)).
+// The device's and its port's descriptions of themselves for a program that asks
+// (ibv_query_device(3), ibv_query_port(3)).
 #pragma once
 
 #include <cstdint>

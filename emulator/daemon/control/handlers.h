@@ -1,6 +1,6 @@
-// What each operation does, grouped by the objects that it is about. A handler has a message of the
-// right form, from the right kind of connection, with as many descriptors as its row in
-// operation_table.cc says, and answers it by exactly one reply, now or later. The content is
+// The handlers of the operations, grouped by the objects that they are about. A handler has a
+// message of the right form, from the right kind of connection, with as many descriptors as its row
+// in operation_table.cc says, and answers it by exactly one reply, now or later. The content is
 // hostile: what the device does not check, the handler does.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace rocemu::daemon::handlers {
 
-// For every object that goes by a call of the device that answers 0 or an errno.
+// Destroys an object of any kind whose call of the device answers 0 or an errno.
 template <int (device::Hca::*kCall)(device::ContextId, device::Handle)>
 void destroy(SessionCore& session, uint32_t handle) {
   session.on_context(
@@ -30,7 +30,7 @@ inline void answer_events(SessionCore& session, const device::EventCounts& count
   session.answer(body);
 }
 
-// For every object about which there may have been events.
+// Destroys an object about which there may have been events.
 template <device::Result<device::EventCounts> (device::Hca::*kCall)(device::ContextId,
                                                                     device::Handle)>
 void destroy_counting_events(SessionCore& session, uint32_t handle) {

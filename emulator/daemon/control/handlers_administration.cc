@@ -1,4 +1,4 @@
-// What connections beside contexts ask for: the NIC's state and links, and connection management.
+// Handlers for connections beside contexts: the NIC's state and links, and connection management.
 #include <array>
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-// What the NIC tells a program's checker: verbs_shim/abi/inspect.h.
+// Handlers by which the NIC tells a program's checker what it sees: verbs_shim/abi/inspect.h.
 #include <algorithm>
 #include <cerrno>
 #include <iterator>

@@ -27,7 +27,7 @@ class SharedDeviceMemory final : public device::DeviceMemory {
 
 constexpr uint32_t kLogPage = 12;
 
-// How many regions of one program are mapped here at most, of dma::MappedFile::kMaxMappings.
+// A session has so many regions mapped here at most, of dma::MappedFile::kMaxMappings for all.
 constexpr size_t kMaxFiles = 4096;
 
 void answer_keys(SessionCore& session, const device::MrKeys& keys) {

@@ -19,7 +19,7 @@ struct CqOnChannel {
   device::Handle channel;  // 0: none
 };
 
-// With a channel of its own when there is a pipe.
+// Makes a CQ, with a channel of its own when there is a pipe.
 device::Result<CqOnChannel> create_cq_on(EngineContext& context, device::CqSpec spec,
                                          std::unique_ptr<EventWriter> pipe,
                                          std::unique_ptr<device::CompletionRing> ring) {
@@ -57,7 +57,7 @@ NewRing make_ring(SessionCore& session, uint32_t cqe) {
   return made;
 }
 
-// In as many turns as the unread completions take.
+// Replaces the ring of a CQ, in as many turns as the unread completions take.
 void replace_ring(SessionCore& session, std::shared_ptr<NewRing> made) {
   session.on_context(
       [made,
@@ -216,7 +216,7 @@ void destroy_qp(SessionCore& session, uint32_t qp) {
       [&session](const device::EventCounts& counts) { answer_events(session, counts); });
 }
 
-// Without faults a program has no reason to ask, and need not again.
+// Says whether a post fails. Without faults a program has no reason to ask, and need not again.
 void ask_post(SessionCore& session, const rocemu_ask_post& message) {
   OperationGate* const gate = session.host().gate;
   OperationGate::PostVerdict verdict;

@@ -25,8 +25,8 @@ wire::Gid to_gid(const uint8_t (&bytes)[16]) {
   return gid;
 }
 
-// What names a file or a directory anywhere, as far as that is known without asking its server,
-// which may not answer; empty for what is neither.
+// Returns what names a file or a directory anywhere, as far as that is known without asking its
+// server, which may not answer; nothing when the descriptor is of neither.
 std::optional<device::FileIdentity> identify(int fd) {
   struct statx status;
   if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) != 0)
@@ -35,7 +35,7 @@ std::optional<device::FileIdentity> identify(int fd) {
   return device::FileIdentity{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
 }
 
-// For as long as anybody has it.
+// Keeps the descriptor open for as long as anybody has what this returns.
 std::shared_ptr<void> hold_file(UniqueFd fd, ProgramShare::Charge charge) {
   return {new UniqueFd(std::move(fd)), [charge = std::move(charge)](UniqueFd* held) {
             close_elsewhere(std::move(*held));
@@ -50,7 +50,7 @@ struct NewReceiveRing {
   UniqueFd fd;
 };
 
-// From now on `spec` has as many requests as the program hears that there are.
+// Makes the memory of an SRQ. Then `spec` has as many requests as the program hears that there are.
 NewReceiveRing make_ring(SessionCore& session, device::SrqSpec& spec) {
   const device::DeviceLimits& limits = session.config().limits;
   const SrqLayout layout = lay_out_srq(limits, spec);
@@ -67,7 +67,7 @@ NewReceiveRing make_ring(SessionCore& session, device::SrqSpec& spec) {
   return made;
 }
 
-// In as many turns as the receives take that wait.
+// Replaces the ring of an SRQ, in as many turns as the waiting receives take.
 void replace_ring(SessionCore& session, uint32_t max_wr, std::shared_ptr<NewReceiveRing> made) {
   session.on_context(
       [made, max_wr](EngineContext& context) -> device::Result<bool> {

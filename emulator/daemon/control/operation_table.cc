@@ -19,7 +19,7 @@ Message copy_as(std::span<const std::byte> bytes) {
   return message;
 }
 
-// How a handler of each signature is called, and the message that it stands for.
+// Adapter says how a handler of each signature is called, and which message it takes.
 template <auto kHandler>
 struct Adapter;
 template <void (*kHandler)(SessionCore&)>
@@ -223,7 +223,7 @@ constexpr Operation kOperations[] = {
 
 constexpr uint32_t kNumbers = ROCEMU_OP_ASK_POST + 1;
 
-// By number: the place in the table and 1; 0: there is none.
+// The operation's place in the table plus 1, by its number; 0: there is none.
 constexpr auto kPlaces = [] {
   std::array<uint8_t, kNumbers> places{};
   for (size_t i = 0; i < std::size(kOperations); ++i)

@@ -1,7 +1,8 @@
-// What one process may have of what the NIC's process has for all programs: mappings, of which the
-// kernel allows it vm.max_map_count, and descriptors (RLIMIT_NOFILE). Three quarters and one, with
-// all the connections of the process, so that nobody can leave the others without. Each queue takes
-// a mapping, and one program may want 20,000 connected pairs of QPs.
+// ProgramShare is what one process may have of that which the NIC's process has for all programs:
+// mappings, of which the kernel allows it vm.max_map_count, and descriptors (RLIMIT_NOFILE). All
+// connections of a process have three quarters of the mappings and one quarter of the descriptors,
+// so that nobody can leave the others without. Each queue takes a mapping, and one program may want
+// 20,000 connected pairs of QPs.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +20,7 @@ class ProgramShare : public std::enable_shared_from_this<ProgramShare> {
     unsigned descriptors;
     static Limits of_this_process();
   };
-  // What holds some of them, until it is destroyed by any thread.
+  // A Charge holds some of them until it is destroyed, by any thread.
   using Charge = std::shared_ptr<void>;
 
   explicit ProgramShare(const Limits& limits) : limits_(limits) {}
@@ -35,7 +36,8 @@ class ProgramShare : public std::enable_shared_from_this<ProgramShare> {
   std::atomic<unsigned> mappings_{0}, descriptors_{0};
 };
 
-// By process, for as long as it has anything. The control thread's.
+// ProgramShares keeps the share of each process for as long as it has anything. The control thread
+// uses it.
 class ProgramShares {
  public:
   explicit ProgramShares(const ProgramShare::Limits& limits) : limits_(limits) {}

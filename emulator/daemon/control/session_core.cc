@@ -106,7 +106,7 @@ void SessionCore::on_end() {
 
 namespace {
 
-// What a program can make is much, so its end is spread over many turns.
+// A program can make much, so its end is spread over many turns.
 constexpr uint32_t kObjectsAtOnce = 64;
 
 template <class Files>

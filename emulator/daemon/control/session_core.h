@@ -54,15 +54,15 @@ class SessionCore {
   // Queue memory, and the writer of a pipe, that count as the program's. Throw std::system_error.
   SharedMemory make_memory(const char* name, size_t bytes);
   device::Result<std::unique_ptr<EventWriter>> open_pipe(const UniqueFd& theirs);
-  // What holds descriptors for the program otherwise; empty when nobody counts.
+  // Charges the program for descriptors that are held otherwise; null when nobody counts.
   ProgramShare::Charge charge_descriptors(unsigned count);
-  // What the connection itself needs as a context's.
+  // Charges the program for what the connection itself needs as a context's.
   void charge_context() { context_charge_ = charge_descriptors(kContextDescriptors); }
   // Regions of this program that are mapped here, by handle: held so that they go here, not on the
   // engine thread, which unmapping would keep from its work.
   auto& mapped_files() { return mapped_files_; }
 
-  // What a HELLO makes of the connection.
+  // A HELLO makes one of these of the connection.
   void become_control() { kind_ = ConnectionKind::control; }
   void become_cm(std::unique_ptr<CmProgram> program);
   void choose_device(uint32_t index) { device_index_ = index; }
@@ -119,7 +119,7 @@ class SessionCore {
   SessionPeer& peer_;
   ConnectionKind kind_ = ConnectionKind::fresh;
   uint32_t device_index_ = 0;
-  std::unique_ptr<CmProgram> cm_;     // of a connection for connection management
+  std::unique_ptr<CmProgram> cm_;     // a connection's for connection management
   EngineContext* context_ = nullptr;  // belongs to the engine; closed by finish()
   std::unordered_map<uint32_t, std::shared_ptr<const dma::MappedFile>> mapped_files_;
   std::shared_ptr<ProgramShare> share_;  // null until it is asked for
@@ -155,7 +155,8 @@ void SessionCore::guarded(Handle handle) {
   }
 }
 
-// What work() gives, or nothing when it found no memory: on the engine thread, which serves others.
+// Returns what work() gives, or nothing when it found no memory. It runs on the engine thread,
+// which serves others, too.
 template <class Work>
 auto attempt(Work& work) -> std::optional<decltype(work())> {
   try {

@@ -1,6 +1,6 @@
-// What sessions want of the NIC they serve, as narrow interfaces, so that a session runs the same
-// way in rocemud, in a test and in a fuzzer. Unless it says otherwise, the control thread makes the
-// calls, and whatever implements them outlives all sessions.
+// The interfaces by which sessions reach the NIC they serve. They are narrow, so that a session
+// runs the same way in rocemud, in a test and in a fuzzer. Unless a comment says otherwise, the
+// control thread makes the calls, and whatever implements them outlives all sessions.
 #pragma once
 
 #include <sys/types.h>
@@ -44,7 +44,7 @@ class DeviceEngine {
   virtual EngineContext& add_context(std::unique_ptr<EngineContext> context) = 0;
   virtual void close_context(EngineContext& context) = 0;
 
-  // What queue memory is made with.
+  // Queue memory is made with these.
   virtual WakeSet& wake_set() = 0;
   virtual int engine_page_fd() const = 0;
   virtual const EngineClock& clock() const = 0;
@@ -66,8 +66,8 @@ class DeviceNetwork {
   virtual int join(const wire::Gid& group) = 0;
 };
 
-// What may stand between the device and the queues that it shares with programs. Wrapped here, used
-// by the engine thread.
+// QueueDecorator may put something between the device and the queues that it shares with programs.
+// The control thread wraps them, the engine thread uses them.
 class QueueDecorator {
  public:
   virtual ~QueueDecorator() = default;
@@ -96,11 +96,11 @@ class NicAdministration {
   virtual Report take_links() = 0;
   // Without links, LINK_SET and LINK_SHOW are EOPNOTSUPP.
   virtual bool has_links() const = 0;
-  // What LINK_SET asks for, or its errno.
+  // Returns the change that LINK_SET asks for, or its errno.
   virtual device::Result<Change> set_links(pid_t asked_by, const char* assignment) = 0;
   virtual void shut_down() = 0;
 
-  // What FAULT_ADD, FAULT_CLEAR and FAULT_LIST answer, on the control thread.
+  // These answer FAULT_ADD, FAULT_CLEAR and FAULT_LIST, on the control thread.
   struct AddedFaults {
     uint32_t first_id = 0;
     uint32_t count = 0;
@@ -173,7 +173,7 @@ struct SessionHost {
 class SessionPeer {
  public:
   virtual ~SessionPeer() = default;
-  // As the kernel says; 0 when it is not visible from here.
+  // The program's process as the kernel says; 0 when it is not visible from here.
   virtual pid_t pid() const = 0;
   // nullptr when no way to the program's memory works.
   virtual std::unique_ptr<dma::AddressSpace> reach_memory(UniqueFd mem, uint64_t probe_address,

@@ -20,7 +20,8 @@ class CaptureFlusher {
     flushed_frames_ = writer_->frames_written();
     next_flush_ns_ = now + kPeriodNs;
   }
-  // When to call flush_if_due() at the latest; kNever while nothing has been captured since.
+  // The time at which to call flush_if_due() at the latest; kNever while nothing has been captured
+  // since.
   TimeNs next_flush_ns() const { return has_news() ? next_flush_ns_ : kNever; }
 
  private:

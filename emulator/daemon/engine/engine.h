@@ -69,7 +69,7 @@ class Engine {
   WakeSet& wake_set() { return wake_set_; }
   int engine_page_fd() const { return page_.fd(); }
   const EngineClock& clock() const { return clock_; }
-  // For the completion rings of all devices.
+  // The completion rings of all devices ask this one.
   CompletionHost& completion_host() { return completion_host_; }
 
   // The rest is for the engine thread, that is, for a posted task.

@@ -34,7 +34,7 @@ class EnginePage {
     attention_ = wanted ? uint32_t{ROCEMU_ENGINE_WANTS_ATTENTION} : 0;
     store_seq_cst(page_.sleeping, (page_.sleeping & ROCEMU_ENGINE_SLEEPS) | attention_);
   }
-  // As in rings.h: the system's number plus 1.
+  // `number` is the system's number plus 1, as in rings.h.
   void show_cpu(uint32_t number) noexcept { store_release(page_.core, number); }
   // Programs yield more often while the engine's threads take all CPUs there are.
   void show_crowded(bool crowded) noexcept {

@@ -14,7 +14,7 @@ namespace rocemu::daemon {
 
 struct ParallelStats {
   uint64_t parallel_turns = 0;
-  uint64_t worker_turns = 0;  // of devices, taken by the helping thread
+  uint64_t worker_turns = 0;  // devices' turns that the helping thread took
 };
 
 struct EngineStats {
@@ -24,7 +24,7 @@ struct EngineStats {
   uint64_t inline_turns = 0;  // taken by the threads that had a command while the engine slept
   uint64_t yields = 0;
   uint64_t sleeps = 0;
-  uint64_t block_modes = 0;  // how often the engine began to block (idle_policy.h)
+  uint64_t block_modes = 0;  // the engine began to block so often (idle_policy.h)
   ParallelStats parallel;
 };
 
@@ -34,7 +34,7 @@ struct DeviceSnapshot {
   dpdk_io::PortStats port;
   std::vector<wire::Gid> groups;  // multicast groups to which QPs are attached
   congestion::Settings congestion;
-  std::vector<transport::FlowReport> flows;  // of the first kMostFlows QPs that have one
+  std::vector<transport::FlowReport> flows;  // those of the first kMostFlows QPs that have one
   static constexpr size_t kMostFlows = 256;
   std::vector<transport::RecoveryReport> recoveries;  // the same, where selective repeat is set
   std::vector<device::QpReport> qps;                  // some kMostFlows at most

@@ -10,7 +10,7 @@
 namespace rocemu::daemon {
 namespace {
 
-constexpr unsigned long kTimerSlackNs = 1000;  // how late a sleep may end
+constexpr unsigned long kTimerSlackNs = 1000;  // a sleep may end later by this
 
 // OnlyFaults blocks all signals but SIGBUS on the calling thread for as long as it lives.
 class OnlyFaults {

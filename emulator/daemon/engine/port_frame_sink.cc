@@ -10,7 +10,7 @@ namespace rocemu::daemon {
 
 namespace {
 
-constexpr std::byte kGroupBit{1};  // of a MAC's first byte (IEEE 802-2014, 8.2.2)
+constexpr std::byte kGroupBit{1};  // in a MAC's first byte (IEEE 802-2014, 8.2.2)
 
 }  // namespace
 

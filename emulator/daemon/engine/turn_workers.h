@@ -34,7 +34,7 @@ class TurnWorkers {
   void sleep();
   void wake_all();
 
-  const std::function<void(unsigned)>* job_ = nullptr;  // of the run() under way
+  const std::function<void(unsigned)>* job_ = nullptr;  // the one of the run() under way
   alignas(64) std::atomic<uint64_t> to_begin_{0};       // the caller takes the lowest bits first
   alignas(64) std::atomic<unsigned> done_{0};           // by workers, in the run() under way
   alignas(64) std::atomic<uint32_t> sleepers_{0};       // or about to sleep

@@ -13,7 +13,7 @@ using fault::Trigger;
 
 constexpr auto kActive = Trigger::State::active;
 
-// What an active fault needs at its device.
+// Adds what an active fault needs at its device.
 void add_need(FaultNeeds& needs, const fault::Spec& spec) {
   switch (spec.what.kind) {
     case Kind::completion_late:

@@ -20,7 +20,7 @@
 
 namespace rocemu::daemon {
 
-// Whose event it is.
+// Who says which device, QP, program and peer an event is about.
 struct Who {
   uint32_t device = 0;
   uint32_t qpn = 0;   // 0: it is not about a QP
@@ -35,19 +35,19 @@ struct FaultChange {
   bool begins = false;
 };
 
-// What has to stand ready at a device for the faults that are active.
+// FaultNeeds says what has to stand ready at a device for the faults that are active.
 struct FaultNeeds {
   bool completions = false;
   bool requests = false;  // counted
   bool events = false;
   bool posts = false;
-  bool rates = false;    // of QPs
+  bool rates = false;    // the rates of QPs are limited
   bool packets = false;  // counted, or dropped by whom they are for
   bool drops_received = false;
   bool drops_sent = false;
   bool holds_received = false;
   bool holds_sent = false;
-  uint64_t rate_bits_per_s = 0;  // of the whole device; 0: no limit
+  uint64_t rate_bits_per_s = 0;  // the whole device's; 0: no limit
 
   bool port() const {
     return packets || drops_received || drops_sent || holds_received || holds_sent ||
@@ -68,27 +68,28 @@ class ArmedFaults {
   // True for `all` and the names of devices.
   bool knows(const std::string& device) const;
   bool concerns(const fault::Spec& spec, const Who& who) const;
-  // Their ids, in order; empty when there are kMost of them. Those that are over make room.
+  // Returns the ids of the new faults, in order; empty when there would be more than kMost. Faults
+  // that are over make room.
   std::vector<uint32_t> add(std::vector<fault::Spec> specs, TimeNs now_ns);
-  // Takes it back; 0: all. Answers the ends of what was active, or nothing when there is none of
-  // that id.
+  // Takes the fault `id` back; 0: all. Returns the ends of what was active, or nothing when there
+  // is no such fault.
   std::optional<std::vector<FaultChange>> remove(uint32_t id);
 
   std::vector<FaultChange> on_time(TimeNs now_ns);
-  // When on_time() has to be called.
+  // The time at which on_time() has to be called.
   TimeNs next_ns() const;
   // A request was taken, or a packet came by.
   std::vector<FaultChange> on_count(fault::Counted counted, const Who& who, TimeNs now_ns);
   // The first fault of that kind that strikes the event. `about` says whether its What is about it.
   using About = std::function<bool(const fault::What&)>;
   std::optional<fault::What> strike(fault::Kind kind, const Who& who, const About& about);
-  // Whether a state of that kind is active.
+  // True when a state of that kind is active for `who`.
   bool active(fault::Kind kind, const Who& who) const;
 
-  // For all active faults of a device.
+  // Visits all active faults of a device.
   void for_each_active(uint32_t device, const std::function<void(const fault::Spec&)>& visit) const;
   FaultNeeds needs(uint32_t device) const;
-  // Whether any of them may be about a call or a post.
+  // True when an active fault may be about a call or a post.
   bool any_of_calls() const;
 
   struct Report {

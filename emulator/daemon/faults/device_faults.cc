@@ -110,7 +110,7 @@ void DeviceFaults::begin(const Spec& spec) {
   }
 }
 
-// Those of the QPs, or of the programs, that it is about.
+// Fails the CQs of the QPs, or of the programs, that the fault is about.
 void DeviceFaults::fail_cqs(const Spec& spec) {
   FaultAccess access(hca_);
   for (const device::QpView& qp : chosen(spec)) access.fail_cqs_of_qp(qp.qpn);
@@ -120,7 +120,7 @@ void DeviceFaults::fail_cqs(const Spec& spec) {
       access.fail_cqs_of_context(context.id);
 }
 
-// As drivers do it: what is under way is flushed, so that nobody waits for it.
+// Flushes what is under way, as drivers do it, so that nobody waits for it.
 void DeviceFaults::lose_device() {
   FaultAccess access(hca_);
   for (const device::QpView& qp : access.qps()) access.flush_qp(qp.qpn);

@@ -104,7 +104,7 @@ device::PortConfig FaultInjector::seen(uint32_t device, const device::PortConfig
   return with_faults(armed_, device, port);
 }
 
-// What has become due begins and ends, and the timer waits for what is next.
+// Faults that have become due begin and end here, and the timer waits for the next.
 void FaultInjector::advance() {
   carry_out(armed_.on_time(monotonic_now_ns()));
   const TimeNs next = armed_.next_ns();
@@ -141,7 +141,7 @@ void FaultInjector::carry_out(const std::vector<FaultChange>& changes) {
   follow();
 }
 
-// Whether calls have to be looked at.
+// Finds out whether calls and posts of programs have to be looked at.
 void FaultInjector::follow() {
   bool needed = armed_.any_of_calls() ||
                 std::ranges::any_of(last_lost_, [](const auto& last) { return last.load() != 0; });
@@ -179,7 +179,7 @@ void FaultInjector::wait(TimeNs delay_ns, std::function<void()> go_on) {
       [timer, go_on = std::move(go_on)](const boost::system::error_code&) { go_on(); });
 }
 
-// What the call has made gets the taps that others have.
+// Objects that the call has made get the taps that others have.
 void FaultInjector::passed(const Asked& asked) {
   if (call_name(asked.operation).empty()) return;
   engine_.post(Task([device = devices_[asked.device].get()] { device->follow(); }));

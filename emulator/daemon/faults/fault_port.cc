@@ -53,7 +53,7 @@ void FaultPort::count_sent(std::span<rte_mbuf*> burst) noexcept {
   for (size_t i = 0; i < burst.size(); ++i) faults_.on_packet(port);
 }
 
-// How many of the burst may leave now, at the rate.
+// The number of frames of the burst that may leave now, at the rate.
 unsigned FaultPort::allowed(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   constexpr uint64_t kBitsPerByte = 8;
   constexpr uint64_t kNsPerSecond = 1'000'000'000;

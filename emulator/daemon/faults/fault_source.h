@@ -1,4 +1,4 @@
-// What the taps of a device ask the faults, and tell them.
+// FaultSource is what the taps of a device ask of the faults, and tell them.
 #pragma once
 
 #include <optional>

@@ -31,7 +31,7 @@ bool CompletionTap::push(const transport::Completion& completion) noexcept {
   }
   const auto late = faults_.strike(Kind::completion_late, who, [](const What&) { return true; });
   if (!late && held_.empty()) return inner_->push(shown);
-  // Those behind a late one are late as well: a CQ has one order.
+  // Completions behind a late one are late as well: a CQ has one order.
   TimeNs due_ns = faults_.now_ns() + (late ? late->delay_ns : 0);
   if (!held_.empty()) due_ns = std::max(due_ns, held_.back().due_ns);
   if (held_.size() >= kMostHeld) hand_on();
@@ -40,8 +40,8 @@ bool CompletionTap::push(const transport::Completion& completion) noexcept {
   return !std::exchange(lost_, false);
 }
 
-// The first of those held. A QP that was destroyed or reset meanwhile completes nothing more;
-// changes of a list of tags are no QP's.
+// Hands on the first of the completions held. A QP that was destroyed or reset meanwhile completes
+// nothing more; changes of a list of tags are no QP's.
 bool CompletionTap::hand_on() {
   const transport::Completion completion = held_.front().completion;
   held_.pop_front();

@@ -10,7 +10,7 @@
 
 namespace rocemu::daemon {
 
-// Who has that QP.
+// Returns the device, program and peer of that QP.
 Who who_has(device::Hca& hca, wire::Qpn qpn);
 
 // Holds completions back, in their order, or changes their status.

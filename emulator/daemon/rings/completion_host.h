@@ -1,6 +1,6 @@
 // CompletionHost is what the completion rings ask of the NIC that fills them: the time that
-// completions are stamped with, and to remember that a program which polls on the NIC's own CPU
-// can go on. Such a program needs that CPU, so the NIC yields it (engine/pace/idle_policy.h).
+// completions are stamped with, and to remember that a program which polls on the NIC's own CPU can
+// go on. Such a program needs that CPU, so the NIC yields it (engine/pace/idle_policy.h).
 #pragma once
 
 #include <atomic>

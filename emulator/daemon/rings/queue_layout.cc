@@ -14,13 +14,13 @@ constexpr size_t aligned(size_t bytes) { return (bytes + kAlignBytes - 1) & ~(kA
 
 uint32_t ring_entries(uint32_t wanted) { return wanted == 0 ? 0 : std::bit_ceil(wanted); }
 
-// What is granted of which there is `possible`, and the device has `limit` at most.
+// The number granted of what is asked for: there is room for `possible`, the device allows `limit`.
 uint32_t granted(const device::DeviceLimits& limits, uint32_t wanted, uint32_t possible,
                  uint32_t limit) {
   return limits.grants_exactly ? wanted : std::max(wanted, std::min(possible, limit));
 }
 
-// As many elements as fit into the slot.
+// The number of elements granted: as many as fit into the slot.
 uint32_t granted_sge(const device::DeviceLimits& limits, size_t room_bytes, uint32_t limit,
                      uint32_t wanted) {
   return granted(limits, wanted, static_cast<uint32_t>(room_bytes / sizeof(rocemu_sge)), limit);

@@ -12,7 +12,7 @@ namespace rocemu::daemon {
 
 struct RingLayout {
   uint32_t entries = 0;  // a power of two, or 0
-  uint32_t granted = 0;  // how many of them the program may use at a time
+  uint32_t granted = 0;  // entries that the program may use at a time
   uint32_t stride_bytes = 0;
   size_t offset_bytes = 0;
   uint32_t max_sge = 0;
@@ -38,8 +38,8 @@ struct SrqLayout {
 // Precondition: device::check_srq has passed the request.
 SrqLayout lay_out_srq(const device::DeviceLimits& limits, const device::SrqSpec& spec);
 
-// How many completions a CQ holds that was asked to hold `cqe`, and the memory of one that holds
-// so many.
+// The number of completions that a CQ holds which was asked to hold `cqe`, and the size of the
+// memory of one that holds `entries`.
 uint32_t cq_entries(const device::DeviceLimits& limits, uint32_t cqe);
 size_t cq_memory_bytes(uint32_t entries);
 

@@ -108,7 +108,7 @@ bool SharedCompletionRing::take_sleepers() noexcept {
          __atomic_exchange_n(&header_.sleepers, uint32_t{0}, __ATOMIC_SEQ_CST) != 0;
 }
 
-// How many threads sleep there is the program's affair, and the time that waking them takes is the
+// The program decides how many of its threads sleep, and the time that waking them takes is the
 // NIC's, so there is a bound.
 void SharedCompletionRing::wake_sleepers(uint32_t completions) noexcept {
   constexpr uint32_t kMaxWoken = 16;
@@ -134,7 +134,7 @@ bool SharedCompletionRing::prepare_to_take_over(device::CompletionRing& old_ring
   const auto& old = static_cast<const SharedCompletionRing&>(old_ring);
   if (taken_ == 0) taken_from_ = load_acquire(old.header_.consumer);
   const uint32_t unread = old.producer_ - taken_from_;
-  // What cannot be taken over is refused by take_over().
+  // An old ring that cannot be taken over is refused by take_over().
   if (unread > entries_ || unread > old.entries_ || unread - taken_ <= kAtOnce) return true;
   take(old, kAtOnce);
   return false;

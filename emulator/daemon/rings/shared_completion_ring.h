@@ -43,11 +43,11 @@ class SharedCompletionRing final : public device::CompletionRing {
   uint32_t producer_ = 0;
   uint32_t published_ = 0;
   uint32_t seen_consumer_ = 0;
-  // Of a ring that takes over another: how many completions it has, and the first one's index
-  // there.
+  // In a ring that takes over another: the number of completions that it has taken, and the index
+  // of the first one in the old ring.
   uint32_t taken_ = 0;
   uint32_t taken_from_ = 0;
-  // Both tell of the completions that are not shown yet.
+  // Both tell of the completions that are not shown to the program yet.
   bool answers_ = false;          // the program can go on with one of them
   bool wakes_solicited_ = false;  // one of them wakes a program that armed for solicited ones
 };

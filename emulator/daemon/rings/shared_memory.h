@@ -15,7 +15,7 @@ namespace rocemu::daemon {
 
 class SharedMemory {
  public:
-  enum class Others { may_write, only_read };  // what mappings anybody else can make
+  enum class Others { may_write, only_read };  // kinds of mappings that anybody else can make
 
   // The memory is zeroed, and `bytes` rounded up to pages. Throws std::system_error (ENOMEM,
   // EMFILE, …).

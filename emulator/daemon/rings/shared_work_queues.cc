@@ -237,7 +237,7 @@ bool SharedReceiveQueue::has_room_for(const SharedReceiveQueue& old) const noexc
          old.layout_.stride_bytes <= layout_.stride_bytes;
 }
 
-// Up to index `end` here; what QPs have taken of the old ring meanwhile is left out.
+// Takes entries over up to index `end` here, but for those that QPs have taken of the old ring.
 void SharedReceiveQueue::take(const SharedReceiveQueue& old, uint32_t end) noexcept {
   const uint32_t popped = old.cursor_.popped() - *taken_from_;
   for (taken_ = std::max(taken_, popped); taken_ < end; ++taken_)
@@ -246,12 +246,12 @@ void SharedReceiveQueue::take(const SharedReceiveQueue& old, uint32_t end) noexc
                 old.layout_.stride_bytes);
 }
 
-// So much takes some 100 us where requests are long, with the page faults of a ring that is new.
+// So many entries take some 100 us where requests are long, with the page faults of a new ring.
 bool SharedReceiveQueue::prepare_to_take_over(const SharedReceiveQueue& old) noexcept {
   constexpr uint32_t kAtOnce = 512;
   if (!taken_from_) taken_from_ = old.cursor_.popped();
   const uint32_t end = old.cursor_.popped() - *taken_from_ + old.waiting();
-  // What cannot be taken over is refused by take_over().
+  // An old ring that cannot be taken over is refused by take_over().
   if (!has_room_for(old) || end <= taken_ + kAtOnce) return true;
   take(old, taken_ + kAtOnce);
   return false;

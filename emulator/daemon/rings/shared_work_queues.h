@@ -33,10 +33,11 @@ class RingCursor {
   void release(uint32_t count) noexcept { released_ += count; }
   uint32_t popped() const noexcept { return popped_; }
   uint32_t released() const noexcept { return released_; }
-  // How many entries the program has published and next() has not given; at most the ring's size.
+  // The number of entries that the program has published and the NIC has not taken; the ring's size
+  // at most.
   uint32_t waiting() const noexcept;
   void skip_all() noexcept;
-  // Of a ring that is new: begins there.
+  // A new ring begins at `index`.
   void begin_at(uint32_t index) noexcept { popped_ = released_ = seen_producer_ = index; }
 
  private:
@@ -88,7 +89,7 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   RingLayout layout_;
   RingCursor cursor_;
   std::vector<transport::Sge> sges_;  // scratch
-  // What stands at index 0 here stood at taken_from_ in the old ring; taken_ entries are here.
+  // The entry at index 0 here stood at taken_from_ in the old ring; taken_ entries are here.
   std::optional<uint32_t> taken_from_;
   uint32_t taken_ = 0;
 };

@@ -53,7 +53,7 @@ ordered_json describe(const LinkPair& links) {
   return described;
 }
 
-// Of priorities and losses those alone that there were.
+// Shows those priorities and losses alone that there were.
 ordered_json describe(const network::PortReport& port) {
   const network::PortCounters& counters = port.counters;
   ordered_json lost = ordered_json::object();
@@ -119,7 +119,7 @@ ordered_json describe(const congestion::Settings& settings,
   return shown;
 }
 
-// Which recovery each QP has with its peer.
+// Shows the recovery that each QP has with its peer.
 ordered_json describe(const std::vector<transport::RecoveryReport>& recoveries) {
   ordered_json shown = ordered_json::array();
   for (const transport::RecoveryReport& report : recoveries)
@@ -130,7 +130,7 @@ ordered_json describe(const std::vector<transport::RecoveryReport>& recoveries) 
   return shown;
 }
 
-// How often each of the chosen behaviours was seen that are done at a moment.
+// Shows how often each chosen behaviour was seen; some are not done at a moment, and stay 0.
 ordered_json describe(const shake::Settings& settings, const shake::Counts& counts) {
   ordered_json shown = ordered_json::object();
   for (size_t i = 0; i < shake::kBehaviours; ++i)
@@ -148,7 +148,7 @@ std::string_view text(transport::QpState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Of its counters those alone that are not zero: there may be many QPs.
+// Shows those counters of a QP alone that are not zero: there may be many QPs.
 ordered_json describe(const std::vector<device::QpReport>& qps) {
   ordered_json shown = ordered_json::array();
   for (const device::QpReport& qp : qps) {

@@ -31,7 +31,7 @@ void MailboxPoller::run(boost::asio::io_context& io) {
   while (!io.stopped()) {
     try {
       serve(io);
-    } catch (const std::bad_alloc&) {  // of one program's request: the others' are served
+    } catch (const std::bad_alloc&) {  // one program's request is lost, the others' are served
       spdlog::error("out of memory: a request is lost");
     } catch (const std::length_error&) {
       spdlog::error("a request for more memory than there can be is lost");
@@ -68,8 +68,8 @@ void MailboxPoller::keep(std::shared_ptr<ProgramConnection> connection) {
     std::move(kept_.begin() + 1, kept_.end(), kept_.begin());
     --kept_count_;
   }
-  // Not before the reply has left. A program that runs on sooner than this thread has taken its
-  // core from it, and would look for a reply in vain.
+  // The connection is attended to only when the reply has left. A program that runs on sooner than
+  // this thread has taken its core from it, and would look for a reply in vain.
   connection->set_attended(true);
   kept_[kept_count_++] = std::move(connection);
 }

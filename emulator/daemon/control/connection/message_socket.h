@@ -32,7 +32,7 @@ struct PeerCredentials {
   uid_t uid = 0;
 };
 
-// Who connected (SO_PEERCRED). False when the kernel does not say.
+// Finds who has connected (SO_PEERCRED). False when the kernel does not say.
 bool peer_credentials(int socket, PeerCredentials& credentials);
 
 // A descriptor that becomes readable when that process ends; empty when there is none to be had.

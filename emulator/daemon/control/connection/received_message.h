@@ -22,7 +22,8 @@ struct ReceivedMessage {
   ReceivedMessage& operator=(ReceivedMessage&&) = default;
   ~ReceivedMessage() { close_fds(); }
 
-  // What a handler has left: it may be anything, and take its time to close.
+  // Closes the descriptors that a handler has left: they may be of anything, and take time to
+  // close.
   void close_fds() {
     for (UniqueFd& fd : fds) close_elsewhere(std::move(fd));
     fd_count = 0;

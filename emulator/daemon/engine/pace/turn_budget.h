@@ -13,7 +13,7 @@ class TurnBudget {
  public:
   using Clock = TimeNs (*)();
 
-  // What is begun is finished, a burst mostly, so that a turn takes up to twice as long.
+  // A turn finishes what it has begun, a burst mostly, so that it takes up to twice as long.
   static constexpr TimeNs kTurnNs = 50'000;
   static constexpr unsigned kPiecesPerLook = 16;  // a piece takes a microsecond, more or less
 
