@@ -21,11 +21,11 @@ struct QpBody;
 // A QP as whoever looks for one knows it.
 struct QpView {
   wire::Qpn qpn{};
-  ContextId context = 0;  // that made it
+  ContextId context = 0;  // the one that made it
   pid_t program = 0;      // 0: it cannot be seen from here
   bool sends = false;     // its requests have a queue
   bool connected = false;
-  wire::Gid peer;  // of connected ones that have been told it
+  wire::Gid peer;  // only of a connected QP that has been told it
 };
 
 struct ContextView {
@@ -41,13 +41,14 @@ class FaultAccess {
   std::vector<QpView> qps() const;
   std::optional<QpView> qp(wire::Qpn qpn) const;
 
-  // To ERROR. The oldest request, posted or under way, completes with `status`, the others are
-  // flushed. Without a request the program gets IBV_EVENT_QP_FATAL. A QP in RESET or ERROR stays as
-  // it is: false.
+  // Moves the QP to ERROR. The oldest request, posted or under way, completes with `status`, the
+  // others are flushed. Without a request the program gets IBV_EVENT_QP_FATAL. False for a QP in
+  // RESET or ERROR, which stays as it is.
   bool fail_qp(wire::Qpn qpn, transport::WcStatus status);
-  // To ERROR; all requests are flushed, and nobody is told.
+  // Moves the QP to ERROR; all requests are flushed, and nobody is told.
   void flush_qp(wire::Qpn qpn);
-  // As after an overrun: IBV_EVENT_CQ_ERR, and its QPs go to ERROR. The next publication does it.
+  // Both fail CQs as after an overrun: IBV_EVENT_CQ_ERR is sent, and the CQs' QPs go to ERROR. The
+  // next publication does it.
   void fail_cqs_of_qp(wire::Qpn qpn);
   void fail_cqs_of_context(ContextId context);
   // An event about the device or its port, to every program that has it open.
@@ -69,7 +70,7 @@ class FaultAccess {
   void untap_rings();
   void untap_sends();
   void untap_events();
-  // What a ring's tap held back may be due: the next publication asks it.
+  // Has the next publication ask the rings' taps: what they held back may be due.
   void touch_rings();
 
  private:

@@ -73,8 +73,8 @@ class Hca {
   // is given stays; unknown ids are ignored.
   void set_token(ContextId context, const ContextToken& token);
   std::optional<ContextToken> token(ContextId context) const;
-  // From now on imports are from the context that has `token`. ENOENT: nobody has it; EALREADY: one
-  // is joined.
+  // Imports are from the context that has `token` from now on. ENOENT: nobody has it; EALREADY: a
+  // context is joined.
   int join_context(ContextId context, const ContextToken& token);
   // `there` is a handle of the joined context: ENOENT as well while none is joined.
   Result<Handle> import_pd(ContextId context, Handle there);
@@ -128,8 +128,7 @@ class Hca {
                               std::unique_ptr<WorkQueues> queues);
   // Answers the state after the change. EINVAL: `cur_qp_state` is wrong, there is no such
   // transition or it does not take these attributes (IBTA vol 1, 11.2.5.2, table 91), or a value is
-  // out of range; EOPNOTSUPP: an alternate path; EHOSTUNREACH: nobody has the peer's address. The
-  // QP is then as it was.
+  // out of range; EHOSTUNREACH: nobody has the peer's address. The QP is then as it was.
   Result<transport::QpState> modify_qp(ContextId context, Handle qp, uint32_t attr_mask,
                                        const QpAttr& attr);
   // ibv_modify_qp_rate_limit(3); a rate of 0 ends it, as does RESET. EINVAL as well: the QP has no
@@ -137,19 +136,18 @@ class Hca {
   int limit_qp_rate(ContextId context, Handle qp, const transport::RateLimit& limit);
   Result<QpAttr> query_qp(ContextId context, Handle qp) const;
   Result<wire::Qpn> qp_number(ContextId context, Handle qp) const;
-  // Whose QP it is and what it was set to, whoever asks; its state is the one last asked for.
+  // Tells whose QP it is and what it was set to, whoever asks; its state is the one last asked for.
   // Empty: there is none of that number.
   std::optional<QpDescription> describe_qp(wire::Qpn qpn) const;
   Result<EventCounts> destroy_qp(ContextId context,
                                  Handle qp);  // EBUSY in a multicast group or flow
 
-  // hca_ah.cc. EINVAL: no global address of this port's network; EHOSTUNREACH: nobody has
-  // it.
+  // hca_ah.cc. EINVAL: no global address of this port's network; EHOSTUNREACH: nobody has it.
   Result<Handle> create_ah(ContextId context, Handle pd, const AhAttr& attr);
   int destroy_ah(ContextId context, Handle ah);
 
-  // hca_multicast.cc: ibv_attach_mcast(3). EINVAL: no UD QP, no multicast address, or, to
-  // detach, not attached. Attaching twice is no error.
+  // hca_multicast.cc: ibv_attach_mcast(3). EINVAL: no UD QP, no multicast address, or, to detach,
+  // not attached. Attaching twice is no error.
   int attach_multicast(ContextId context, Handle qp, const wire::Gid& group);
   int detach_multicast(ContextId context, Handle qp, const wire::Gid& group);
 
@@ -177,8 +175,8 @@ class Hca {
   Result<EventCounts> destroy_srq(ContextId context, Handle srq);  // EBUSY
 
   // hca_xrc.cc: ibv_open_xrcd(3), with the errors of Linux (ib_uverbs_open_xrcd). EAGAIN: the file
-  // has no domain and none is to be made; EINVAL: it has one and the caller wants to be the
-  // first, or there is no file and none is to be made.
+  // has no domain and none is to be made; EINVAL: it has one and the caller wants to be the first,
+  // or there is no file and none is to be made.
   Result<Handle> open_xrcd(ContextId context, const XrcdSpec& spec);
   int close_xrcd(ContextId context, Handle xrcd);  // EBUSY
   // Another handle for an XRC_RECV QP: EINVAL when the domain has none of that number.
@@ -195,12 +193,12 @@ class Hca {
   // True when something waits for it that came about otherwise than by a frame: a completion of a
   // request that sends nothing.
   bool has_news() const;
-  // When it is to be called again because events of moderated CQs are held back; kNever: they are
-  // not.
+  // The time at which publish_completions() is to be called again because events are held back;
+  // kNever: none are.
   TimeNs next_held_event() const;
 
   ObjectCounts counts() const;
-  // By number; where there are more than `most`, some of them.
+  // The QPs' reports by number; where there are more than `most` QPs, some of them.
   std::vector<QpReport> report_qps(size_t most) const;
 
  private:

@@ -38,7 +38,7 @@ int Hca::resize_cq(ContextId id, Handle handle, TimeNs now, std::unique_ptr<Comp
   if (cq == nullptr) return ENOENT;
   while (cq->tapped()) cq->untap();
   cq->publish(now);
-  cq->mark_dirty();  // that may have held an event back
+  cq->mark_dirty();  // publish() may have held an event back
   if (!cq->prepare_ring(*ring)) return EINPROGRESS;
   return cq->replace_ring(ring) ? 0 : EINVAL;
 }

@@ -20,7 +20,7 @@ T* find_object(const Context* context, HandleTable<T> Context::*table, Handle ha
 
 // News that wait for Hca::publish_completions().
 struct DeferredEvents {
-  std::deque<wire::Qpn> qps_in_error;  // whose queues are to be flushed once more
+  std::deque<wire::Qpn> qps_in_error;  // their queues are to be flushed once more
   // These events tell of completions and so come after them.
   std::vector<wire::Qpn> qps_at_last_wqe;
   std::vector<Srq*> srqs_at_limit;
@@ -56,13 +56,13 @@ struct Hca::Impl final : transport::EventSink {
   // hca.cc
   Context* find_context(ContextId id) const;
   bool has_room_for_pd(const Context& context) const;
-  // Whether a program may have one more of what the device has `total` of, and may have `limit`, so
-  // that others are left some. `held` counts what one of its contexts has.
+  // True when a program may have one more object of a kind of which the device has `total`, and may
+  // have `limit`, so that others are left some. `held` counts those that one of its contexts has.
   template <typename Held>
   bool has_room(uint64_t program, uint32_t total, uint32_t limit, Held held) const {
     if (total >= limit) return false;
     constexpr uint32_t kFewest =
-        256;  // of fewer, whoever configures that wants to see them run out
+        256;  // whoever configures a limit below this wants to see objects run out
     const uint32_t share = limit - limit / 4;
     if (limit < kFewest || total < share) return true;
     uint32_t own = 0;
@@ -106,7 +106,7 @@ struct Hca::Impl final : transport::EventSink {
   // hca_srq.cc
   void destroy_srq(Srq& srq);
 
-  // Of what is made next.
+  // The numbers of what is made next.
   struct Numbers {
     HandleNumbers handles;
     ContextId next_context = 1;
@@ -117,7 +117,7 @@ struct Hca::Impl final : transport::EventSink {
   AddressResolver& resolver;
   MemoryRegions regions;
   std::unique_ptr<transport::Memory> memory;
-  std::unique_ptr<dma::AddressSpace> null_memory = dma::AddressSpace::none();  // of null regions
+  std::unique_ptr<dma::AddressSpace> null_memory = dma::AddressSpace::none();  // null regions'
   std::unique_ptr<transport::Endpoint> endpoint;
   WorkQueueDecorator decorate_queues;
 

@@ -10,8 +10,9 @@ using transport::MigrationRequest;
 using transport::MigrationState;
 using transport::QpState;
 
-// As Linux's rdmavt has it: REARM in RTS alone and not of a QP that is armed, MIGRATED not of one
-// that is in REARM, and ARMED is for the device alone. To rearm takes a path to migrate to.
+// Checks a request for migration as Linux's rdmavt does: REARM in RTS alone and not of a QP that is
+// armed, MIGRATED not of one that is in REARM, and ARMED is for the device alone. To rearm takes a
+// path to migrate to.
 int Hca::Impl::check_migration(const QpBody& body, const QpAttr& attr, uint32_t mask,
                                QpState to) const {
   if ((mask & kPathMigState) == 0) return 0;

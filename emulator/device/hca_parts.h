@@ -30,8 +30,8 @@ using WorkQueueDecorator = std::function<std::unique_ptr<WorkQueues>(std::unique
 struct HcaParts {
   std::function<decltype(make_memory)> memory = make_memory;
   std::function<decltype(make_endpoint)> endpoint = make_endpoint;
-  // Not 0: keys, QPNs and handles are drawn at random. All devices of a NIC have the same, so that
-  // no handle is an object's on two of them.
+  // When this is not 0, keys, QPNs and handles are drawn at random. All devices of a NIC have the
+  // same, so that no handle is an object's on two of them.
   uint64_t number_seed = 0;
   WorkQueueDecorator queues{};
 };

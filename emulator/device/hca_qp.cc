@@ -72,8 +72,8 @@ bool receives(Service service) {
   return service != Service::xrc_send && service != Service::xrc_receive;
 }
 
-// What comes to a tag-matching SRQ completes to its CQ, and the QP's send queue reads what is
-// offered.
+// Messages to a tag-matching SRQ complete to its CQ, and the QP's send queue reads the payloads
+// that they offer.
 void match_tags(const Qp& qp, QpBody& body, transport::QpResources& resources) {
   body.tags =
       std::make_unique<TagMatcher>(*qp.srq->tags, body.queues->send(), *qp.send_cq, *qp.srq->cq);

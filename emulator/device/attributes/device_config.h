@@ -53,7 +53,7 @@ struct GidEntry {
 
 struct PortConfig {
   MacAddress mac{};
-  std::string netdev_name;  // what sysfs calls the interface behind the port
+  std::string netdev_name;  // sysfs's name of the interface behind the port
   uint32_t mtu_bytes = 4096;
   std::vector<GidEntry> gids;
   bool active = true;
@@ -77,7 +77,7 @@ struct HcaConfig {
   PortConfig port;
 };
 
-// Of ibv_modify_qp_rate_limit(3).
+// The bounds of ibv_modify_qp_rate_limit(3).
 inline constexpr uint32_t kMinRateKbps = 1;
 inline constexpr uint32_t kMaxRateKbps = 100'000'000;
 

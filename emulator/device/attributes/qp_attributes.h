@@ -54,11 +54,11 @@ struct QpAttr {
 
 // A QP as whoever looks at both ends of a connection sees it.
 struct QpDescription {
-  uint32_t context = 0;        // whose it is: the first that opened it
+  uint32_t context = 0;        // the first one that opened it
   transport::PdHandle pd = 0;  // 0: none
   transport::Service service = transport::Service::rc;
   QpAttr attr{};
-  wire::Gid local_gid{};  // that `attr.ah` names as the source, or zero
+  wire::Gid local_gid{};  // the one that `attr.ah` names as the source, or zero
 };
 
 using enum verbs::qp_attribute::Mask;
@@ -76,8 +76,8 @@ constexpr uint32_t ignored_attributes(transport::Service service) {
   }
 }
 
-// Checks a state change of a QP: 0, or EINVAL when there is no such change, an attribute it
-// needs is missing, or one is given that it does not take.
+// Checks a state change of a QP: 0, or EINVAL when there is no such change, an attribute it needs
+// is missing, or one is given that it does not take.
 int check_transition(transport::Service service, transport::QpState from, transport::QpState to,
                      uint32_t attr_mask);
 

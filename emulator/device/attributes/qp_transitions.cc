@@ -95,7 +95,7 @@ constexpr Transition kTransitions[] = {
 
 int check_transition(Service service, QpState from, QpState to, uint32_t attr_mask) {
   const uint32_t given = attr_mask & ~uint32_t{kState};
-  // From every state to RESET and to ERROR, with nothing else.
+  // Every state leads to RESET and to ERROR, with no other attribute.
   if (to == QpState::reset || to == QpState::error) return given == 0 ? 0 : EINVAL;
   for (const Transition& transition : kTransitions) {
     if ((transition.services & bit(service)) == 0 || transition.from != from || transition.to != to)

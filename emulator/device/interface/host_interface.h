@@ -25,7 +25,7 @@ class WorkQueues {
   virtual transport::ReceiveQueue& receive() noexcept = 0;
   // Tells the program's side the state, so that a post to a QP in ERROR rings.
   virtual void show_state(transport::QpState state) noexcept = 0;
-  // Both queues are emptied: the QP went to RESET.
+  // Empties both queues: the QP went to RESET.
   virtual void reset() noexcept = 0;
   // Tells whose queues these are, once and before anything else.
   virtual void belong_to(wire::Qpn) noexcept {}

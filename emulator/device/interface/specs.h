@@ -36,7 +36,7 @@ struct MrSpec {
   uint64_t length_bytes = 0;
   uint64_t iova = 0;
   MrKind kind = MrKind::program_memory;
-  Handle dm = 0;  // of device memory; `address` is then an offset in it
+  Handle dm = 0;  // that of device memory; `address` is then an offset in it
   // The bytes of program memory that is mapped here; kept until the region has gone.
   std::shared_ptr<const dma::MappedFile> file = nullptr;
 };
@@ -92,7 +92,7 @@ struct TagOp {
   uint32_t flags = 0;      // verbs::tag_list_flag
   uint64_t wr_id = 0;
   uint32_t unexpected = 0;  // messages that the program knows of
-  uint32_t handle = 0;      // of the buffer that is to go
+  uint32_t handle = 0;      // the one of the buffer that is to go
   uint64_t receive_wr_id = 0;
   uint64_t tag = 0;
   uint64_t mask = 0;
@@ -138,7 +138,7 @@ inline constexpr size_t kMaxFlowReceivers = 128;
 struct FlowSpec {
   uint32_t kind = 0;  // ibv_flow_attr_type
   uint16_t priority = 0;
-  wire::FrameFields value;  // what a frame has where `mask` has ones
+  wire::FrameFields value;  // the fields of a frame where `mask` has ones
   wire::FrameFields mask;
   bool drops = false;
   std::optional<uint32_t> tag;
@@ -162,7 +162,7 @@ struct ObjectCounts {
   uint32_t contexts = 0;
   uint32_t pds = 0;
   uint32_t mrs = 0;
-  uint32_t mapped_mrs = 0;  // those of them that have a MrSpec::file
+  uint32_t mapped_mrs = 0;  // those of `mrs` that have a MrSpec::file
   uint32_t cqs = 0;
   uint32_t qps = 0;
   uint32_t channels = 0;

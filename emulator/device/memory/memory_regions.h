@@ -30,16 +30,16 @@ struct MemoryRegion {
   transport::PdHandle pd = 0;
   uint32_t access = 0;
   WindowType window = WindowType::none;
-  uint64_t iova = 0;  // what keys are used with
+  uint64_t iova = 0;  // the address that keys are used with
   uint64_t length_bytes = 0;
   uint64_t address = 0;                // in the program
   std::byte* mapped = nullptr;         // the same bytes in this process, where they are mapped
   dma::AddressSpace* space = nullptr;  // null: nothing is granted
   wire::Qpn qpn{};                     // the QP that a window of type 2 is bound for; else 0
-  uint32_t region_key = 0;             // of a window: the region it is bound to …
+  uint32_t region_key = 0;             // a window's: the region it is bound to …
   uint32_t region_generation = 0;      // … and that one's generation, which ends with the region
-  uint32_t windows = 0;                // of a region: how many are bound to it
-  uint32_t generation = 0;             // of the entry: how many have stood here before
+  uint32_t windows = 0;                // a region's: the windows bound to it
+  uint32_t generation = 0;             // the entry's: those that have stood here before
 };
 
 class MemoryRegions {
@@ -67,7 +67,7 @@ class MemoryRegions {
   void tell_gone(std::function<void(uint32_t key)> listener) { tell_gone_ = std::move(listener); }
   uint32_t size() const { return size_; }
 
-  // As transport::Memory has it (IBTA vol 1, 10.6.7.2: C10-72 to C10-75, o10-37).
+  // Does what transport::Memory says (IBTA vol 1, 10.6.7.2: C10-72 to C10-75, o10-37).
   bool bind(transport::PdHandle pd, wire::Qpn qpn,
             const transport::WindowBinding& binding) noexcept;
   // Windows of type 2 alone can be invalidated.

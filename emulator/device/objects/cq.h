@@ -62,18 +62,17 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
     }
     return send_event(now);
   }
-  // When publish() is to be called again although nothing new has come: an event is held back, or
-  // found no room in its pipe. kNever: not at all.
+  // The time at which publish() is to be called again although nothing new has come: an event is
+  // held back, or found no room in its pipe. kNever: not at all.
   TimeNs due() const { return event_due_ ? no_room_until_ : held_until_; }
   void moderate(const CqModeration& moderation) {
     moderation_ = moderation;
-    if (held_until_ != kNever) held_until_ = 0;  // what was held back is sent
+    if (held_until_ != kNever) held_until_ = 0;  // an event that was held back is sent
     mark_dirty();
   }
   // False when this is to be called again before replace_ring(). Same precondition.
   bool prepare_ring(CompletionRing& ring) { return ring.prepare_to_take_over(*ring_); }
-  // The ring is another one from now on; false when that does not hold what is unread, and stays
-  // the caller's.
+  // Replaces the ring; false when `ring` does not hold what is unread, and stays the caller's.
   // Precondition: publish() has been called since the last push.
   bool replace_ring(std::unique_ptr<CompletionRing>& ring) {
     if (!ring->take_over(*ring_)) return false;
@@ -93,7 +92,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
     mark_dirty();
   }
   bool tapped() const { return dynamic_cast<CompletionRingTap*>(ring_.get()) != nullptr; }
-  // As if a completion had found the ring full.
+  // Fails as if a completion had found the ring full.
   void fail() {
     overrun_ = true;
     mark_dirty();

@@ -17,7 +17,7 @@ class CqPublisher {
   // CQs with something to show put themselves on it.
   std::vector<Cq*>& dirty() { return dirty_; }
   bool idle() const { return dirty_.empty(); }
-  // When the next event that comes later may be due; kNever when there is none.
+  // The time at which the next event that comes later may be due; kNever when there is none.
   TimeNs next_held_event() const { return next_held_; }
 
   // Calls `on_overrun` with a CQ that has lost a completion and has not been told of before; with
@@ -56,7 +56,7 @@ class CqPublisher {
     if (std::exchange(cq.waits, true)) return;
     held_.push_back(&cq);
   }
-  // Those that are not due any more are forgotten only here, which costs a call for nothing.
+  // CQs that are not due any more are forgotten only here, which costs a call for nothing.
   void take_due(TimeNs now) {
     next_held_ = kNever;
     std::erase_if(held_, [&](Cq* cq) {
@@ -69,7 +69,7 @@ class CqPublisher {
 
   std::vector<Cq*> dirty_;
   std::vector<Cq*> publishing_;
-  std::vector<Cq*> held_;  // whose events come later
+  std::vector<Cq*> held_;  // CQs whose events come later
   TimeNs next_held_ = kNever;
 };
 

@@ -18,9 +18,9 @@ namespace rocemu::device {
 // Gives out the numbers of all handles of a device, each once in 2^32.
 class HandleNumbers {
  public:
-  // Where it begins keeps the devices of one NIC apart: each has 2^24 numbers before it comes to
-  // those that the next one began with.
-  // With a seed other than 0, which all devices of a NIC then have, they are in no order.
+  // `device_index` keeps the devices of one NIC apart: each has 2^24 numbers before it comes to
+  // those that the next one began with. With a seed other than 0, which all devices of a NIC then
+  // have, the numbers are in no order.
   explicit HandleNumbers(uint32_t device_index, uint32_t seed = 0)
       : last_(device_index << 24), seed_(seed) {}
   uint32_t next() {

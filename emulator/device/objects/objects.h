@@ -24,20 +24,20 @@ struct Pd {
 };
 
 struct Dm {
-  std::shared_ptr<DeviceMemory> memory;      // with those that imported it
-  std::shared_ptr<dma::AddressSpace> space;  // of `memory`, from address 0 on
+  std::shared_ptr<DeviceMemory> memory;      // shared with those that imported it
+  std::shared_ptr<dma::AddressSpace> space;  // leads to `memory`, from address 0 on
   bool imported = false;
   uint32_t users = 0;
 };
 
-inline constexpr uint32_t kMaxImportedDms = 65536;  // and own ones, of a context that imports one
+inline constexpr uint32_t kMaxImportedDms = 65536;  // with own ones, in a context that imports
 
 struct Mr {
   uint32_t key = 0;
   Pd* pd = nullptr;
-  Dm* dm = nullptr;  // of regions of device memory
+  Dm* dm = nullptr;  // null but for a region of device memory
   MrKind kind = MrKind::program_memory;
-  std::shared_ptr<const dma::MappedFile> file;  // of regions that are mapped here
+  std::shared_ptr<const dma::MappedFile> file;  // null but for a region that is mapped here
 };
 
 struct Mw {
@@ -68,7 +68,7 @@ struct QpBody {
   wire::Qpn qpn{};
   transport::Service service = transport::Service::rc;
   std::unique_ptr<WorkQueues> queues;
-  std::unique_ptr<TagMatcher> tags;  // of a QP on a tag-matching SRQ
+  std::unique_ptr<TagMatcher> tags;  // null but on a tag-matching SRQ
   std::unique_ptr<SendQueueTap> send_tap;
   QpAttr attr;
   QpPaths paths;
@@ -86,7 +86,7 @@ struct Qp {
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;
   OpenXrcd* xrcd = nullptr;
-  uint32_t flows = 0;  // that lead to it
+  uint32_t flows = 0;  // flows that lead to it
   uint32_t async_events_written = 0;
 };
 
@@ -106,7 +106,7 @@ struct Context {
         flows(numbers) {}
 
   ContextId id = 0;
-  uint64_t program = 0;  // whose it is, as for Hca::open_context
+  uint64_t program = 0;  // the one that has it, as for Hca::open_context
   std::unique_ptr<dma::AddressSpace> memory;
   std::unique_ptr<EventChannel> async_events;
   HandleTable<Pd> pds;

@@ -1,6 +1,6 @@
-// What a QP on a tag-matching SRQ has beside its own queues: it reads what peers offer, and tells
-// them when it has. These requests go out between the program's own, and what comes of the READs is
-// told on the SRQ's CQ.
+// TagMatcher is what a QP on a tag-matching SRQ has beside its own queues: it reads what peers
+// offer, and tells them when it has. These requests go out between the program's own, and the
+// outcome of the READs is told on the SRQ's CQ.
 #pragma once
 
 #include <array>
