@@ -12,8 +12,8 @@
 
 namespace rocemu::wire {
 
-// What stands before the BTH, made once for each path. Copying it and patching lengths and the IPv4
-// checksum is all that a packet costs.
+// HeaderTemplate is what stands before the BTH, made once for each path. Copying it and patching
+// lengths and the IPv4 checksum is all that a packet costs.
 class HeaderTemplate {
  public:
   static constexpr size_t kMaxBytes = kEthernetBytes + kVlanTagBytes + kIpv6Bytes + kUdpBytes;

@@ -29,7 +29,7 @@ inline constexpr uint16_t kConsumerDefined = 28;
 inline constexpr uint16_t kVendorOptionNotSupported = 35;
 }  // namespace cm_reject
 
-// What a REJ or an MRA is about.
+// CmSubject says what a REJ or an MRA is about.
 enum class CmSubject : uint8_t { req = 0, rep = 1, other = 2 };
 
 // Transport service types of a REQ.
@@ -62,7 +62,7 @@ struct CmReq {
   uint8_t remote_cm_response_timeout = 0;  // 4.096 us * 2^n, as all of the timeouts here
   CmTransport transport = CmTransport::rc;
   bool end_to_end_flow_control = false;
-  Psn starting_psn{};  // at which whoever gets this message begins to send (12.7, Starting PSN)
+  Psn starting_psn{};  // whoever gets this message begins to send at it (12.7, Starting PSN)
   uint8_t local_cm_response_timeout = 0;
   uint8_t retry_count = 0;
   uint16_t pkey = 0;

@@ -1,5 +1,5 @@
-// What the RDMA IP CM service puts before the private data of a REQ or SIDR REQ, and its service
-// ids (IBTA annex A11).
+// The header that the RDMA IP CM service puts before the private data of a REQ or SIDR REQ, and the
+// service's ids (IBTA annex A11).
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct CmaHeader {
   Gid destination{};
 };
 
-// False when it is of another version, or neither IPv4 nor IPv6.
-// Precondition: `bytes` holds kCmaHeaderBytes.
+// False when the header is of another version, or neither IPv4 nor IPv6. Precondition: `bytes`
+// holds kCmaHeaderBytes.
 bool parse_cma_header(std::span<const std::byte> bytes, CmaHeader& header);
 void build_cma_header(const CmaHeader& header, std::span<std::byte> bytes);
 

@@ -15,7 +15,7 @@ void copy(std::array<uint8_t, kBytes>& to, const std::byte* from, size_t bytes =
   std::memcpy(to.data(), from, bytes);
 }
 
-// Both begin with their ports.
+// The headers of TCP and UDP begin with the ports.
 void take_ports(Bytes l4, FrameFields& fields) {
   if ((fields.protocol != kIpProtocolTcp && fields.protocol != kIpProtocolUdp) || l4.size() < 4)
     return;

@@ -11,8 +11,8 @@
 
 namespace rocemu::wire {
 
-// As the network has them, in its byte order. A place for addresses of IPv4 is their first four
-// bytes.
+// FrameFields are as the network has them, in its byte order. An IPv4 address stands in the first
+// four bytes of its place.
 struct FrameFields {
   std::array<uint8_t, 6> destination_mac{};
   std::array<uint8_t, 6> source_mac{};
@@ -25,7 +25,7 @@ struct FrameFields {
   uint8_t traffic_class = 0;
   uint8_t hop_limit = 0;
   uint8_t ip_flags = 0;                  // the three bits of IPv4
-  std::array<uint8_t, 2> source_port{};  // of TCP and UDP, and of no fragment but the first
+  std::array<uint8_t, 2> source_port{};  // TCP's and UDP's; zero in a fragment but the first
   std::array<uint8_t, 2> destination_port{};
   uint8_t ip_version = 0;
   uint8_t tagged = 0;  // 1: there is a VLAN tag

@@ -20,16 +20,16 @@ inline constexpr size_t kDethBytes = 8;
 inline constexpr size_t kXrcEthBytes = 4;
 inline constexpr size_t kImmBytes = 4;
 inline constexpr size_t kIethBytes = 4;
-inline constexpr size_t kCnpReservedBytes = 16;  // what a CNP has for a payload
+inline constexpr size_t kCnpReservedBytes = 16;  // the payload of a CNP
 inline constexpr size_t kIcrcBytes = 4;
 inline constexpr size_t kMaxMtuBytes = 4096;
-// What may stand before the payload of a packet that says where it belongs (selective.h).
+// The most that may stand before the payload of a packet that says where it belongs (selective.h).
 inline constexpr size_t kMaxPlaceBytes = kRethBytes;
 
 struct Ethernet {
   MacAddress destination{};
   MacAddress source{};
-  std::optional<uint16_t> vlan_tci;  // of an 802.1Q tag, when there is one
+  std::optional<uint16_t> vlan_tci;  // the 802.1Q tag's, when there is one
 };
 
 // IPv4 when both GIDs are IPv4-mapped, else IPv6.
@@ -91,14 +91,14 @@ struct Deth {
   Qpn source_qp{};
 };
 
-// Where a SEND's payload belongs (selective.h): in the receive of that number, counted by the
-// messages that take one, from the packet of that number on.
+// ReceivePlace says where a SEND's payload belongs (selective.h): in the receive of that number,
+// counted by the messages that take one, from the packet of that number on.
 struct ReceivePlace {
   uint32_t receive = 0;
   uint32_t packet = 0;
 };
 
-// Which of these a frame has is decided by its opcode alone (opcode.h), but for the last one.
+// A frame's opcode alone decides which of these it has (opcode.h), but for the last one.
 struct ExtendedHeaders {
   Reth reth{};
   Aeth aeth{};

@@ -19,7 +19,7 @@ namespace {
 constexpr std::byte kOnes{0xff};
 constexpr size_t kLrhBytes = 8;  // stands as ones where InfiniBand has its local route header
 constexpr size_t kMaxMaskedBytes = kLrhBytes + kIpv6Bytes + kUdpBytes + kBthBytes;
-// Behind the masked headers; up to so much of it is copied to go into one call of ISA-L with them.
+// Up to so many bytes behind the masked headers are copied to go into one call of ISA-L with them.
 constexpr size_t kCopiedBytes = 64;
 
 void mask_ipv4(std::byte* header) {

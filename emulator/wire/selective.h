@@ -34,7 +34,8 @@ constexpr bool is_understood_by_sender(const Bth& bth) {
   return (bth.reserved7 & kUnderstood) != 0;
 }
 constexpr bool takes_any_order(const Bth& bth) { return (bth.reserved7 & kAnyOrder) != 0; }
-// Both bits: a sender that does not know this may have anything in one that it should not set.
+// Both bits are needed: a sender that does not know this may have anything in one that it should
+// not set.
 constexpr bool is_placed(const Bth& bth) {
   return (bth.reserved7 & (kPlaced | kUnderstood)) == (kPlaced | kUnderstood);
 }
@@ -42,12 +43,13 @@ constexpr bool is_placed(const Bth& bth) {
 // True for a NAK with a payload that names what has been taken behind it.
 bool is_selective_nak(const Packet& packet);
 
-// How many bytes a placed packet of this opcode has before its payload: 0 but over RC and XRC.
+// The number of bytes that a placed packet of this opcode has before its payload: 0 but over RC and
+// XRC.
 size_t place_bytes(uint8_t opcode);
-// Writes them. Precondition: room for place_bytes(opcode).
+// Writes those bytes. Precondition: room for place_bytes(opcode).
 void store_place(std::byte* to, uint8_t opcode, const ExtendedHeaders& ext);
-// Takes them off the payload of a placed packet, into its extended headers. False: it is too short,
-// or longer than the largest MTU.
+// Takes those bytes off the payload of a placed packet, into its extended headers. False: the
+// payload is too short, or longer than the largest MTU.
 bool take_place(Packet& packet);
 
 }  // namespace rocemu::wire::selective

@@ -24,7 +24,7 @@ class Psn {
   constexpr Psn operator-(uint32_t n) const { return Psn(value_ - n); }
   constexpr Psn& operator++() { return *this = *this + 1; }
 
-  // How far this PSN lies ahead of `other`, in -2^23 .. 2^23-1.
+  // The number of PSNs by which this one lies ahead of `other`, in -2^23 .. 2^23-1.
   constexpr int32_t distance_from(Psn other) const {
     return static_cast<int32_t>((value_ - other.value_) << 8) >> 8;
   }
