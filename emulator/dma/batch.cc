@@ -14,7 +14,7 @@ constexpr uint32_t kPageBytes = 4096;
 // has one so that they do not share its cache lines.
 thread_local std::byte discarded[kPageBytes];
 
-// As numbers: the pointers of remote ranges are not pointers of this process.
+// The end is a number: the pointers of remote ranges are not pointers of this process.
 uintptr_t end_of(const iovec& range) noexcept {
   return reinterpret_cast<uintptr_t>(range.iov_base) + range.iov_len;
 }
@@ -58,7 +58,7 @@ void Batch::add(AddressSpace& space, uint64_t remote, const std::byte* local, ui
 }
 
 void Batch::append_to_group(AddressSpace& space, uint32_t index) noexcept {
-  // From the back: the frames of a burst mostly belong to the same few programs.
+  // The search begins at the back: the frames of a burst mostly belong to the same few programs.
   const auto found = std::find_if(groups_.rbegin(), groups_.rend(),
                                   [&](const Group& group) { return group.space == &space; });
   if (found == groups_.rend()) {
@@ -96,9 +96,9 @@ void Batch::move_group(const Group& group) noexcept {
   }
 }
 
-// How much of the program's memory may be read between the call's last remote range and `transfer`
-// so that both are one range: what lies between them, if it is of one page with the end of the
-// range. Nothing for ranges that are written.
+// The number of bytes between the call's last remote range and `transfer` that may be read so that
+// both are one range: all of them, if they are of one page with the end of the range. None for
+// ranges that are written.
 uint32_t Batch::skippable_bytes(const Transfer& transfer) const noexcept {
   if (direction_ != Direction::from_program || remote_.empty()) return 0;
   const uintptr_t end = end_of(remote_.back());

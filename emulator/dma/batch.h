@@ -30,7 +30,7 @@ class Batch {
   // Precondition: !full().
   void add(AddressSpace& space, uint64_t remote, std::byte* local, uint32_t length_bytes,
            uint32_t tag) noexcept;
-  // For bytes that are only read. Precondition as well: the direction is to_program.
+  // Adds bytes that are only read. Precondition as well: the direction is to_program.
   void add(AddressSpace& space, uint64_t remote, const std::byte* local, uint32_t length_bytes,
            uint32_t tag) noexcept;
 
@@ -70,7 +70,7 @@ class Batch {
   unsigned capacity_;
   std::vector<Transfer> transfers_;
   std::vector<Group> groups_;
-  std::vector<iovec> local_;  // of the call in the making
+  std::vector<iovec> local_;  // the ranges of the call in the making
   std::vector<iovec> remote_;
 };
 

@@ -25,7 +25,7 @@ class MappedFile {
   // access wait for a disk, or for ever.
   static std::shared_ptr<const MappedFile> map(int fd, uint64_t offset_bytes,
                                                uint64_t length_bytes);
-  // Whether it is a file of tmpfs or hugetlbfs. Asks no server, as fstat(2) would.
+  // True when `fd` is a file of tmpfs or hugetlbfs. Asks no server, as fstat(2) would.
   static bool is_in_memory(int fd) noexcept;
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

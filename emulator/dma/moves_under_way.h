@@ -1,5 +1,6 @@
-// Which threads are in a system call that moves a program's memory, for a watchdog: such a call
-// waits for page faults, and whoever answers those of userfaultfd(2) or FUSE may never do so.
+// MoveMarks say which threads are in a system call that moves a program's memory, for a watchdog:
+// such a call waits for page faults, and whoever answers those of userfaultfd(2) or FUSE may never
+// do so.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +12,8 @@
 namespace rocemu::dma {
 
 struct MoveMark {
-  std::atomic<uint64_t> count{0};  // of beginnings and ends: odd during a call
-  std::atomic<pid_t> pid{0};       // whose memory it is; 0: not known
+  std::atomic<uint64_t> count{0};  // beginnings and ends: odd during a call
+  std::atomic<pid_t> pid{0};       // the process whose memory it is; 0: not known
   std::atomic<int> process{-1};    // its pidfd, open as long as the call lasts, or -1
   std::atomic<pid_t> thread{0};    // the last that came to use this mark
 };
