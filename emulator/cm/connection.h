@@ -29,8 +29,8 @@ enum class ConnectionState : uint8_t {
   closed,         // nothing more happens on the wire
 };
 
-// The values that REQ and REP have agreed on, to which the QPs of both sides have to be set
-// (IBTA vol 1, 12.6.5 and 12.6.8).
+// The values that REQ and REP have agreed on, to which the QPs of both sides have to be set (IBTA
+// vol 1, 12.6.5 and 12.6.8).
 struct NegotiatedQp {
   wire::CmTransport transport = wire::CmTransport::rc;
   wire::Qpn local_qpn{};
@@ -64,7 +64,7 @@ struct Connection {
   bool active = false;  // this side sent the REQ …
   bool asking = false;  // … and waits for the answer
   Route route;
-  uint64_t program = 0;  // whose share it counts among; 0: nobody's yet
+  uint64_t program = 0;  // the one whose share it counts among; 0: nobody's yet
   uint32_t remote_id = 0;
   uint64_t remote_guid = 0;  // 0: not known yet
   uint64_t local_guid = 0;

@@ -3,10 +3,10 @@
 // come in as parameters; MADs and events are taken out after each call.
 //
 // A message that wants an answer is repeated: first after `first_wait_ns`, and later when many REQs
-// are under way, which a program answers one after the other; then after twice that
-// time and so on up to the time that the standard gives the peer, `max_retries` times in all. That
-// is sooner than the peer has to answer, so it may get it twice: a peer that has it already says so
-// by MRA. A message about a connection that nobody knows any more is answered so that its sender
+// are under way, which a program answers one after the other; then after twice that time and so on
+// up to the time that the standard gives the peer, `max_retries` times in all. That is sooner than
+// the peer has to answer, so it may get the message twice: a peer that has it already says so by
+// MRA. A message about a connection that nobody knows any more is answered so that its sender
 // stops: DREQ by DREP, REP by REJ.
 //
 // Not thread safe. `device` numbers mean nothing here.
@@ -80,8 +80,8 @@ class Connections {
   std::optional<CommId> ask_service(TimeNs now, const Route& route, wire::CmSidrReq req);
   bool answer_service(TimeNs now, CommId id, wire::CmSidrRep rep);
 
-  // Nobody wants its events any more: it ends in the way its state asks for, and its number is
-  // not to be used again. What must reach the peer is still repeated.
+  // Nobody wants the connection's events any more: it ends in the way its state asks for, and its
+  // number is not to be used again. What must reach the peer is still repeated.
   void abandon(TimeNs now, CommId id);
   // The connection counts among those of `program` from now on, which is not 0, with its TIMEWAIT.
   void charge(CommId id, uint64_t program);
@@ -160,8 +160,8 @@ class Connections {
   const RandomSource& random_;
   uint32_t next_id_;
   std::unordered_map<CommId, Connection> connections_;
-  std::map<RemoteKey, CommId> by_remote_id_;   // those the peer asked for
-  std::map<RemoteKey, CommId> by_remote_qpn_;  // those that are not over
+  std::map<RemoteKey, CommId> by_remote_id_;   // connections that the peer asked for
+  std::map<RemoteKey, CommId> by_remote_qpn_;  // connections that are not over
   std::map<std::pair<wire::Gid, uint32_t>, CommId> by_sidr_request_;
   std::set<std::pair<TimeNs, CommId>> deadlines_;
   std::unordered_map<uint64_t, size_t> held_;  // connections by program

@@ -1,5 +1,5 @@
-// The addresses of the NIC's devices, and from which of them a destination is reached. Who is on a
-// device's network has to be said, unless it is one where anybody may be.
+// The addresses of the NIC's devices, and the choice of the one from which a destination is
+// reached. Who is on a device's network has to be said, unless it is one where anybody may be.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Interface {
   uint8_t active_mtu = 5;  // enum ibv_mtu
   std::vector<Address> addresses;
   bool open = false;      // on a network where anybody may be, and perhaps gateways to others
-  uint32_t scope_id = 0;  // of link-local addresses; 0: of no interface of the kernel
+  uint32_t scope_id = 0;  // that of link-local addresses; 0: no interface of the kernel
 };
 
 // An IP address with its port, as a sockaddr has it. An IPv4 address is ::ffff:a.b.c.d.

@@ -44,7 +44,7 @@ class ListenGaps {
     for (Gap& gap : gaps_)
       if (gap.service == service && gap.clients.has(client)) ++gap.refused;
   }
-  // The program listens there again. How many of those clients' requests were refused.
+  // The program listens there again. Returns how many of those clients' requests were refused.
   uint32_t close(uint64_t program, uint64_t service) {
     uint32_t refused = 0;
     std::erase_if(gaps_, [&](const Gap& gap) {

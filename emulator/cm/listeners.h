@@ -1,4 +1,4 @@
-// Listeners: which ids listen at a service, and which clients nobody listened to.
+// Listeners keeps the ids that listen at each service, and the clients that nobody listened to.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Listeners {
     const auto entry = std::find_if(first, last, [&](const auto& at) { return at.second == id; });
     if (entry != last) at_.erase(entry);
   }
-  // Of pairs, whose second is an id.
+  // The listeners as pairs, whose second is an id.
   auto at(uint64_t service) const { return at_.equal_range(service); }
   // A request found no listener.
   void refused(uint64_t service, const wire::Gid& client) { gaps_.refused(service, client); }

@@ -1,4 +1,4 @@
-// ProgramHoldings: which program an owner is of, and what each program has of what all share.
+// ProgramHoldings says which program an owner is of, and what each program has of what all share.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct Holdings {
   size_t channels = 0;
   size_t ids = 0;
   size_t groups = 0;
-  size_t events = 0;  // that wait
+  size_t events = 0;  // those that wait
 };
 
 class ProgramHoldings {

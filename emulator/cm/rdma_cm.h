@@ -42,7 +42,7 @@ class EventNotifier {
 struct RdmaLimits {
   size_t max_ids = 65536;  // librdmacm's own index ends there
   size_t max_channels = 65536;
-  size_t max_events = 60000;  // that wait in one channel; a pipe holds 65536 tokens
+  size_t max_events = 60000;  // those that wait in one channel; a pipe holds 65536 tokens
   size_t max_events_in_all = 131072;
   size_t max_groups = 4096;
   uint32_t max_backlog = 1024;
@@ -83,7 +83,7 @@ class RdmaCm {
   // The number of requests that were refused since this program last listened there (ListenGaps).
   Result<uint32_t> listen(OwnerId owner, IdHandle id, uint32_t backlog);
   int connect(TimeNs now, OwnerId owner, IdHandle id, const ConnectionParameters& parameters);
-  // With parameters it answers a connect_request, and `uid` is the id's from now on; without, it
+  // With parameters this answers a connect_request, and `uid` is the id's from now on; without, it
   // confirms a connect_response.
   int accept(TimeNs now, OwnerId owner, IdHandle id, uint64_t uid,
              const ConnectionParameters* parameters);

@@ -10,7 +10,7 @@ namespace rocemu::cm {
 namespace {
 
 constexpr uint8_t kHopLimit = 64;
-constexpr uint8_t kMaxCount = 7;  // of the three bits that retry counts have
+constexpr uint8_t kMaxCount = 7;  // retry counts have three bits
 
 // The private data of a request: the header of RDMA IP CM (annex A11) and the program's own bytes.
 template <size_t n>

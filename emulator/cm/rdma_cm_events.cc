@@ -74,8 +74,8 @@ void RdmaCm::deliver(TimeNs now, const ConnectionEvent& event) {
   const auto found = by_connection_.find(event.id);
   if (found == by_connection_.end()) return;
   RdmaId& id = ids_.at(found->second);
-  // A new connection's program is told of it by connect_request alone until it accepts; what the
-  // id has become shows when it does.
+  // A new connection's program is told of it by connect_request alone until it accepts; what the id
+  // has become shows when it does.
   switch (event.kind) {
     case Kind::reply:
       return on_reply(id, std::get<wire::CmRep>(event.message));
@@ -154,7 +154,8 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
     return refuse_request(now, event);
   }
   listener->requests.clients.add(header.source);
-  // Without room it is as if it had not come: the peer asks again, and by then there may be some.
+  // Without room the request is forgotten as if it had not come: the peer asks again, and by then
+  // there may be some.
   if (listener->requests.waiting >= listener->requests.limit || !may_connect(*listener))
     return connections_.ignore(event.id);
   const auto made = new_id(listener->channel, listener->port_space, listener->qp_type);

@@ -67,7 +67,7 @@ struct DatagramParameters {
 struct RdmaEvent {
   EventType type = EventType::address_resolved;
   IdHandle counted = 0;  // the id (or the listener) whose events_reported it is among
-  IdHandle id = 0;       // what it is about: for connect_request the new id
+  IdHandle id = 0;       // the id it is about: for connect_request the new one
   std::optional<GroupHandle> group;
   uint64_t uid = 0;
   int32_t status = 0;  // 0, a negative errno, or the reason of a REJ
@@ -116,7 +116,7 @@ struct RdmaId {
   CommId connection = 0;  // 0: none
   ConnectRequests requests;
   uint32_t events_reported = 0;
-  std::set<GroupHandle> groups{};  // that it has joined
+  std::set<GroupHandle> groups{};  // those that it has joined
 
   bool datagram() const { return qp_type == qp_type::kUd; }
 };
