@@ -72,7 +72,8 @@ class AdaptiveWindow {
   static constexpr double kMostNs = 32e6;        // an interval
 
   bool narrowed() const { return packets_ != 0; }
-  // What a loss costs by, and what is usual between two of them: in packets.
+  // The number of packets that those between two losses are held against: it sets what a loss
+  // costs, and how long without one is longer than usual.
   double measure() const { return window_ + std::sqrt(window_); }
 
   void widen(uint32_t packets) {
@@ -99,7 +100,7 @@ class AdaptiveWindow {
       }
     } else if (delivered_ == 0 && round_trips_.known() &&
                now < narrowed_at_ + round_trips_.shortest_ns()) {
-      return;  // what was sent since cannot have been answered
+      return;  // packets sent since cannot have been answered
     }
     between_losses_ = (between_losses_ + delivered) / 2;
     const bool by_chance = !queue && between_losses_ >= kLeastDelivered * window_;

@@ -19,12 +19,12 @@ namespace rocemu::congestion {
 
 inline constexpr uint64_t kUnlimited = ~uint64_t{0};
 
-// What a switch on the way has written into a packet when it sent it on.
+// HopTelemetry is what a switch on the way has written into a packet when it sent it on.
 struct HopTelemetry {
   uint64_t queue_bytes = 0;    // in the port's queue
-  uint64_t tx_bytes = 0;       // that the port has sent so far, modulo 2^32
-  uint64_t timestamp_ns = 0;   // of the switch's clock, modulo 2^32
-  uint64_t link_rate_bps = 0;  // of the port
+  uint64_t tx_bytes = 0;       // bytes that the port has sent so far, modulo 2^32
+  uint64_t timestamp_ns = 0;   // by the switch's clock, modulo 2^32
+  uint64_t link_rate_bps = 0;  // the port's
 };
 
 // Packets that were in flight have been acknowledged.
@@ -32,17 +32,17 @@ struct Acknowledgement {
   TimeNs now = 0;
   uint64_t bytes = 0;
   uint32_t packets = 0;
-  uint64_t in_flight_bytes = 0;             // what is left unacknowledged
-  std::optional<TimeNs> rtt_ns = {};        // of the newest of them, unless it was sent twice
+  uint64_t in_flight_bytes = 0;             // those that are left unacknowledged
+  std::optional<TimeNs> rtt_ns = {};        // the newest packet's, unless it was sent twice
   bool ecn_echo = false;                    // the answer says that congestion was met (BECN)
   std::span<const HopTelemetry> hops = {};  // from the sender on; empty: there is none
   uint32_t hops_passed = 0;                 // switches on the way; 0: not known
   uint32_t path = 0;                        // another number: the packet went another way
 };
 
-// What an algorithm wants of the transport and the network.
+// Needs says what an algorithm wants of the transport and the network.
 struct Needs {
-  bool ecn = false;           // what leaves with data is marked ECT(0)
+  bool ecn = false;           // packets that leave with data are marked ECT(0)
   bool every_answer = false;  // every packet asks for an acknowledgement
   bool telemetry = false;     // switches write HopTelemetry into packets
   bool hop_count = false;     // or say there that they were passed, if no more is asked for
@@ -50,8 +50,8 @@ struct Needs {
 
 // The flow that an algorithm is made for.
 struct Flow {
-  uint64_t line_rate_bps = 0;    // of the way out: no rate above it makes sense
-  uint32_t max_frame_bytes = 0;  // of a packet with the path's whole MTU
+  uint64_t line_rate_bps = 0;    // that of the way out: no rate above it makes sense
+  uint32_t max_frame_bytes = 0;  // that of a packet with the path's whole MTU
   uint32_t seed = 0;             // for what is left to chance; differs between flows
 };
 
@@ -82,13 +82,13 @@ class Algorithm {
   virtual void on_timer(TimeNs /*now*/) {}
   virtual TimeNs deadline() const { return kNever; }
 
-  // How fast frames may leave. At the line's rate and above, nothing is paced.
+  // The rate at which frames may leave. At the line's rate and above, nothing is paced.
   virtual uint64_t rate_bps() const { return kUnlimited; }
-  // How much may be in flight. At least one packet may, whatever this says: less than a packet in a
-  // round trip is said by the rate.
+  // The bytes that may be in flight. At least one packet may, whatever this says: less than a
+  // packet in a round trip is said by the rate.
   virtual uint64_t window_bytes() const { return kUnlimited; }
 
-  // For status: what would help somebody who wonders why the flow has this rate.
+  // Values for status that help somebody who wonders why the flow has this rate.
   virtual std::vector<NamedValue> view(TimeNs /*now*/) const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// What there is to choose from: a kind of algorithm has a name, a table of parameters, presets that
+// AlgorithmKind is what there is to choose from: it has a name, a table of parameters, presets that
 // give them values, and makes an algorithm for each flow.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Parameter {
 struct Preset {
   std::string name;
   std::vector<double> values;  // one for each parameter of the kind, in their order
-  // Of the notification point of the same device, which the published sets of values name as well.
+  // The value for the device's notification point, which the published sets of values name as well.
   double min_time_between_cnps_us = 4;
 };
 

@@ -18,9 +18,9 @@ namespace rocemu::congestion {
 template <class Rule>
 concept CongestionControl = requires(Rule rule, const Rule& state, TimeNs now, uint32_t packets,
                                      std::optional<TimeNs> rtt) {
-  // How many packets may be in flight: at least one.
+  // The number of packets that may be in flight: at least one.
   { state.packets() } -> std::same_as<uint32_t>;
-  // How long after the packet that leaves now the next one is to follow; 0: as soon as may be.
+  // The time from the packet that leaves now to the next one; 0: as soon as may be.
   { rule.interval_ns() } -> std::same_as<TimeNs>;
   // So many packets have been added to the burst that leaves now, for the first time or again.
   rule.on_sent(now, packets);

@@ -6,12 +6,13 @@ namespace rocemu::congestion {
 namespace {
 
 constexpr double kBitsPerMbit = 1e6;
-constexpr double kAlphaOne = 1024;  // of the parameters that are fractions of it
+constexpr double kAlphaOne = 1024;  // 1 in the parameters that are fractions of it
 constexpr double kAsAtFirst = 0.999;
 
 TimeNs ns_of(double us) { return static_cast<TimeNs>(us * 1e3); }
 
-// By squaring: std::pow differs between libraries, and results are to be the same on any machine.
+// Computes the power by squaring: std::pow differs between libraries, and results are to be the
+// same on any machine.
 double power(double base, uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {

@@ -37,7 +37,7 @@ struct DcqcnParameters {
   double ai_rate_mbps;
   double hai_rate_mbps;
   double gd;               // log2 of what alpha, of 1024 parts, is divided by
-  double min_dec_percent;  // of the rate, what a decrease leaves at least
+  double min_dec_percent;  // the percentage of the rate that a decrease leaves at least
   double min_rate_mbps;
   double first_rate_mbps;  // 0: the current one
   double g_of_1024;
@@ -67,7 +67,7 @@ class Dcqcn final : public Algorithm {
 
   const DcqcnParameters parameters_;
   const double max_bps_;
-  const double keep_;  // of alpha: 1 - g
+  const double keep_;  // the part of alpha that stays: 1 - g
   const TimeNs alpha_interval_ns_;
   bool limited_ = false;   // rule 1
   bool cnp_came_ = false;  // in the monitor period
@@ -82,7 +82,7 @@ class Dcqcn final : public Algorithm {
   // Rule 3, for all intervals that are over.
   Alpha alpha_at(TimeNs now) const;
   Alpha alpha_;
-  TimeNs period_ends_ = kNever;  // of the monitor period
+  TimeNs period_ends_ = kNever;  // the end of the monitor period
   struct Stages {
     uint32_t by_time = 0;
     uint32_t by_bytes = 0;

@@ -161,7 +161,7 @@ class Hpcc final : public Algorithm {
   double utilization_ = 1;  // U
   double inc_stage_ = 0;
   uint64_t acknowledged_bytes_ = 0;
-  uint64_t round_ends_ = 0;  // when more than that has been acknowledged
+  uint64_t round_ends_ = 0;  // a round ends when more than that has been acknowledged
   std::array<HopTelemetry, kMaxHops> hops_{};
   size_t hop_count_ = 0;  // 0: there was no telemetry
   uint32_t path_ = 0;

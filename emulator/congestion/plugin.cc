@@ -25,7 +25,7 @@ static_assert(sizeof(rocemu_hop) == sizeof(HopTelemetry) &&
               offsetof(rocemu_hop, timestamp_ns) == offsetof(HopTelemetry, timestamp_ns) &&
               offsetof(rocemu_hop, link_rate_bps) == offsetof(HopTelemetry, link_rate_bps));
 
-// Of an algorithm, a parameter or a value.
+// True when `text` can name an algorithm, a parameter or a value.
 bool is_name(const char* text) {
   if (text == nullptr) return false;
   const std::string_view name(text);
@@ -95,7 +95,7 @@ class Foreign final : public Algorithm {
   TimeNs earliest_ = 0;
 };
 
-// What is wrong with what a library says of itself, or nothing.
+// Returns what is wrong with a library's account of its algorithm, or nothing.
 std::string problem(const rocemu_algorithm* algorithm) {
   if (algorithm == nullptr) return std::string(kEntry) + "() returns NULL";
   if (algorithm->version != ROCEMU_CONGESTION_VERSION)

@@ -1,5 +1,5 @@
-// What the round trips of a QP tell of the queues on its path, which make them longer than the
-// shortest.
+// RoundTrips says what the round trips of a QP tell of the queues on its path, which make them
+// longer than the shortest.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,13 @@ class RoundTrips {
   // Precondition: known().
   TimeNs shortest_ns() const { return shortest_ns_; }
 
-  // The last two were longer than the shortest, or there is none to compare with.
+  // True when the last two round trips were longer than the shortest, or there is none to compare
+  // with.
   bool queue_seen() const {
     return !known() || std::min(newest_ns_, before_newest_ns_) > shortest_ns_ + shortest_ns_ / 25;
   }
 
-  // By how many times the shortest even the best of kFewSamples lately was longer than it.
+  // Even the best of kFewSamples lately was longer than the shortest by so many times that.
   double standing_queue() const {
     if (!known() || standing_ns_ <= shortest_ns_) return 0;
     return static_cast<double>(standing_ns_ - shortest_ns_) / static_cast<double>(shortest_ns_);

@@ -1,4 +1,4 @@
-// Which congestion control a device has, with its parameters, as text and as values.
+// Settings say which congestion control a device has, with its parameters, as text and as values.
 //
 //   NAME[:PRESET][,KEY=VALUE]...          dcqcn:paper,rpg_ai_rate=40
 //
@@ -21,10 +21,11 @@
 
 namespace rocemu::congestion {
 
-// What a device does about marks that it receives, whatever its own algorithm is.
+// NotificationSettings say what a device does about marks that it receives, whatever its own
+// algorithm is.
 struct NotificationSettings {
-  TimeNs min_time_between_cnps_ns = 4'000;  // of one flow
-  uint8_t cnp_dscp = 48;                    // that CNPs are sent with
+  TimeNs min_time_between_cnps_ns = 4'000;  // within one flow
+  uint8_t cnp_dscp = 48;                    // the one that CNPs are sent with
 };
 
 struct Settings {

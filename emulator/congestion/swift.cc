@@ -138,7 +138,7 @@ class Swift final : public Algorithm {
   double fs_beta_us_;
   double hops_;
   double window_;         // in packets
-  double delay_us_ = -1;  // of the newest acknowledgement; below 0: none was measured
+  double delay_us_ = -1;  // that of the newest acknowledgement; below 0: none was measured
   TimeNs decreased_at_ = 0;
   uint32_t timeouts_ = 0;  // in a row
 };

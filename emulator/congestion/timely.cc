@@ -101,9 +101,9 @@ class Timely final : public Algorithm {
 
   const Parameters p_;
   const double line_mbps_;
-  const double packet_us_;  // that a packet takes at the line's rate
+  const double packet_us_;  // the time that a packet takes at the line's rate
   double rate_mbps_;
-  double rtt_us_ = -1;  // of the newest completion; below 0: there was none
+  double rtt_us_ = -1;  // that of the newest completion; below 0: there was none
   double rtt_difference_us_ = 0;
   uint64_t not_rising_ = 0;  // completions of rule 6 in a row
   double acknowledged_bytes_ = 0;

@@ -18,25 +18,25 @@
 extern "C" {
 #endif
 
-/* Of this interface. A library that was built for another one is refused. */
+/* The version of this interface. A library that was built for another one is refused. */
 #define ROCEMU_CONGESTION_VERSION 1
 
 #define ROCEMU_NEVER UINT64_MAX     /* a deadline that does not come, a round trip not measured */
 #define ROCEMU_UNLIMITED UINT64_MAX /* a rate or a window that limits nothing */
 
-/* What an algorithm wants, for rocemu_algorithm.needs. */
+/* The needs of an algorithm, for rocemu_algorithm.needs. */
 enum {
-  ROCEMU_NEEDS_ECN = 1,          /* what leaves with data is marked ECT(0) */
+  ROCEMU_NEEDS_ECN = 1,          /* packets that leave with data are marked ECT(0) */
   ROCEMU_NEEDS_EVERY_ANSWER = 2, /* every packet asks for an acknowledgement */
   ROCEMU_NEEDS_TELEMETRY = 4,    /* switches write rocemu_hop into packets */
   ROCEMU_NEEDS_HOP_COUNT = 8     /* or say there that they were passed, if no more is asked for */
 };
 
-/* What a switch on the way has written down when it sent a packet on. */
+/* The record that a switch on the way has written when it sent a packet on. */
 struct rocemu_hop {
   uint64_t queue_bytes;  /* in the port's queue */
-  uint64_t tx_bytes;     /* that the port has sent so far, modulo 2^32 */
-  uint64_t timestamp_ns; /* of the switch's clock, modulo 2^32 */
+  uint64_t tx_bytes;     /* bytes that the port has sent so far, modulo 2^32 */
+  uint64_t timestamp_ns; /* by the switch's clock, modulo 2^32 */
   uint64_t link_rate_bps;
 };
 
@@ -44,8 +44,8 @@ struct rocemu_hop {
 struct rocemu_acknowledgement {
   uint64_t now_ns;
   uint64_t bytes;
-  uint64_t in_flight_bytes; /* what is left unacknowledged */
-  uint64_t rtt_ns;          /* of the newest of them, or ROCEMU_NEVER */
+  uint64_t in_flight_bytes; /* bytes that are left unacknowledged */
+  uint64_t rtt_ns;          /* the newest packet's, or ROCEMU_NEVER */
   uint32_t packets;
   uint32_t ecn_echo;             /* not 0: the answer says that congestion was met */
   const struct rocemu_hop* hops; /* from the sender on; valid during the call */
@@ -57,7 +57,7 @@ struct rocemu_acknowledgement {
 /* The flow that an algorithm is made for: what one QP sends. */
 struct rocemu_flow {
   uint64_t line_rate_bps;
-  uint32_t max_frame_bytes; /* of a packet with the path's whole MTU */
+  uint32_t max_frame_bytes; /* that of a packet with the path's whole MTU */
   uint32_t seed;            /* for what is left to chance; differs between flows */
 };
 
@@ -87,7 +87,7 @@ struct rocemu_algorithm {
   void* (*create)(const struct rocemu_flow* flow, const double* parameters);
   void (*destroy)(void* state);
 
-  /* What the algorithm hears. Each may be NULL. */
+  /* The algorithm hears of a flow by these. Each may be NULL. */
   void (*on_sent)(void* state, uint64_t now_ns, uint32_t bytes);
   void (*on_acknowledged)(void* state, const struct rocemu_acknowledgement* acknowledgement);
   void (*on_cnp)(void* state, uint64_t now_ns);
@@ -95,7 +95,8 @@ struct rocemu_algorithm {
   void (*on_timeout)(void* state, uint64_t now_ns);
   void (*on_timer)(void* state, uint64_t now_ns); /* at deadline() or later; it moves that on */
 
-  /* What it says; they change nothing. Each may be NULL, which is never, unlimited and nothing. */
+  /* The algorithm answers by these, which change nothing. Each may be NULL, which is never,
+   * unlimited and nothing. */
   uint64_t (*deadline)(const void* state);
   uint64_t (*rate_bps)(const void* state);
   uint64_t (*window_bytes)(const void* state); /* one packet may be in flight at least */
