@@ -7,7 +7,7 @@
 
 namespace rocemu {
 
-inline constexpr size_t kMacsBytes = 12;  // of both MAC addresses, which a VLAN tag comes behind
+inline constexpr size_t kMacsBytes = 12;  // both MAC addresses; a VLAN tag comes behind them
 inline constexpr size_t kEthernetBytes = 14;
 inline constexpr size_t kVlanTagBytes = 4;
 inline constexpr size_t kMinFrameBytes = 60;  // the least that Ethernet carries, without the FCS

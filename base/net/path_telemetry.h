@@ -17,7 +17,7 @@
 //   12      16 n   for each hop: its time in ns, the bytes that the port has sent, those that wait
 //                  in it, its rate in kbit/s; 4 each. The first two begin at 0 again after 2^32.
 //
-// What stands there is as hostile as any other bytes of a frame: nothing is read or written but
+// The record's bytes are as hostile as any other bytes of a frame: nothing is read or written but
 // behind is_path_telemetry().
 #pragma once
 
@@ -31,10 +31,10 @@ namespace rocemu {
 
 inline constexpr size_t kTelemetryHeaderBytes = 12;
 inline constexpr size_t kTelemetryHopBytes = 16;
-inline constexpr unsigned kMaxTelemetryHops = 8;  // that there can be room for
+inline constexpr unsigned kMaxTelemetryHops = 8;  // the most hops that a record has room for
 inline constexpr unsigned kMaxTelemetryPassed = 255;
 
-// Of a record with room for `hops`.
+// The length of a record with room for `hops`.
 constexpr size_t telemetry_bytes(unsigned hops) noexcept {
   return kTelemetryHeaderBytes + hops * kTelemetryHopBytes;
 }
@@ -98,8 +98,8 @@ inline TelemetryHop telemetry_hop(const std::byte* record, unsigned index) noexc
   return {load_be32(p), load_be32(p + 4), load_be32(p + 8), load_be32(p + 12)};
 }
 
-// What the switch adds by whose port, a number of its own, the packet leaves. Nothing on the way
-// back.
+// Adds the hop of the switch that the packet leaves by `port`, a number that no other port of the
+// network has. Leaves a record on its way back as it is.
 inline void stamp_telemetry(std::byte* record, uint32_t port, const TelemetryHop& hop) noexcept {
   if (telemetry_returns(record)) return;
   const unsigned passed = telemetry_passed(record);

@@ -112,7 +112,7 @@ class Reaper {
   std::deque<Remains> waiting_;
   unsigned threads_ = 0;
   unsigned standing_by_ = 0;
-  unsigned turn_ = 0;  // which one closes now; 0: none, or the one that did takes too long
+  unsigned turn_ = 0;  // number of the turn that closes now; 0: none does
   unsigned last_turn_ = 0;
   Clock::time_point turn_began_{};
 };
