@@ -1,4 +1,4 @@
-/* What the provider tells the checker, librocemu-check.so, which it loads when ROCEMU_CHECK is set:
+/* The provider tells the checker, librocemu-check.so, which it loads when ROCEMU_CHECK is set, of
  * each verb of the program, before and after it is carried out. Without that variable nothing of
  * this is loaded or called.
  *
@@ -27,7 +27,7 @@ struct rocemu_check_call {
   const void* frame;
 };
 
-/* Kinds of objects. Those that have no hook of their own are told of by `made`. */
+/* Kinds of objects. `made` tells of objects that have no hook of their own. */
 enum rocemu_check_kind {
   ROCEMU_CHECK_CONTEXT = 0,
   ROCEMU_CHECK_PD,
@@ -48,7 +48,8 @@ enum rocemu_check_kind {
   ROCEMU_CHECK_KINDS
 };
 
-/* What the checker may ask of the provider, in any thread and with none of its locks held. */
+/* Services of the provider to the checker, in any thread that holds none of the provider's locks.
+ */
 struct rocemu_check_services {
   /* A control operation of abi/control.h: 0 or an errno. `request` begins with room for its
    * rocemu_header, which is filled in. */
@@ -58,7 +59,7 @@ struct rocemu_check_services {
   int (*has_completions)(struct ibv_cq* cq);
 };
 
-/* What was granted to a QP, and what had been asked. */
+/* A new QP with its capabilities as asked for and as granted. */
 struct rocemu_check_qp {
   struct ibv_qp* qp;
   const struct ibv_qp_init_attr_ex* asked;

@@ -1,4 +1,5 @@
-/* What who starts a checked program and the checker in it agree on: variables and files. */
+/* Variables and files by which the command that starts a checked program tells the checker in it
+ * what to do and hears of it. */
 #ifndef ROCEMU_VERBS_SHIM_ABI_CHECK_FILES_H
 #define ROCEMU_VERBS_SHIM_ABI_CHECK_FILES_H
 

@@ -1,5 +1,5 @@
-/* How the checker hears of connection management: the preload library, which stands before
- * /dev/infiniband/rdma_cm, tells it what no verb shows. Without a checker it tells nobody.
+/* The preload library, which stands before /dev/infiniband/rdma_cm, tells the checker of connection
+ * management, which no verb shows. Without a checker it tells nobody.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_CM_WATCH_H
 #define ROCEMU_VERBS_SHIM_ABI_CM_WATCH_H

@@ -106,9 +106,9 @@ struct rocemu_header {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_header, 24);
 
-/* Of the pipes whose write ends are handed to the daemon. It opens them anew, for file status flags
- * of its own, and may be another user than the program, which is root then. Nobody else gets at
- * them: /proc/PID/fd wants the rights of a debugger. */
+/* The mode of the pipes whose write ends are handed to the daemon. The daemon opens them anew, for
+ * file status flags of its own, and may be another user than the program, which is root then.
+ * Nobody else gets at them: /proc/PID/fd wants the rights of a debugger. */
 #define ROCEMU_EVENT_PIPE_MODE 0602
 
 /* ---- HELLO ----
@@ -250,16 +250,16 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_create_channel, 24);
 
 /* ---- CREATE_CQ ---- with a descriptor as of CREATE_CHANNEL the CQ gets a channel of its own,
  * which the reply names. reply: rocemu_create_cq_reply with one descriptor, the CQ's memfd
- * (rings.h). EINVAL cqe 0 or over max_cqe, comp_vector out of range, both a
- * channel and a descriptor; ENOMEM. */
-enum { ROCEMU_CQ_IGNORES_OVERRUN = 1 }; /* what finds the ring full is lost, and that is all */
+ * (rings.h). EINVAL cqe 0 or over max_cqe, comp_vector out of range, both a channel and a
+ * descriptor; ENOMEM. */
+enum { ROCEMU_CQ_IGNORES_OVERRUN = 1 }; /* completions are just lost when it is full */
 struct rocemu_create_cq {
   struct rocemu_header header;
   uint32_t cqe;     /* completions it must hold */
   uint32_t channel; /* handle, or 0 for none */
   uint32_t comp_vector;
   uint32_t flags;
-  uint64_t user_pointer; /* what completion and async events about this CQ carry */
+  uint64_t user_pointer; /* carried by completion and async events about this CQ */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_cq, 48);
 
@@ -267,7 +267,7 @@ struct rocemu_create_cq_reply {
   struct rocemu_header header;
   uint32_t cq;
   uint32_t entries;      /* as granted, at least cqe; the ring has the next power of two of slots */
-  uint64_t memory_bytes; /* of the memfd */
+  uint64_t memory_bytes; /* size of the memfd */
   uint32_t channel;      /* the CQ's, or 0 */
   uint32_t reserved;
 };
@@ -285,8 +285,8 @@ struct rocemu_destroy_events_reply {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_destroy_events_reply, 32);
 
 /* ---- CREATE_QP ---- reply: rocemu_create_qp_reply with one descriptor, the QP's memfd (rings.h).
- * What the service has no use for is not looked at: the receive queue with an SRQ and of XRC_SEND,
- * PD, CQs and both queues of XRC_RECV.
+ * Members that the service has no use for are not looked at: the receive queue with an SRQ and of
+ * XRC_SEND; PD, CQs and both queues of XRC_RECV.
  * EINVAL a limit exceeded; EOPNOTSUPP another type than the device has; ENOMEM. */
 struct rocemu_create_qp {
   struct rocemu_header header;
@@ -300,7 +300,7 @@ struct rocemu_create_qp {
   uint32_t max_recv_sge;
   uint32_t max_inline_data;
   uint32_t sq_sig_all;   /* 0 or 1 */
-  uint64_t user_pointer; /* what async events about this QP carry */
+  uint64_t user_pointer; /* carried by async events about this QP */
   uint32_t srq;          /* handle, or 0: a receive queue of its own */
   uint32_t xrcd;         /* XRC_RECV: handle; else 0 */
 };
@@ -322,7 +322,7 @@ struct rocemu_create_qp_reply {
   uint32_t max_inline_data;
   uint64_t sq_offset_bytes; /* in the memfd */
   uint64_t rq_offset_bytes;
-  uint64_t memory_bytes; /* of the memfd */
+  uint64_t memory_bytes; /* size of the memfd */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp_reply, 88);
 
@@ -409,7 +409,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_link_set, 536);
  * object for each direction of each device's link: strings "device", "direction" ("tx", "rx") and
  * "spec", and counts since the spec was set. */
 
-/* What the daemon writes to the async pipe: 16 bytes, struct ib_uverbs_async_event_desc's layout.
+/* An event that the daemon writes to the async pipe, in struct ib_uverbs_async_event_desc's layout.
  */
 struct rocemu_async_event {
   uint64_t element;    /* the object's user_pointer; the port number for port events */

@@ -1,5 +1,5 @@
-/* What stands in those fields of a failed completion that have no meaning: all but wr_id, status,
- * qp_num and vendor_err (ibv_poll_cq(3)). Values that no NIC gives by chance, so that they are
+/* Contents of those fields of a failed completion that have no meaning: all but wr_id, status,
+ * qp_num and vendor_err (ibv_poll_cq(3)). No NIC gives these values by chance, so that they are
  * known again when a program hands them back. */
 #ifndef ROCEMU_VERBS_SHIM_ABI_GARBAGE_H
 #define ROCEMU_VERBS_SHIM_ABI_GARBAGE_H

@@ -1,9 +1,9 @@
 /* Contexts, protection domains, regions and device memory of another context
  * (ibv_import_device(3)).
  *
- * What libibverbs passes on to another context or process is the device's descriptor. So that
- * descriptor is a ticket: a sealed memfd that names the context it belongs to. Who has it may join
- * that context, and then import what was made there. */
+ * libibverbs passes the device's descriptor on to another context or process. So that descriptor is
+ * a ticket: a sealed memfd that names the context it belongs to. A process that has the ticket may
+ * join that context, and then import what was made there. */
 #ifndef ROCEMU_VERBS_SHIM_ABI_IMPORT_H
 #define ROCEMU_VERBS_SHIM_ABI_IMPORT_H
 
@@ -30,7 +30,7 @@ struct rocemu_context_ticket {
   char magic[8];
   uint32_t abi_version;
   uint32_t device_index;
-  uint32_t device_major; /* of the character device that the descriptor is to look like */
+  uint32_t device_major; /* the character device that the descriptor looks like */
   uint32_t device_minor;
   uint64_t token[2];
   uint64_t reserved[3];
@@ -46,8 +46,8 @@ struct rocemu_join_context {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_join_context, 40);
 
 /* ---- IMPORT_PD, IMPORT_MR, IMPORT_DM ---- EINVAL no context was joined, it is gone, or has no
- * such object. What was imported is given up by DEALLOC_PD and FREE_DM; it outlives the joined
- * context, but for regions. */
+ * such object. DEALLOC_PD and FREE_DM give up imported objects, which outlive the joined context,
+ * but for regions. */
 struct rocemu_import_mr {
   struct rocemu_header header;
   uint32_t pd; /* imported before, and the region's */

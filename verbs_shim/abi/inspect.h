@@ -1,4 +1,4 @@
-/* What a NIC that inspects (rocemud --check) tells the checker of a program: control messages as
+/* Questions of a program's checker to a NIC that inspects (rocemud --check): control messages as
  * control.h has them. Any other NIC answers EOPNOTSUPP. */
 #ifndef ROCEMU_VERBS_SHIM_ABI_INSPECT_H
 #define ROCEMU_VERBS_SHIM_ABI_INSPECT_H
@@ -19,8 +19,8 @@ enum rocemu_inspection_op {
 
 /* ---- INSPECT_QP ---- a QP with its peer, both as they were when the first packet of the
  * connection came to one of them, or when they got to RTS after that, and counts since the QP was
- * last reset. What is behind MET is zero without it: nothing has come, or the peer is none of this
- * NIC's. */
+ * last reset. The members from `own` on are zero without MET: nothing has come, or the peer is none
+ * of this NIC's. */
 enum rocemu_inspection_flags {
   ROCEMU_INSPECTED_MET = 1,
   ROCEMU_INSPECTED_PEER_BEGAN = 2,   /* the packet with the peer's first PSN has come here */
@@ -36,11 +36,11 @@ struct rocemu_inspect_qp_reply {
   uint32_t receives_missing_before_first; /* RNR NAKs, or messages dropped (UC, UD) */
   uint32_t receives_missing;
   uint32_t swapped_peer; /* the QPN meant, when only with its bytes swapped there is one; else 0 */
-  uint64_t waited_before_first_ns; /* what those RNR NAKs asked the peer to wait */
+  uint64_t waited_before_first_ns; /* as long as those RNR NAKs asked the peer to wait */
   uint64_t waited_ns;
   struct rocemu_qp_attr own; /* without states */
   struct rocemu_qp_attr peer;
-  uint8_t own_gid[16]; /* that each sends from */
+  uint8_t own_gid[16]; /* the address that this end sends from */
   uint8_t peer_gid[16];
   uint32_t peer_qp_num;
   uint32_t peer_device; /* its index */
@@ -63,24 +63,24 @@ enum rocemu_nic_finding_kind {
 enum rocemu_nic_finding_flags {
   ROCEMU_FOUND_AS_OWNER = 1, /* the program owns the memory; else it posted the request */
   ROCEMU_FOUND_REQUEST_KNOWN = 2,
-  ROCEMU_FOUND_OTHER_IS_MINE = 4, /* of a race: both requests are of this context */
+  ROCEMU_FOUND_OTHER_IS_MINE = 4, /* race: both requests are of this context */
 };
 
 struct rocemu_nic_finding {
   uint32_t kind;         /* enum rocemu_nic_finding_kind */
   uint32_t flags;        /* enum rocemu_nic_finding_flags */
-  uint32_t qp_num;       /* of this context */
-  uint32_t other_qp_num; /* at the other end; of a race: that posted the other request */
+  uint32_t qp_num;       /* this context's QP */
+  uint32_t other_qp_num; /* the peer; race: the QP that posted the other request */
   uint32_t other_device; /* its index */
-  uint32_t rkey;         /* that was used */
-  uint64_t wr_id;        /* with REQUEST_KNOWN; of a race and of a processor's race alone */
-  uint64_t other_wr_id;  /* of a race */
+  uint32_t rkey;         /* the rkey that was used */
+  uint64_t wr_id;        /* with REQUEST_KNOWN; only for a race and a processor's race */
+  uint64_t other_wr_id;  /* race only */
   uint32_t opcode;       /* enum ibv_wr_opcode of the request, with REQUEST_KNOWN */
-  uint32_t other_opcode; /* of a race */
+  uint32_t other_opcode; /* race only */
   uint64_t address;      /* as requests name it */
   uint64_t length_bytes;
-  uint64_t left;  /* of a processor's race: the value that the atomic before left … */
-  uint64_t found; /* … and the one that this atomic found */
+  uint64_t left;  /* processor's race: the value that the atomic before left */
+  uint64_t found; /* processor's race: the value that this atomic found */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_nic_finding, 80);
 

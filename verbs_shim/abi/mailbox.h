@@ -37,7 +37,7 @@ enum rocemu_mailbox_state {
   ROCEMU_MAILBOX_SLEEPING = 5,
 };
 
-enum { ROCEMU_MAILBOX_BYTES = 2016 }; /* of a request, and of a reply, headers included */
+enum { ROCEMU_MAILBOX_BYTES = 2016 }; /* the most of a request, and of a reply, with headers */
 
 struct rocemu_mailbox {
   uint32_t state;    /* enum rocemu_mailbox_state */

@@ -28,7 +28,7 @@ enum rocemu_memory_op {
 
 /* ---- REREG_MR ---- reply: rocemu_reg_mr_reply, with the keys it has always had. EINVAL as for
  * REG_MR; EBUSY while windows are bound to the region; EOPNOTSUPP for null regions and those of
- * device memory. What `flags` does not name is not looked at. */
+ * device memory. Members that `flags` does not name are not looked at. */
 struct rocemu_rereg_mr {
   struct rocemu_header header;
   uint32_t mr;
@@ -84,7 +84,7 @@ struct rocemu_alloc_dm_reply {
   struct rocemu_header header;
   uint32_t dm;
   uint32_t reserved;
-  uint64_t memory_bytes; /* of the memfd */
+  uint64_t memory_bytes; /* size of the memfd */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_alloc_dm_reply, 40);
 
@@ -152,9 +152,9 @@ struct rocemu_device_attr_ex {
   uint32_t uc_odp_caps;
   uint32_t ud_odp_caps;
   uint32_t xrc_odp_caps;
-  uint16_t max_cq_count; /* of MODERATE_CQ */
+  uint16_t max_cq_count; /* for MODERATE_CQ */
   uint16_t max_cq_period_us;
-  uint32_t rate_limit_qpts; /* of LIMIT_QP_RATE: bit N for enum ibv_qp_type N */
+  uint32_t rate_limit_qpts; /* for LIMIT_QP_RATE: bit N for enum ibv_qp_type N */
   uint32_t min_rate_kbps;
   uint32_t max_rate_kbps;
 };

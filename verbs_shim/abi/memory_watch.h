@@ -1,4 +1,4 @@
-/* How the checker hears of memory that goes: librocemu-memory-watch.so is loaded with LD_PRELOAD
+/* librocemu-memory-watch.so tells the checker of memory that goes. It is loaded with LD_PRELOAD
  * into programs that are checked, as a library that is loaded later can't stand before free(3) and
  * munmap(2). It knows the ranges that the checker names, and calls it when a part of one goes.
  */
@@ -22,7 +22,7 @@ typedef void (*rocemu_memory_going)(rocemu_check_at at, const void* address, siz
                                     const char* how);
 
 struct rocemu_memory_watch {
-  /* Whom to call; null for nobody. */
+  /* Sets the function to call; null for none. */
   void (*tell)(rocemu_memory_going going);
   /* Ranges may overlap, and be there several times. `remove` takes one out that was added with the
    * same values. A range for which there is no memory left is not watched. */

@@ -156,8 +156,8 @@ struct rocemu_cq_header {
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_cq_header, 256);
 
-/* One completion. That of a small receive has the payload inline: who takes the completion copies
- * inline_bytes of inline_data to inline_address, which is the program's own. */
+/* One completion. That of a small receive has the payload inline: the provider, which takes it,
+ * copies inline_bytes of inline_data to inline_address, which is the program's own. */
 struct rocemu_cqe {
   uint64_t wr_id;
   uint32_t qp_num;
@@ -174,7 +174,7 @@ struct rocemu_cqe {
   uint8_t inline_bytes;  /* 0: the payload, if any, is in place */
   uint8_t has_flow_tag;  /* 1: of a raw packet, and src_qp is the tag of its flow */
   uint64_t timestamp_ns; /* CLOCK_MONOTONIC when the NIC completed it */
-  /* Of a message that a tag has matched (IBV_WC_TM_MATCH) the tag; src_qp is its app_ctx then. */
+  /* With IBV_WC_TM_MATCH: the tag of the message, whose app_ctx is in src_qp. */
   uint64_t inline_address;
   uint8_t inline_data[16];
 };

@@ -49,8 +49,8 @@ struct rocemu_create_srq_reply {
   uint32_t stride_bytes;
   uint32_t max_sge; /* as granted */
   uint32_t reserved;
-  uint64_t offset_bytes; /* of the ring in the memfd */
-  uint64_t memory_bytes; /* of the memfd */
+  uint64_t offset_bytes; /* place of the ring in the memfd */
+  uint64_t memory_bytes; /* size of the memfd */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_create_srq_reply, 64);
 

@@ -1,4 +1,4 @@
-// What glibc offers only since a release that is newer than those of programs here.
+// Functions that glibc has had only since releases that programs here may be older than.
 #pragma once
 
 #include <sys/stat.h>

@@ -16,8 +16,8 @@ class MailboxClient {
     ask_by_socket,    // not asked; settle() after the reply has come
   };
 
-  // Maps the page of `fd`, which stays the caller's. 0 or an errno. Without a page, or in a page
-  // of a NIC that does not look, everything is to be asked by the socket.
+  // Maps the page of `fd`, which stays the caller's. 0 or an errno. Without a page, or in a page of
+  // a NIC that does not look, everything is to be asked by the socket.
   int map(int fd);
   void unmap();
 

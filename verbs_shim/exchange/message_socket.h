@@ -2,7 +2,7 @@
 // for rocemud, its clients and the libraries that are loaded into programs.
 //
 // It closes no descriptor and opens none, as the preload library must do so by the functions that
-// it stands before. What it calls, sendmsg and recvmsg, nobody stands before.
+// it stands before. It calls sendmsg and recvmsg, which nobody stands before.
 #pragma once
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 namespace rocemu::exchange {
 
 inline constexpr size_t kFdControlBytes = CMSG_SPACE(ROCEMU_MESSAGE_MAX_FDS * sizeof(int));
-// As many descriptors as a message of the kernel can bear (SCM_MAX_FD). What does not fit the
-// kernel closes in recvmsg, for as long as that takes.
+// Room for as many descriptors as a message of the kernel can bear (SCM_MAX_FD). The kernel closes
+// those that do not fit in recvmsg, for as long as that takes.
 inline constexpr size_t kMaxFdControlBytes = CMSG_SPACE(253 * sizeof(int));
 
 // The descriptors that go with a message; they stay the caller's.

@@ -1,8 +1,8 @@
 // Included in front of every source of what is loaded into programs: lets it refer to the oldest
 // version of those functions of glibc that have had a new one since, though nothing but the library
 // that they are in has changed (libdl and libpthread went into libc in 2.34; strtol and its like
-// read binary numbers from 2.38 on). So one build runs with every glibc from 2.27 on. What has no
-// old version is in c_library.h.
+// read binary numbers from 2.38 on). So one build runs with every glibc from 2.27 on. Functions
+// that have no old version are in c_library.h.
 #pragma once
 
 #include <features.h>

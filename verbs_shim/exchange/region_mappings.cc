@@ -72,7 +72,7 @@ class Lines {
   size_t at_ = 0;
   size_t bytes_ = 0;
   size_t length_ = 0;
-  char line_[160];  // what is in front of a region's path is shorter than 100
+  char line_[160];  // the part in front of a region's path is shorter than 100
   char buffer_[1024];
 };
 

@@ -1,5 +1,5 @@
-// What programs and their allocators give memory back by. Each tells the checker first when that
-// memory is watched, and hands the call through.
+// The functions by which programs and their allocators give memory back. Each tells the checker
+// when that memory is watched, before the call is handed through (realloc: after it).
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdarg.h>
@@ -105,8 +105,7 @@ void remove(const void* address, size_t bytes) {
   if (bytes <= UINTPTR_MAX - from) ranges.remove(from, from + bytes);
 }
 
-// What a child frees is its own copy: the requests are its parent's, and so is the memory they
-// name.
+// A child frees copies of its own: the requests, and the memory that they name, are its parent's.
 void in_child() {
   ranges.after_fork();
   tell.store(nullptr, std::memory_order_relaxed);
@@ -141,7 +140,7 @@ ROCEMU_EXPORT void free(void* memory) noexcept {
   real->free(memory);
 }
 
-// Whether the memory goes is only known when it has moved.
+// The old memory goes only if the block moves, which is known afterwards.
 ROCEMU_EXPORT void* realloc(void* memory, size_t bytes) noexcept {
   const Next* real = next();
   if (real == nullptr) return __libc_realloc(memory, bytes);
@@ -206,7 +205,7 @@ ROCEMU_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   return real->madvise(address, bytes, advice);
 }
 
-// How long the segment is only the kernel knows: its first byte stands for it.
+// Only the kernel knows how long the segment is: its first byte stands for all of it.
 ROCEMU_EXPORT int shmdt(const void* address) noexcept {
   const Next* real = next();
   if (real == nullptr) return static_cast<int>(syscall(SYS_shmdt, address));

@@ -34,8 +34,8 @@ class Ranges {
   };
 
   bool search(uintptr_t from, uintptr_t to);
-  size_t first_from(
-      uintptr_t from) const;  // the index of the first range that begins there or later
+  // The index of the first range that begins at `from` or later.
+  size_t first_from(uintptr_t from) const;
   bool make_room();
   void on_change(size_t from_index);
 
@@ -43,7 +43,7 @@ class Ranges {
   Range* ranges_ = nullptr;  // by `from`
   size_t count_ = 0;
   size_t room_ = 0;
-  // Of all ranges; no range is [UINTPTR_MAX, 0).
+  // The bounds of all ranges together; [UINTPTR_MAX, 0) when there is none.
   std::atomic<uintptr_t> low_{UINTPTR_MAX};
   std::atomic<uintptr_t> high_{0};
 };

@@ -22,7 +22,7 @@ namespace rocemu::preload {
 struct FdEntry {
   std::atomic<bool> used;
   bool is_cdev;
-  dev_t cdev;  // what fstat() is to say, when is_cdev
+  dev_t cdev;  // device number that fstat() is to report, when is_cdev
   dev_t file_device;
   ino_t file_inode;
   std::atomic<const rocemu_fd_watch*> watch;

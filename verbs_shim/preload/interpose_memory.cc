@@ -1,9 +1,9 @@
 // madvise: what programs and allocators rely on when the advice is about private memory, kept for
 // memory that became a shared region when it was registered (region_mappings.h).
 //
-// MADV_DONTNEED promises that private memory reads as zeros afterwards. Of a shared mapping it only
-// lets the page tables go, so the pages are taken out of the memfd, too. MADV_FREE lets the old
-// content stay for as long as the kernel likes; of shared mappings the kernel refuses it.
+// MADV_DONTNEED promises that private memory reads as zeros afterwards. For a shared mapping it
+// only lets the page tables go, so the pages are taken out of the memfd, too. MADV_FREE lets the
+// old content stay for as long as the kernel likes; for shared mappings the kernel refuses it.
 //
 // The C library's own calls (malloc_trim, the stacks of ended threads) do not come here. They don't
 // count on zeros.

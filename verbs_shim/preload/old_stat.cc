@@ -8,7 +8,8 @@ namespace {
 // struct stat and struct stat64 are the same on machines of 64 bits, and so are the functions.
 static_assert(sizeof(struct stat) == sizeof(struct stat64));
 
-// Which struct stat is meant: bits/stat.h before glibc 2.33, _STAT_VER.
+// The version of struct stat that these functions are asked for: _STAT_VER of bits/stat.h before
+// glibc 2.33.
 #if defined(__x86_64__)
 constexpr int kVersion = 1;
 #else

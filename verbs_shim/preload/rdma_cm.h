@@ -1,6 +1,5 @@
 // /dev/infiniband/rdma_cm: an opened one is a channel of rocemud's, and its descriptor the read end
-// of a pipe with one byte for each event (verbs_shim/abi/cm.h). What librdmacm writes to it are
-// commands.
+// of a pipe with one byte for each event (verbs_shim/abi/cm.h). librdmacm writes commands to it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +18,7 @@ int open_rdma_cm(int flags, dev_t cdev);
 struct CmChannel {
   int fd;
   uint32_t number;               // rocemud's
-  std::atomic<uint32_t> closed;  // how often it has been closed: it is used again
+  std::atomic<uint32_t> closed;  // counts its closings, since it is used again
   CmChannel* next;
 };
 

@@ -1,5 +1,5 @@
-// What the checker is told of connection management (abi/cm_watch.h): nothing as long as there is
-// none.
+// Functions that tell the checker of connection management (abi/cm_watch.h), as long as there is a
+// checker.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// The commands of rdma/rdma_user_cm.h, handed on to rocemud. What stands in this process alone is
-// brought to it or from it here: where the answer goes, an option's value, another channel's
-// descriptor, and what rocemud has answered before it is asked.
+// The commands of rdma/rdma_user_cm.h, handed on to rocemud. Things that stand in this process
+// alone are brought to it or from it here: where the answer goes, an option's value, another
+// channel's descriptor, and answers that rocemud has given before it is asked.
 #include <errno.h>
 #include <rdma/rdma_user_cm.h>
 #include <stddef.h>
@@ -162,7 +162,7 @@ struct Command {
 };
 
 int get_event(CmChannel& channel, const Command& command, uint64_t response) {
-  // Before the event is gone.
+  // This is found out before the event is taken.
   if (command.header.out < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   rocemu_cm_event reply;
   static_assert(sizeof(reply.event) == sizeof(rdma_ucm_event_resp));

@@ -1,6 +1,6 @@
 // The provider as libibverbs sees it: registration, matching, and opening. The only file that
 // depends on the number of rdma-core's private ABI (ROCEMU_PABI); it is compiled once for each.
-// What differs between the releases behind a number is told apart when it is loaded (layouts.h).
+// Releases behind one number are told apart when the provider is loaded (layouts.h).
 //
 // libibverbs' private functions are looked up when the provider is loaded, each in the version that
 // belongs to this ABI number. So the provider links nothing of libibverbs, one build machine makes
@@ -40,11 +40,11 @@ struct Libibverbs {
   void (*uninit_context)(verbs_context*);
   void (*set_ops)(verbs_context*, const OpList*);
   int (*read_ibdev_sysfs_file)(char* text, size_t bytes, verbs_sysfs_dev*, const char* format, ...);
-  int release;  // of the layouts
+  int release;  // release of libibverbs, for its layouts
 };
 Libibverbs libibverbs;
 OpList ordinary_ops;
-OpList checked_ops;  // those of a program that is checked
+OpList checked_ops;  // for programs that are checked
 
 struct Device {
   VerbsDevice verbs;
@@ -157,7 +157,7 @@ VerbsDeviceOps device_ops = {
     .uninit_device = uninit_device,
 };
 
-// What stands behind it moves up.
+// The members behind import_context move up.
 void drop_import_context() {
   auto* at = reinterpret_cast<uint8_t*>(&device_ops.import_context);
   constexpr size_t kBehind = offsetof(VerbsDeviceOps, alloc_device);

@@ -1,4 +1,4 @@
-// Where rdma-core's provider-private structures have what the provider needs of them, by
+// The places in rdma-core's provider-private structures of what the provider needs of them, by
 // rdma-core's package version. The number of the private ABI says less: releases have added members
 // to struct verbs_context_ops and moved struct verbs_context without giving it a new one. Held by a
 // unit test against what the compiler says of each release's own header

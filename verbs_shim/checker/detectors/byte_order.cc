@@ -58,7 +58,8 @@ class ByteOrder : public Detector {
     }
   }
 
-  // Where the peer is in this process, too, on whichever device.
+  // Looks for the region that a swapped rkey means, where the peer is in this process, too, on
+  // whichever device.
   void look_at_rkey(const Call& call, const Object& queue, const Request& request) {
     for (const auto& object : model().all()) {
       if (object->kind != ROCEMU_CHECK_MR) continue;

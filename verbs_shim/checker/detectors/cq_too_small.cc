@@ -8,11 +8,11 @@ namespace rocemu::check {
 namespace {
 
 struct Pending : Note {
-  std::atomic<int64_t> completions = 0;  // that are to come, or wait to be polled
+  std::atomic<int64_t> completions = 0;  // completions that are to come or wait to be polled
   std::atomic<bool> told = false;
 };
 
-// How many of the list were taken and give a completion.
+// The number of requests among the first `most` of `list` that were taken and give a completion.
 template <typename Wr, typename Counts>
 int64_t count_taken(const Wr* list, const Wr* bad, int error, size_t most, Counts counts) {
   int64_t count = 0;

@@ -28,7 +28,7 @@ struct Refusal {
 
 class Detector {
  public:
-  // Which of the events on the data path are wanted: the others cost nothing then.
+  // The events of the data path that a detector wants; events that none wants cost nothing.
   enum Wants : unsigned {
     kNothing = 0,
     kSends = 1,              // on_send_...
@@ -52,26 +52,27 @@ class Detector {
   virtual void on_made(const Call&, Object&) {}
   virtual void on_refused(const Call&, const Refusal&) {}
   virtual void on_region_changed(const Call&, MemoryRegion&) {}
-  // Before the verb that destroys it is carried out: the object is still there.
+  // Called before the verb that destroys the object is carried out: the object is still there.
   virtual void on_going(const Call&, Object&) {}
-  // After it was destroyed; outstanding requests have been taken from the queues by then.
+  // Called after the object was destroyed; outstanding requests have been taken from the queues by
+  // then.
   virtual void on_gone(const Call&, Object&) {}
   // Destroying failed, with an errno.
   virtual void on_not_gone(const Call&, Object&, int /*error*/) {}
   // ibv_modify_qp. Before: the QP is in the state that `qp.state` says.
   virtual void on_modifying(const Call&, QueuePair&, const ibv_qp_attr&, int /*mask*/) {}
-  // After: `error` is 0 or an errno; `before` the state it was in.
+  // Called after the verb: `error` is 0 or an errno; `before` is the state that the QP was in.
   virtual void on_modified(const Call&, QueuePair&, const ibv_qp_attr&, int /*mask*/,
                            ibv_qp_state /*before*/, int /*error*/) {}
 
   // --- Posting: the queue's lock is held. ---
-  // Each request, before the NIC can see it.
+  // Called for each request, before the NIC can see it.
   virtual void on_send_posting(const Call&, QueuePair&, Request&) {}
   // `srq` is null for a receive queue of the QP's own; else `qp` is.
   virtual void on_receive_posting(const Call&, QueuePair* /*qp*/, SharedReceiveQueue* /*srq*/,
                                   Request&) {}
-  // After the list: `error` is 0 or an errno, and then `bad` the first one that was not taken. What
-  // was not taken is out of the queue again.
+  // Called after the list: `error` is 0, or an errno and then `bad` the first request that was not
+  // taken. Requests that were not taken are out of the queue again.
   virtual void on_sends_posted(const Call&, QueuePair&, const ibv_send_wr* /*list*/, int /*error*/,
                                const ibv_send_wr* /*bad*/) {}
   virtual void on_receives_posted(const Call&, QueuePair*, SharedReceiveQueue*,
@@ -87,9 +88,9 @@ class Detector {
                                const ibv_wc* /*completion*/, bool /*is_sure*/) {}
 
   // --- CQs. ---
-  // With the CQ locked, unless there were none; after the above.
+  // Called after the above, with the CQ locked unless there were no completions.
   virtual void on_polled(const Call&, CompletionQueue&, std::span<ibv_wc>) {}
-  // After a poll that gave failed completions; nothing is locked.
+  // Called after a poll that gave failed completions; nothing is locked.
   virtual void on_failures_polled(const Call&, CompletionQueue&) {}
   virtual void on_meaningless_read(const Call&, CompletionQueue&, const char* /*field*/,
                                    const ibv_wc&) {}
@@ -114,9 +115,9 @@ class Detector {
   virtual void on_used_in_child(const Call&, rocemu_check_kind) {}
 
   // --- The end. ---
-  // In the thread that calls exit(3), or returns from main.
+  // Called in the thread that calls exit(3), or returns from main.
   virtual void on_exiting(int /*status*/) {}
-  // exit(3), after all destructors of the program's.
+  // Called by exit(3), after all destructors of the program's.
   virtual void on_end(const Model&) {}
 
   // Set by the table.
@@ -140,11 +141,11 @@ class Detector {
 
   Model& model() const { return *model_; }
 
-  // What this detector remembers with an object, made when it is first asked for. The reference is
-  // good for as long as the object is; who changes what is in it takes a lock of the note's own, or
-  // is in an event with the right lock held.
+  // The note of this detector at an object, made when it is first asked for. The reference is good
+  // as long as the object is. Code that changes a note holds a lock of the note's own, or is in an
+  // event with the right lock held.
   //
-  // noted() is for who holds object.notes_lock: null where nothing is remembered.
+  // noted() is for callers that hold object.notes_lock; null where the object has no note yet.
   template <typename T>
   T* noted(Object& object) {
     return static_cast<T*>(object.notes[index_].get());

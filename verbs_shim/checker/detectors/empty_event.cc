@@ -2,9 +2,9 @@
 // nothing and gives up: ends with an error, with work outstanding, and with no other verb called
 // after that poll. An event may tell of a completion that an earlier poll has taken already.
 //
-// That the poll is what it gives up for is concluded only where everything speaks for it: the
-// thread that ends the program is the one that has polled, alone ever, it found nothing behind an
-// event for the first time, and less than a tenth of a second has passed.
+// The poll is taken for the reason only where everything speaks for it: the thread that ends the
+// program is the one that has polled, alone ever, it found nothing behind an event for the first
+// time, and less than a tenth of a second has passed.
 #include <time.h>
 
 #include "verbs_shim/checker/detectors/makers.h"
@@ -21,7 +21,7 @@ int64_t now_ns() {
 }
 
 struct EventNote : Note {
-  std::atomic<pid_t> taken_by = 0;  // that has not polled since; 0 for none
+  std::atomic<pid_t> taken_by = 0;  // thread that took an event and has not polled; 0 for none
   std::atomic<PlaceId> taken_at = kNoPlace;
   std::atomic<uint32_t> empty = 0;  // events behind which nothing was found
 };
@@ -80,7 +80,7 @@ class EmptyEvent : public Detector {
   }
 
  private:
-  // Whether something is outstanding that completes to this CQ.
+  // True when a request is outstanding that completes to this CQ.
   bool has_work(const CompletionQueue& cq) const {
     const auto has = [](WorkQueue& queue) {
       std::lock_guard lock(queue.lock);

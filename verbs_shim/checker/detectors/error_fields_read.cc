@@ -1,6 +1,7 @@
 // error-fields-read: of a failed completion only wr_id, status, qp_num and vendor_err mean anything
-// (ibv_poll_cq(3)). The others are filled with values that are known again. Who reads them by
-// ibv_cq_ex is seen at once, who takes them from an ibv_wc when they come back in a request.
+// (ibv_poll_cq(3)). The others are filled with values that are known again. A program that reads
+// them by ibv_cq_ex is seen at once, and one that takes them from an ibv_wc when they come back in
+// a request.
 #include "verbs_shim/checker/detectors/makers.h"
 #include "verbs_shim/checker/model/text.h"
 

@@ -9,9 +9,9 @@ namespace rocemu::check {
 namespace {
 
 class Fork;
-Fork* listener = nullptr;  // what a signal handler knows the detector by
+Fork* listener = nullptr;  // the detector, for a signal handler
 
-// What was told to child_memory of a region.
+// The memory of a region that child_memory was told of.
 struct Added : Note {
   std::mutex lock;
   Span span;

@@ -12,7 +12,7 @@ class Leaks : public Detector {
   Leaks() : Detector("leaks", kNothing) {}
 
   void on_end(const Model& model) override {
-    // Those of one kind that were made at one place are one finding.
+    // Objects of one kind that were made at one place are one finding.
     std::map<std::pair<rocemu_check_kind, PlaceId>, std::vector<std::shared_ptr<Object>>> groups;
     for (const auto& object : model.all()) {
       if (object->kind == ROCEMU_CHECK_CONTEXT) continue;

@@ -1,6 +1,6 @@
 // limits: requests with more elements or more inline data than the QP was granted, and what no
 // device grants: an object that was refused for its size, by a program that never got one of the
-// kind. Who asks for less after a refusal was only finding out.
+// kind. A program that asks for less after a refusal was only finding out.
 #include <array>
 
 #include "verbs_shim/checker/detectors/makers.h"
@@ -15,8 +15,8 @@ uint64_t bytes_of(const ibv_send_wr& wr) {
   return bytes;
 }
 
-// What a QP was refused for, as "max_send_wr 100000, of which the device grants 32768"; empty when
-// it is nothing of this.
+// The capability that a QP was refused for, as "max_send_wr 100000, of which the device grants
+// 32768"; empty when none of these is over the device's limit.
 std::string excess(const ibv_qp_cap& cap, const ibv_device_attr& limits) {
   const auto over = [](const char* what, uint64_t asked, int most) {
     if (most <= 0 || asked <= static_cast<uint64_t>(most)) return std::string();

@@ -44,7 +44,7 @@ class LostWakeup : public Detector {
   void on_armed(const Call& call, CompletionQueue& cq, bool solicited_only) override {
     auto& armed = note<ArmedNote>(cq);
     std::lock_guard lock(armed.lock);
-    // Who asks for solicited ones may leave the others where they are.
+    // A thread that asks for solicited events alone may leave other completions in the CQ.
     const bool is_late = cq.had_completions_when_armed && !solicited_only;
     ++armed.arms;
     armed.arming = {is_late, call.thread(), call.place(), cq.steps};

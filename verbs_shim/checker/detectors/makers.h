@@ -1,4 +1,4 @@
-// What makes each detector; the classes are in the files of their names.
+// The functions that make the detectors; each detector's class is in the file of its name.
 #pragma once
 
 #include <memory>

@@ -58,7 +58,7 @@ class PostInError : public Detector {
     failure.status = wc->status;
   }
 
-  // Who moves the QP knows its state: requests that mark the end of a queue are posted in ERROR.
+  // A program that moves the QP knows its state: it posts to a QP in ERROR to mark the queue's end.
   void on_modified(const Call&, QueuePair& qp, const ibv_qp_attr&, int mask, ibv_qp_state,
                    int error) override {
     if (error != 0 || (mask & IBV_QP_STATE) == 0) return;

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long posts fail without a poll in between until that is a finding.
+// Posts that fail this long without a poll in between are a finding.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 struct Fullness : Note {  // under the lock of the send queue

@@ -1,9 +1,9 @@
 // receive-buffer-touched: a place that a posted receive, READ or atomic waits for is written by the
 // program, or posted again.
 //
-// What is written by the program is seen where the NIC writes nothing: behind the message, when the
-// receive has completed. Of each receive there are three sums, of its first half, the next three
-// eighths and the rest.
+// A write by the program is seen where the NIC writes nothing: behind the message, when the receive
+// has completed. Each receive has three sums: of its first half, of the next three eighths and of
+// the rest.
 #include <algorithm>
 #include <array>
 
@@ -110,7 +110,7 @@ class ReceiveBufferTouched : public DoubtingDetector {
   static WorkQueue& queue_of(QueuePair* qp, SharedReceiveQueue* srq) {
     return qp != nullptr ? qp->receives : srq->receives;
   }
-  // Of tag matching other completions come, too.
+  // An SRQ for tag matching has completions of other kinds, too.
   static bool takes_messages(const SharedReceiveQueue* srq) {
     return srq == nullptr || srq->type == IBV_SRQT_BASIC || srq->type == IBV_SRQT_XRC;
   }

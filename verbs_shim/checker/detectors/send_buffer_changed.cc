@@ -1,7 +1,7 @@
 // send-buffer-changed: the bytes that a posted request is to send are others when it completes.
 //
 // A sum is taken before the NIC sees the request, and again when the program is about to hear that
-// it is over. What a receive, a READ or a peer may have written there meanwhile is not the
+// it is over. Changes that a receive, a READ or a peer may have made meanwhile are not the
 // program's doing (memory/nic_writes.h).
 #include <algorithm>
 #include <atomic>
@@ -90,7 +90,7 @@ class SendBufferChanged : public DoubtingDetector {
                            [&context](const ibv_sge& sge) {
                              return context.find_region(sge.lkey) == nullptr;
                            })) {
-      // Where the region was nobody knows any more.
+      // Nobody knows any more where the region was.
       const Span everywhere = {0, UINTPTR_MAX};
       writes_.add({&everywhere, 1});
     }

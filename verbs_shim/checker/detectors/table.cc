@@ -25,7 +25,7 @@ std::span<const DetectorRow> detector_table() {
       {"ud-headroom", make_ud_headroom},
       {"unacked-events", make_unacked_events},
       {"unaligned-atomic", make_unaligned_atomic},
-      // By what the NIC knows.
+      // These ask the NIC.
       {"byte-order", make_byte_order_of_keys},
       {"byte-order", make_byte_order_of_peer},
       {"gid-index", make_gid_index},

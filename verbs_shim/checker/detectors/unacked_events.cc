@@ -17,7 +17,7 @@ struct Taken : Note {
   std::atomic<pid_t> last_thread = 0;
 };
 
-// Waits until `count` is `wanted`, for a second. How many are missing then.
+// Waits until `count` is `wanted`, for a second. Returns how many are missing then.
 uint32_t missing_after_wait(pthread_mutex_t& mutex, pthread_cond_t& changed, const uint32_t& count,
                             uint32_t wanted) {
   timespec until = {};

@@ -46,8 +46,8 @@ void on_end(void*) {
   for (const auto& detector : current.detectors) detector->on_end(current.model);
 }
 
-// Destructors of the program's libraries destroy objects, too. What is registered while exit(3)
-// runs the last of its handlers, which calls all destructors, comes after these.
+// Destructors of the program's libraries destroy objects, too. A handler that is registered while
+// exit(3) runs the last one, which calls all destructors, comes after these.
 __attribute__((destructor)) void on_exit() {
   if (checker.load() != nullptr) __cxa_atexit(on_end, nullptr, nullptr);
 }

@@ -16,7 +16,7 @@ namespace rocemu::check {
 
 struct Checker {
   Checker(const rocemu_check_services& services, Suppressions suppressions, std::string file);
-  // That of a forked child, where the parent's objects are not the child's to use.
+  // The checker of a forked child, where the parent's objects are not the child's to use.
   explicit Checker(Checker& parent);
 
   // Adds the detectors that ROCEMU_CHECK names.
@@ -29,14 +29,15 @@ struct Checker {
   Model* inherited = nullptr;
 
   std::vector<std::unique_ptr<Detector>> detectors;
-  // Those that want the events of the data path.
+  // For each event of the data path, the detectors that want it.
   std::vector<Detector*> sends, receives, polls, empty_polls, arms, meaningless_reads;
 };
 
 // Null before rocemu_check_start_v1().
 Checker* current_checker();
 
-// What each hook begins with: the call, and errno as the program has it.
+// Every hook begins with one of these: it knows the call, and restores the program's errno at the
+// end.
 class Hook {
  public:
   explicit Hook(rocemu_check_at at) : call(at), checker(*current_checker()), errno_(errno) {
@@ -61,7 +62,7 @@ class Hook {
     return nullptr;
   }
 
-  // For objects of no shadow.
+  // Finds an object that has no shadow.
   std::shared_ptr<Object> find(rocemu_check_kind kind, const void* handle);
 
   // Is this thread in a hook? Then what it frees is the checker's own.
@@ -78,7 +79,8 @@ class Hook {
   const int errno_;
 };
 
-// Whether a shadow is this process's: as Hook::object(), and nobody is told.
+// The object behind a shadow, as Hook::object() finds it, but without telling anybody; null for an
+// object of another process.
 template <typename T>
 T* own_object(void* shadow) {
   if (shadow == nullptr) return nullptr;

@@ -9,7 +9,7 @@ namespace {
 
 enum class Side { kSend, kReceive, kUnknown };
 
-// Of a request that has `wr_id`, or the queue's size.
+// The index of the request that `wc` completes, or the queue's size when there is none.
 size_t find_send(const WorkQueue& queue, const ibv_wc& wc) {
   for (size_t i = 0; i < queue.size(); ++i) {
     const Request& request = queue.at(i);
@@ -84,7 +84,7 @@ class Retirement {
     qp_->lose_track(receives);
   }
 
-  // What a failed completion says of the QP's state (IBTA 10.3.1).
+  // A failed completion tells the QP's state (IBTA 10.3.1).
   void note_failure(const ibv_wc& wc) {
     if (wc.status == IBV_WC_SUCCESS || qp_ == nullptr) return;
     const bool stops_sends_alone =
@@ -145,7 +145,8 @@ class Retirement {
     while (!queue.empty() && queue.at(0).is_retired) queue.pop_front();
   }
 
-  // Of XRC: the QP may be another process', and the SRQ is one of those that report here.
+  // Retires a receive of XRC. Its QP may be another process's, so its SRQ is known only where just
+  // one reports to this CQ.
   void retire_of_cq(const ibv_wc& wc) {
     std::shared_ptr<SharedReceiveQueue> only;
     {

@@ -112,7 +112,7 @@ void* srq_made(rocemu_check_at at, ibv_srq* srq, const ibv_srq_init_attr_ex* ask
   if ((asked->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0) object->type = asked->srq_type;
   object->max_wr = max_wr;
   object->max_sge = max_sge;
-  // What a tag has matched comes back in ways that are not followed here.
+  // Receives of tag matching come back in ways that the checker does not follow.
   object->receives.is_tracked = object->type != IBV_SRQT_TM;
   if (object->type != IBV_SRQT_BASIC) {
     object->cq = find_cq(hook, asked->cq);
@@ -159,8 +159,8 @@ void refused(rocemu_check_at at, rocemu_check_kind kind, ibv_context* verbs, int
   for (const auto& detector : hook.checker.detectors) detector->on_refused(hook.call, refusal);
 }
 
-// What this thread is destroying, from `going` to `gone`: by then its address may be another
-// object's. A plain pointer, as verbs are called while a thread's variables are destroyed.
+// The object that this thread is destroying, from `going` to `gone`: by then its address may be
+// another object's. A plain pointer, as verbs are called while a thread's variables are destroyed.
 thread_local std::shared_ptr<Object>* going_now = nullptr;
 
 void going(rocemu_check_at at, rocemu_check_kind kind, void* handle) {

@@ -1,7 +1,7 @@
-// Who but the program may have changed bytes: the NIC, because the program asked for it (receives,
-// READs, atomics), or because a peer may write there. What a peer may write is memory of which any
-// part is in a region that was registered with IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_ATOMIC or
-// IBV_ACCESS_MW_BIND; whether one ever has, the NIC knows (suspects.h).
+// Writes to a program's bytes that are not the program's: by the NIC, because the program asked for
+// it (receives, READs, atomics), or by a peer. A peer may write to memory of which any part is in a
+// region that was registered with IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_ATOMIC or
+// IBV_ACCESS_MW_BIND; the NIC knows whether one ever has (suspects.h).
 #pragma once
 
 #include <array>
@@ -32,11 +32,12 @@ class NicWrites {
   uint64_t count_ = 0;
 };
 
-// Among all regions that there are; slow.
+// True when the bytes are in a region, of all that there are, to which peers may write; slow.
 bool may_be_written_by_peers(const Model& model, std::span<const Span> spans);
 
-// Whether a posted receive, READ or atomic waits for some of these bytes; slow. `locked` is the
-// queue whose lock the caller holds. True also when another queue is locked at the moment.
+// True when a posted receive, READ or atomic other than `but` waits for some of these bytes, or
+// when another thread holds the lock of a queue; slow. `locked` is the queue whose lock the caller
+// holds.
 bool may_be_awaited(const Model& model, std::span<const Span> spans, WorkQueue* locked,
                     const Request* but);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kSinksMax = 4096;
 constexpr int kSinkRequests = 3;
-// How many neighbours are looked at: what a request costs has a bound.
+// The number of neighbours that are looked at: the cost of a request has a bound.
 constexpr int kNeighbours = 64;
 
 bool is_request(const Target& target, const WorkQueue& queue, const Request& request) {

@@ -22,7 +22,7 @@ namespace rocemu::check {
 struct Target {
   Span span;
   const WorkQueue* queue = nullptr;
-  uint64_t index = 0;  // of the request in its queue
+  uint64_t index = 0;  // place of the request in its queue
   uint64_t wr_id = 0;
   PlaceId posted_at = kNoPlace;
   pid_t posted_by = 0;
@@ -47,7 +47,7 @@ class PostedTargets {
   void forget(const WorkQueue& queue);
 
  private:
-  // Whether a queue's requests have wr_ids by place.
+  // Shows whether a queue's requests have their wr_ids by place.
   struct Naming {
     bool has_last = false;
     uintptr_t last_place = 0;

@@ -1,4 +1,4 @@
-// Where in the program's memory a request's SGEs lie.
+// The places in the program's memory where a request's SGEs lie.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Span {
 
 // Fills `spans` with the SGEs of `request` that have a length. False where one of them is not, or
 // not surely, memory of the program's: device memory, a null region, a key of which nothing is
-// known, a range that its region has not. What then is in `spans` means nothing.
+// known, a range that its region has not. The content of `spans` means nothing then.
 bool find_spans(const Context& context, const Request& request, std::vector<Span>& spans);
 
 // A region's own; empty for those without memory of the program's, and for all of its address

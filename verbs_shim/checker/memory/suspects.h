@@ -23,10 +23,10 @@ struct Suspect {
 // Thread-safe; its lock is a leaf.
 class Suspects {
  public:
-  // Those for which there is no room are forgotten.
+  // Forgets a suspect for which there is no room.
   void add(Suspect suspect);
-  // Takes those out that no peer has had to do with, and forgets the others. Asks the NIC: nothing
-  // may be locked.
+  // Returns the suspects whose bytes no peer has written, and forgets the others. Asks the NIC:
+  // nothing may be locked.
   std::vector<Suspect> settle(const Model& model);
 
  private:

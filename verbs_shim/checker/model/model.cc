@@ -25,7 +25,7 @@ void Model::add(std::shared_ptr<Object> object) {
     contexts_.push_back(std::static_pointer_cast<Context>(object));
   }
   const Key key = {object->kind, object->handle};
-  // What has this address by now is another object.
+  // The new object replaces one that had this address before.
   objects_[key] = {std::move(object), made_++};
 }
 

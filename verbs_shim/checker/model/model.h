@@ -20,12 +20,13 @@ class Model {
   // Takes out an object that was destroyed, and remembers it for a while.
   void remove(const std::shared_ptr<Object>& object, PlaceId gone_at);
 
-  // By the program's pointer, among those that are there; null for none.
+  // The object with the program's pointer, among those that are there; null for none.
   std::shared_ptr<Object> find(rocemu_check_kind kind, const void* handle) const;
-  // Whether there is one, of a model whose lock may be held for ever: then there is none.
+  // True when there is such an object. Does not wait for the lock, which may be held for ever in a
+  // model that a child inherited: false then.
   bool try_has(rocemu_check_kind kind, const void* handle) const;
   std::shared_ptr<Context> find_context(const ibv_context* context) const;
-  // Among those that were destroyed lately, the last one.
+  // The last object with that pointer among those that were destroyed lately.
   std::shared_ptr<Object> find_gone(rocemu_check_kind kind, const void* handle) const;
 
   // All that are there, in the order in which they were made. They may be destroyed meanwhile.

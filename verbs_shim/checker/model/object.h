@@ -1,4 +1,4 @@
-// What the checker remembers of an object of the program's. Objects are shared pointers: one that
+// An object of the program's, as the checker remembers it. Objects are shared pointers: one that
 // was destroyed lives for as long as somebody remembers it, and reports can still name it.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace rocemu::check {
 class Model;
 struct Context;
 
-// What a detector remembers with an object: derived from this, and found by Detector::note().
+// A detector's memory of an object: detectors derive from this, and find theirs by
+// Detector::note().
 struct Note {
   virtual ~Note() = default;
 };
@@ -28,7 +29,7 @@ struct Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // How reports name it: "QP 0x000011 (RC)".
+  // The name in reports: "QP 0x000011 (RC)".
   virtual std::string name() const;
 
   const rocemu_check_kind kind;
@@ -43,7 +44,7 @@ struct Object {
   std::atomic<PlaceId> gone_at = kNoPlace;  // where it was destroyed
   std::atomic<bool> gone = false;
 
-  std::mutex notes_lock;  // of `notes`; a leaf: nothing is locked while it is held
+  std::mutex notes_lock;  // guards `notes`; a leaf: nothing is locked while it is held
   std::array<std::unique_ptr<Note>, kDetectorsMax> notes;
 };
 

@@ -21,7 +21,7 @@ struct MemoryRegion : Object {
   // These change with ibv_rereg_mr.
   std::atomic<uint64_t> address = 0;  // in the program
   std::atomic<uint64_t> bytes = 0;
-  std::atomic<uint64_t> iova = 0;  // what SGEs and peers call `address`
+  std::atomic<uint64_t> iova = 0;  // the region's address for SGEs and peers
   std::atomic<int> access = 0;     // IBV_ACCESS_...
   uint32_t lkey = 0;
   uint32_t rkey = 0;
@@ -58,7 +58,7 @@ struct CompletionQueue : Object {
   std::atomic<bool> had_completions_when_armed = false;  // the last time
   std::atomic<bool> has_fresh_event = false;  // one was read, and nobody has polled since
 
-  // Those whose completions come here by themselves, not by a QP's (XRC).
+  // The SRQs whose completions come here by themselves, not by a QP's (XRC and tag matching).
   std::mutex srqs_lock;  // a leaf
   std::vector<std::weak_ptr<SharedReceiveQueue>> srqs;
 };
@@ -69,11 +69,11 @@ struct SharedReceiveQueue : Object {
   ibv_srq* srq() const { return static_cast<ibv_srq*>(handle); }
 
   ibv_srq_type type = IBV_SRQT_BASIC;
-  std::shared_ptr<CompletionQueue> cq;  // of XRC and tag matching; else null
+  std::shared_ptr<CompletionQueue> cq;  // null unless XRC or tag matching
   uint32_t max_wr = 0;
   uint32_t max_sge = 0;
   WorkQueue receives;
-  // How many outstanding receives have this wr_id; under the lock of `receives`.
+  // The number of outstanding receives for each wr_id; under the lock of `receives`.
   std::unordered_map<uint64_t, uint32_t> outstanding_ids;
   void forget_id(uint64_t wr_id);
 };
@@ -93,9 +93,9 @@ struct QueuePair : Object {
 
   // As the program last set it by ibv_modify_qp, or as a completion in error showed (then ERR).
   std::atomic<ibv_qp_state> state = IBV_QPS_RESET;
-  std::mutex attr_lock;  // of the next two; a leaf
+  std::mutex attr_lock;  // guards the two fields below; a leaf
   ibv_qp_attr attr = {};
-  int attr_mask = 0;  // which members of `attr` were ever set
+  int attr_mask = 0;  // members of `attr` that were ever set
 
   WorkQueue sends;
   WorkQueue receives;

@@ -14,12 +14,12 @@
 
 namespace rocemu::check {
 
-// What detectors keep with a request while it is outstanding, without an allocation.
+// Values that detectors keep with a request while it is outstanding, without an allocation.
 enum Mark : unsigned {
-  kSum,  // of the bytes at the post: sends have one, receives one for each part; 0 for none
+  kSum,  // sum of the bytes at the post: one for a send, one for each part of a receive; 0 for none
   kSecondSum,
   kThirdSum,
-  kNicWrites,  // how many writes of the NIC were known of at the post
+  kNicWrites,  // number of the NIC's writes that were known at the post
   kMarks
 };
 
@@ -28,17 +28,17 @@ struct Request {
   bool is_signaled = false;  // gives a completion when it succeeds
   bool is_inline = false;    // its data was copied when it was posted
   bool is_retired = false;   // completed, but not at the front of its queue yet (SRQs)
-  ibv_wr_opcode opcode{};    // of sends
-  unsigned flags = 0;        // of sends: IBV_SEND_...
+  ibv_wr_opcode opcode{};    // sends only
+  unsigned flags = 0;        // sends only: IBV_SEND_...
   uint64_t wr_id = 0;
-  uint64_t index = 0;  // how many were posted to this queue before
+  uint64_t index = 0;  // number of requests posted to this queue before
   PlaceId posted_at = kNoPlace;
   pid_t posted_by = 0;
-  uint64_t receives_before = 0;  // Model::receives_taken at the post; of sends
-  // Of RDMA and atomics.
+  uint64_t receives_before = 0;  // sends only: Model::receives_taken at the post
+  // These are for RDMA and atomics.
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
-  // Of UD.
+  // These are for UD.
   const ibv_ah* ah = nullptr;
   uint32_t remote_qpn = 0;
   uint32_t remote_qkey = 0;

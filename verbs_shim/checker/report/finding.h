@@ -16,19 +16,18 @@ struct RelatedPlace {
 };
 
 struct Finding {
-  // What is wrong, in one sentence with the objects by name and a full stop.
+  // The mistake, in one sentence with the objects by name and a full stop.
   std::string sentence;
   // The man page or clause that says so, and why it works on one NIC and not on the next.
   std::string why;
-  // What to do.
   std::string advice;
   // The objects by name: "QP 0x000011 (RC)", "MR 0x7f.., 4096 bytes, lkey 0x1234".
   std::vector<std::string> objects;
   std::vector<RelatedPlace> related;
 };
 
-// Where findings go. Thread-safe. Each is shown once for each name and place; what a suppression
-// names is not shown.
+// Takes findings. Thread-safe. Each is shown once for each name and place; what a suppression names
+// is not shown.
 class Reporter {
  public:
   virtual ~Reporter() = default;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kFramesMax = 48;
 constexpr size_t kPlacesMax = 65536;
-// How many callers of a known return address and frame are compared with those of the place.
+// The number of callers that are compared with a known place's, for the same return address and
+// frame.
 constexpr size_t kComparedCallers = 6;
 
 struct Frame {
@@ -44,7 +45,7 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* argument) {
   return walk.count == kFramesMax ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-// Those that were ever met, for the whole process and its forked children.
+// All places that were ever met, for the whole process and its forked children.
 class Places {
  public:
   PlaceId id_of(std::span<const Frame> frames) {
@@ -94,7 +95,7 @@ struct KnownCall {
   uint32_t callers = 0;
   std::array<Frame, kComparedCallers> compared;
 };
-constexpr size_t kKnownCalls = 32;  // of a thread
+constexpr size_t kKnownCalls = 32;  // calls that each thread remembers
 thread_local std::array<KnownCall, kKnownCalls> known_calls;
 thread_local pid_t known_thread = 0;
 

@@ -15,7 +15,7 @@ namespace rocemu::check {
 using PlaceId = uint32_t;
 inline constexpr PlaceId kNoPlace = 0;
 
-// Of the thread that calls, without a system call but for its first time.
+// The id of the calling thread; costs a system call only at the thread's first time.
 pid_t this_thread();
 
 // Return addresses, the innermost first: that of the provider's function, so in the program or in
@@ -40,7 +40,7 @@ class Call {
   mutable PlaceId place_ = kNoPlace;
 };
 
-// In the child after fork(2), where threads that held locks are not.
+// Called in the child after fork(2), where threads that held locks are not.
 void reset_places_after_fork();
 
 }  // namespace rocemu::check

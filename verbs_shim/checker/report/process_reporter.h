@@ -20,7 +20,8 @@ class ProcessReporter : public Reporter {
   void report(const char* name, const Finding& finding, const char* verb, PlaceId place,
               pid_t thread) override;
 
-  // In a forked child: what was shown stays shown, and the lock is nobody's.
+  // The reporter of a forked child: what the parent's has shown stays shown, and the lock is
+  // nobody's.
   ProcessReporter(const ProcessReporter& parent);
 
  private:

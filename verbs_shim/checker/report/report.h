@@ -23,14 +23,14 @@ struct Report {
   pid_t process = 0;
   pid_t thread = 0;
   Finding finding;
-  std::vector<Backtrace> backtraces;  // that of the call first
+  std::vector<Backtrace> backtraces;  // the call's comes first
 };
 
 // The frames of a place, without those of rocemu itself.
 std::vector<SourcePlace> program_frames(PlaceId place);
 
 std::string as_text(const Report& report);
-// With the newline that ends it, and no other.
+// The text ends with a newline, and has no other.
 std::string as_json_line(const Report& report);
 
 }  // namespace rocemu::check

@@ -1,4 +1,4 @@
-// Which detectors are on: "all", "leaks,fork", "all,-leaks", "-leaks".
+// The choice of detectors, as text: "all", "leaks,fork", "all,-leaks", "-leaks".
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@ namespace rocemu::check {
 class Selection {
  public:
   // `text` as above; empty and "1" are "all". A list that begins with a name taken out begins with
-  // all. What is unknown is kept in `unknown`, and changes nothing.
+  // all. An unknown name changes nothing; the first is kept in `unknown`.
   explicit Selection(std::string_view text);
 
   bool has(std::string_view name) const { return on_.contains(std::string(name)); }

@@ -1,6 +1,6 @@
-// What is not to be reported, as people write it in a file: lines of NAME:PATTERN, as the
-// sanitizers have them. NAME is a detector's or *; PATTERN is part of the name of a function, file
-// or module of the backtrace, with * for anything, ^ and $ for its ends. # begins a comment.
+// Findings that are not to be reported, as people write them in a file: lines of NAME:PATTERN, as
+// the sanitizers have them. NAME is a detector's or *; PATTERN is part of the name of a function,
+// file or module of the backtrace, with * for anything, ^ and $ for its ends. # begins a comment.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ struct SourcePlace {
   std::string file;      // empty without debug information
   int line = 0;
   std::string module;           // path of the program or library
-  uintptr_t module_offset = 0;  // of the address in the module
+  uintptr_t module_offset = 0;  // offset of the address in the module
 };
 
 // The innermost inlined function first. Never empty. Slow, not thread-safe.

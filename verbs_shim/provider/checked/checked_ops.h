@@ -1,5 +1,4 @@
-// The verbs that are checked. Those that are not are the ordinary ones: checked::NAME is one or the
-// other.
+// The verbs that are checked. The others are the ordinary ones: checked::NAME is one or the other.
 #pragma once
 
 #include "verbs_shim/provider/common/verbs_ops.h"

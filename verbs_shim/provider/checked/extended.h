@@ -7,7 +7,7 @@
 
 namespace rocemu::provider::checked {
 
-// To be called before any other here: what the checked functions call.
+// Remember the ordinary functions, which the checked ones call. To be called before any other here.
 void remember_poll_functions();
 void remember_work_request_functions();
 

@@ -1,4 +1,4 @@
-// What is made, changed and destroyed, but for queues.
+// The verbs that make, change and destroy objects other than CQs, QPs and SRQs (queues.cc).
 #include <errno.h>
 
 #include "verbs_shim/provider/checked/checked_ops.h"

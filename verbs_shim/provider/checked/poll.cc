@@ -10,7 +10,7 @@ namespace {
 
 ibv_cq_ex plain;  // the unchecked ones
 
-// Between start_poll and end_poll.
+// True between start_poll and end_poll once a failed completion was met.
 thread_local bool saw_failure = false;
 
 ibv_wc current_completion(const CompletionQueue& queue) {

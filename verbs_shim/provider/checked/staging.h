@@ -68,7 +68,7 @@ struct StagedList {
   }
 };
 
-// What the checker's part of the provider keeps with a QP.
+// The part of a QP that only checked verbs use.
 struct QueuePairRecord {
   void* shadow = nullptr;
   StagedList lists[2];

@@ -1,6 +1,6 @@
-// What a verb leaves in errno: where the kernel has a part in verbs, whatever fails leaves its
-// error there as well as in its answer, and what succeeds leaves errno as it was. Programs rely on
-// either.
+// Verbs leave errno as they do where the kernel has a part in them: a verb that fails has its error
+// there as well as in its answer, and one that succeeds leaves errno as it was. Programs rely on
+// both.
 #pragma once
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-// Whose turn it is on a connection that forked children share with their parent. In memory that
-// they share as well; a process that dies in its turn leaves it to the next one.
+// Turns on a connection that forked children share with their parent. They are kept in memory that
+// the processes share as well; a process that dies in its turn leaves it to the next one.
 #pragma once
 
 #include <cstdint>

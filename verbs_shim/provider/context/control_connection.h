@@ -56,8 +56,8 @@ class ControlConnection {
     return exchange(&request.header, &reply.header, sizeof(Reply), received, sent);
   }
 
-  // The same for who does not know the operation: `request` begins with its header, as `reply`
-  // does.
+  // The same for a caller that does not know the operation: `request` begins with its header, as
+  // `reply` does.
   int call_unknown(uint32_t op, rocemu_header* request, size_t request_bytes, rocemu_header* reply,
                    size_t reply_bytes) {
     if (request_bytes > ROCEMU_MESSAGE_MAX || reply_bytes > ROCEMU_MESSAGE_MAX) return EINVAL;

@@ -50,7 +50,7 @@ struct DeviceState {
   rocemu_device_attr limits = {};
   bool yield_when_idle = true;
   const rocemu_check_hooks* checks = nullptr;  // null unless the program is checked (checked/)
-  const WallClock wall_clock;                  // of all CQs
+  const WallClock wall_clock;                  // shared by all CQs
   uint64_t probe = 0;  // read by the NIC to learn how it reaches this program's memory
 
   exchange::SharedMemory doorbell_page;

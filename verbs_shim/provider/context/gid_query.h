@@ -1,5 +1,5 @@
-// What libibverbs asks the kernel about GIDs, by ioctl: answered here, it needs no second way and
-// leaves no ENOTTY in errno.
+// The ioctls by which libibverbs asks the kernel about GIDs. Answered here, they leave no ENOTTY in
+// errno, and libibverbs needs no second way.
 #pragma once
 
 #include <infiniband/verbs.h>

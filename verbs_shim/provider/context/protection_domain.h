@@ -48,7 +48,7 @@ class QueueMemory {
  private:
   exchange::SharedMemory memory_;
   ProtectionDomain* domain_ = nullptr;  // a parent domain, which it is a user of
-  void* place_ = nullptr;               // what the allocator gave
+  void* place_ = nullptr;               // place that the allocator gave
   size_t place_bytes_ = 0;
   QueueResource resource_{};
 };

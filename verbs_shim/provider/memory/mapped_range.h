@@ -16,7 +16,7 @@ struct Mapping {
   bool writable = false;
   bool executable = false;
   bool shared = false;
-  uint64_t offset_bytes = 0;  // of `from` in the file
+  uint64_t offset_bytes = 0;  // place of `from` in the file
   uint64_t device = 0;        // as stat(2) has it
   uint64_t inode = 0;         // 0: no file
   char name[PATH_MAX];        // a path, something in brackets, or empty

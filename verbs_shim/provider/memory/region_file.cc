@@ -36,7 +36,7 @@ struct OpenFile {
   bool is_open = false;  // in whatever way
 };
 
-// Among those that the program has open.
+// Finds the mapping's file among those that the program has open.
 OpenFile find_open(const Mapping& mapping) {
   OpenFile found;
   DIR* directory = opendir("/proc/self/fd");

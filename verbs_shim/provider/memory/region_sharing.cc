@@ -1,8 +1,8 @@
 // Making registered memory shared: the part of region_file.h that changes the program's memory.
 //
-// What the program sees afterwards is what it saw before, but for two things that are mended here
-// and in the preload library: a child of fork(2) would see what its parent writes later, so it gets
-// a copy at once; and MADV_DONTNEED would not clear (verbs_shim/preload/interpose_memory.cc).
+// Afterwards the program sees its memory as before, but for two things that are mended here and in
+// the preload library: a child of fork(2) would see what its parent writes later, so it gets a copy
+// at once; and MADV_DONTNEED would not clear (verbs_shim/preload/interpose_memory.cc).
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

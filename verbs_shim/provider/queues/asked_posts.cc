@@ -74,7 +74,7 @@ int asked_complete(ibv_qp_ex* qp) {
 void ask_before_posts(QueuePair& queue) {
   ibv_qp& qp = queue.verbs.qp;
   DeviceContext& context = to_context(qp.context);
-  // By who holds the queue's lock.
+  // The caller holds the queue's lock.
   auto& complete = queue.verbs.qp_ex.wr_complete;
   if (complete != nullptr && complete != &asked_complete) {
     queue.building.ordinary_complete = complete;

@@ -10,8 +10,9 @@ namespace rocemu::provider {
 // Once the context has its functions, and before the program has the context.
 void remember_posts(DeviceContext& context);
 
-// What a doorbell of this QP found (Doorbells::ring), other than 0: wakes an engine that sleeps;
-// when it wants attention, posts to the QPs of this context are asked about from the next one on.
+// Acts on the engine's state, other than 0, that a doorbell of this QP found (Doorbells::ring):
+// wakes an engine that sleeps; when the engine wants attention, the NIC is asked before each post
+// to a QP of this context from the next one on.
 void heed(QueuePair& queue, uint32_t engine_state);
 
 }  // namespace rocemu::provider

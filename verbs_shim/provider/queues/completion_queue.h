@@ -15,9 +15,9 @@ struct CompletionQueue {
     ibv_cq cq;
     ibv_cq_ex cq_ex;
   } verbs;
-  Mutex lock;  // of the ring and of `current`; held from start_poll to end_poll
+  Mutex lock;  // guards the ring and `current`; held from start_poll to end_poll
   CompletionRing ring;
-  const rocemu_cqe* current = nullptr;  // what the read_ functions of ibv_cq_ex read
+  const rocemu_cqe* current = nullptr;  // the completion that ibv_cq_ex's read_ functions read
   Channel* channel = nullptr;
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;

@@ -1,5 +1,5 @@
-// A memory window as the provider knows it. What the program writes to the fields of ibv_mw, its
-// key among them, does not change which window it is.
+// A memory window as the provider knows it. A program may write to the fields of ibv_mw, its key
+// among them, without changing the window.
 #pragma once
 
 #include <infiniband/verbs.h>

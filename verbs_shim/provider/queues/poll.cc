@@ -88,7 +88,7 @@ uint16_t read_cvlan(ibv_cq_ex*) { return 0; }
 uint32_t read_flow_tag(ibv_cq_ex* cq) {
   return current(cq).has_flow_tag != 0 ? current(cq).src_qp : 0;
 }
-// Of what was matched; what has come of it later has no header of its own.
+// Fills in the tag of a message that has just matched; its later completions have no header.
 void read_tm_info(ibv_cq_ex* cq, ibv_wc_tm_info* info) {
   const rocemu_cqe& cqe = current(cq);
   *info = {};

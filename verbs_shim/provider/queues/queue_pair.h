@@ -22,7 +22,7 @@ struct MoveToInit {
   int mask = 0;
 };
 
-// Between wr_start and wr_complete.
+// Send requests that are being built, between wr_start and wr_complete.
 struct Building {
   uint8_t* request = nullptr;                      // null before the first one and after an error
   int error = 0;                                   // the first one
@@ -50,12 +50,12 @@ struct QueuePair {
   MoveToInit init;
   Building building;
 
-  Scaling* scaling =
-      nullptr;  // of a QP over a table of receive queues: it has no queues of its own
+  // Set for a QP over a table of receive queues, which has no queues of its own.
+  Scaling* scaling = nullptr;
   uint32_t flows = 0;
 
   QueueMemory memory;
-  checked::QueuePairRecord* checked = nullptr;  // of the checker (checked/)
+  checked::QueuePairRecord* checked = nullptr;  // the checker's (checked/)
 };
 
 inline QueuePair& to_queue_pair(ibv_qp* qp) { return *reinterpret_cast<QueuePair*>(qp); }
@@ -70,9 +70,9 @@ void discard_completions(ibv_qp* qp);
 // post.cc: 0, or EINVAL in the states that take no send requests (IBTA o10-2, ibv_post_send(3):
 // those before RTS). In the error states they are taken, and completed as flushed.
 int check_can_send(const QueuePair& queue);
-// Fills in what an IBV_WR_BIND_MW of a window of type 2 has beyond its opcode. Of `rkey` the low 8
-// bits count, as for mlx5 and irdma. False when there is no such window, or no region to bind it
-// to.
+// Fills in what an IBV_WR_BIND_MW of a window of type 2 has beyond its opcode. Only the low 8 bits
+// of `rkey` count, as for mlx5 and irdma. False when there is no such window, or no region to bind
+// it to.
 bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
                  rocemu_send_wqe& wqe);
 // ibv_post_send, ibv_bind_mw and ibv_post_recv, by who holds the queue's lock.

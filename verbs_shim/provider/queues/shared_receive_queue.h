@@ -15,7 +15,7 @@ struct SharedReceiveQueue {
   uint32_t number;  // XRC
   uint32_t max_wr;
   uint32_t max_sge;
-  Mutex lock;  // of the ring
+  Mutex lock;  // guards the ring
   WorkRing ring;
   QueueMemory memory;
   void* shadow = nullptr;  // the checker's (checked/)

@@ -11,7 +11,7 @@ namespace rocemu::provider {
 
 struct WorkQueue {
   ibv_wq wq;
-  ibv_qp* qp;      // that does its work
+  ibv_qp* qp;      // the QP that does this queue's work
   uint32_t users;  // places in tables
 };
 
@@ -22,7 +22,7 @@ struct IndirectionTable {
   WorkQueue* queues[ROCEMU_FLOW_RECEIVERS_MAX];
 };
 
-// What a QP over a table has beyond its ibv_qp.
+// The part of a QP over a table that is beyond its ibv_qp.
 struct Scaling {
   IndirectionTable* table;
   uint32_t hash_fields;

@@ -25,7 +25,8 @@ class CompletionRing {
     header_.store(header, std::memory_order_release);
   }
 
-  // Whether there was nothing to take. While the CQ is resized the answer may be wrong either way.
+  // True when there was nothing to take. While the CQ is resized the answer may be wrong either
+  // way.
   bool looks_empty() const {
     const uint32_t next = next_.load(std::memory_order_acquire);
     rocemu_cq_header* const header = header_.load(std::memory_order_acquire);

@@ -52,13 +52,13 @@ class PollPacer {
     return crowded ? Advice::kNap : Advice::kSleep;
   }
 
-  // For a thread that is to keep its core whatever happens.
+  // A poll has found nothing in a thread that is to keep its core whatever happens.
   void on_empty_without_wait() { ++polls_since_look_; }
 
-  // After a yield that was over at `now_ns`. `engine_waits`: the NIC has waited for this core. A
-  // thread that has had less than its share of the core so far is chosen again, and many yields do
-  // not change that: only sleeping does. `engine_works`: the NIC has this core and is at work, so
-  // that it is the NIC that the yield was for.
+  // A yield was over at `now_ns`. `engine_waits`: the NIC has waited for this core. A thread that
+  // has had less than its share of the core so far is chosen again, and many yields do not change
+  // that: only sleeping does. `engine_works`: the NIC has this core and is at work, so that it is
+  // the NIC that the yield was for.
   void on_yield(bool engine_waits, bool engine_works, uint64_t now_ns) {
     const uint64_t yield_ns = now_ns - waits_since_ns_;
     const bool changed = yield_ns >= kShortestChangeNs;

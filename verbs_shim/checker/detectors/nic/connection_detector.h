@@ -11,7 +11,7 @@
 
 namespace rocemu::check {
 
-// Where a QP was last moved to RTR and to RTS.
+// The places where a QP was last moved to RTR and to RTS.
 struct Connected {
   PlaceId rtr_at = kNoPlace;
   PlaceId rts_at = kNoPlace;
@@ -19,9 +19,9 @@ struct Connected {
   pid_t rts_by = 0;
 };
 
-// With each QP; a detector that remembers more derives its own from this.
+// The note with each QP; a detector that remembers more derives its own from this.
 struct ConnectionNote : Note {
-  std::mutex lock;  // of these two; a leaf
+  std::mutex lock;  // guards the two fields below; a leaf
   Connected connected;
   bool looked_at_failure = false;
 };
@@ -39,9 +39,10 @@ class ConnectionDetector : public Detector {
   void on_end(const Model& model) final;
 
  protected:
-  // What is wrong with the connection, if anything is. Not told of QPs that no packet came to.
+  // Returns the finding when something is wrong with the connection. The QP was moved to RTR;
+  // without ROCEMU_INSPECTED_MET in `facts` nothing of the peer is known.
   virtual std::optional<Finding> judge(QueuePair& qp, const rocemu_inspect_qp_reply& facts) = 0;
-  // Where the program did it: as a rule where it moved the QP to RTR.
+  // The place to report: as a rule where the program moved the QP to RTR.
   virtual PlaceId place_of(const Connected& connected) const { return connected.rtr_at; }
   // ibv_modify_qp was refused.
   virtual void on_modify_refused(const Call&, QueuePair&, const ibv_qp_attr&, int /*mask*/,
@@ -54,7 +55,8 @@ class ConnectionDetector : public Detector {
   void look(QueuePair& qp);
 };
 
-// What the NIC says of the QP; nothing when it does not inspect, or the QP is of no connection.
+// Returns what the NIC says of the QP; nothing when the NIC does not inspect, or when the QP is of
+// a kind that has no connection.
 std::optional<rocemu_inspect_qp_reply> inspect(QueuePair& qp);
 
 }  // namespace rocemu::check

@@ -42,7 +42,7 @@ bool reaches_into_memory(ibv_wr_opcode opcode) {
   }
 }
 
-// What the NIC handed over and no detector has asked for yet: each takes its own kinds. The NIC is
+// The NIC's findings that no detector has taken yet: each detector takes its own kinds. The NIC is
 // asked once in an event, by the detector whose turn comes first.
 class Inbox {
  public:

@@ -32,7 +32,7 @@ class FindingDetector : public Detector {
   // one.
   RemoteRequest find_request(QueuePair& qp, uint64_t wr_id);
   RemoteRequest find_request(QueuePair& qp, uint32_t rkey, uint64_t address);
-  // At the request's place, or where the QP was made.
+  // These two are about the request's place, or the one where the QP was made.
   bool is_new_at(const QueuePair& qp, const RemoteRequest& request);
   void report_at(const QueuePair& qp, const RemoteRequest& request, const Finding& finding);
 

@@ -22,7 +22,7 @@ constexpr const char* kAdvice =
     "the "
     "address that the peer was told; and tell the peer that same GID.";
 
-// Of this device, as /sys has it; false when the index has none.
+// Reads a GID of the context's device as /sys has it; false when there is none at the index.
 bool read_gid(const Context& context, unsigned port, unsigned index, uint8_t (&gid)[16]) {
   const char* const directory = std::getenv(ROCEMU_ENV_DIR);
   if (directory == nullptr) return false;

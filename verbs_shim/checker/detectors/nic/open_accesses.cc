@@ -65,7 +65,7 @@ std::optional<OpenAccess> OpenAccesses::find_conflict(const Bucket& bucket,
     if (!writes(other.request.opcode) && !writes(access.request.opcode)) continue;
     const auto told = told_.find(other.qp);
     if (told != told_.end() && told->second > other.index) continue;
-    // Of a queue whose completions could not be followed nothing is known.
+    // Nothing is known of a queue whose lock is taken or whose completions could not be followed.
     std::unique_lock lock(other.qp->sends.lock, std::try_to_lock);
     if (lock && other.qp->sends.is_tracked) return other;
   }

@@ -69,7 +69,7 @@ class OpenAccesses {
 
   std::mutex lock_;
   std::unordered_map<Key, Bucket, Hash> buckets_;
-  // Of each QP: behind the last request that its peer's program hears of.
+  // For each QP the index behind its last request that tells the peer's program something.
   std::unordered_map<const QueuePair*, uint64_t> told_;
 };
 

@@ -1,4 +1,4 @@
-// How reports name what is at the other end of a connection.
+// Text by which reports name the other end of a connection.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,7 +16,7 @@ std::string gid_text(const uint8_t (&gid)[16]);               // an IP address
 bool is_link_local(const uint8_t (&gid)[16]);
 bool is_ipv4(const uint8_t (&gid)[16]);
 bool is_zero(const uint8_t (&gid)[16]);
-uint32_t mtu_bytes(uint32_t mtu);         // of enum ibv_mtu
+uint32_t mtu_bytes(uint32_t mtu);         // bytes of an enum ibv_mtu
 std::string time_text(uint64_t time_ns);  // "1.28 ms"
 
 }  // namespace rocemu::check

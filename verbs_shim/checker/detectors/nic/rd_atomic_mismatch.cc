@@ -33,7 +33,7 @@ class RdAtomicMismatch final : public ConnectionDetector {
   void on_sends_posted(const Call&, QueuePair& qp, const ibv_send_wr*, int error,
                        const ibv_send_wr* bad) override {
     if (error == 0) return;
-    // What was refused has never been under way; `most` may be too high for it, and is set back.
+    // Refused requests have never been under way; `most` may count them, and is set back.
     auto& reads = note<ReadsNote>(qp);
     for (const ibv_send_wr* wr = bad; wr != nullptr && reads.now > 0; wr = wr->next) {
       if (!is_answered(wr->opcode)) continue;

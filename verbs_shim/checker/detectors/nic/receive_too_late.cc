@@ -13,7 +13,8 @@ constexpr const char* kAdvice =
     "Post receives before the QP is moved to RTR, or at the latest before the peer is told that it "
     "can send; a reset takes away those that were posted.";
 
-// Where the QP's first receive was posted, since it was last reset; with the queue locked.
+// The place where the QP's first receive was posted, since it was last reset; with the queue
+// locked.
 struct FirstReceive final : ConnectionNote {
   std::atomic<PlaceId> at = kNoPlace;
   std::atomic<pid_t> by = 0;

@@ -41,7 +41,7 @@ class RemoteRace final : public FindingDetector {
   void on_sends_posted(const Call&, QueuePair& qp, const ibv_send_wr*, int error,
                        const ibv_send_wr* bad) override {
     if (error == 0) return;
-    // What was not taken had the indices behind those that were. A list may have no end.
+    // Requests that were not taken had the indices behind those that were. A list may have no end.
     uint64_t index = qp.sends.posted();
     const uint64_t end = index + size_t{qp.granted.max_send_wr} * 2 + 64;
     for (const ibv_send_wr* wr = bad; wr != nullptr && index < end; wr = wr->next)

@@ -12,7 +12,7 @@ namespace {
 // itself.
 constexpr uint64_t kFarApart = 16;
 
-// What an end waits for an answer before it gives up; 0: for ever (IBTA vol 1, 9.7.6.1.3).
+// The time that an end waits for an answer before it gives up; 0: for ever (IBTA vol 1, 9.7.6.1.3).
 uint64_t patience_ns(const rocemu_qp_attr& attr) {
   return attr.timeout == 0 ? 0 : (uint64_t{4096} << (attr.timeout & 31)) * (attr.retry_cnt + 1u);
 }
