@@ -14,7 +14,7 @@ namespace rocemu::dpdk_io {
 namespace {
 
 constexpr uint64_t kShortestPauseNs = 20'000;
-constexpr uint64_t kPauseDivisor = 4;  // of the time without traffic
+constexpr uint64_t kPauseDivisor = 4;  // a pause is this part of the time without traffic
 // A full transmit queue that does not move for so long is that of another end that sleeps or hangs.
 constexpr uint64_t kPatienceNs = 10'000'000;
 constexpr unsigned kTaggedBurst = 64;
@@ -118,8 +118,8 @@ unsigned EthdevPort::hand_over(std::span<rte_mbuf*> burst) noexcept {
   return vlan_id_ == 0 ? device_.transmit(burst) : hand_over_tagged(burst);
 }
 
-// Frames that somebody else holds as well are copied, since a tag changes them. What the device
-// does not take gets back to what it was.
+// Frames that somebody else holds as well are copied, since a tag changes them. Frames that the
+// device does not take get back to what they were.
 unsigned EthdevPort::hand_over_tagged(std::span<rte_mbuf*> burst) noexcept {
   std::array<rte_mbuf*, kTaggedBurst> tagged;
   unsigned count = 0;

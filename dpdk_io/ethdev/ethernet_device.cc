@@ -117,7 +117,7 @@ void EthernetDevice::find(Setup& setup, EthernetDeviceRequest::Bus bus) {
         "net_memif0 and net_memif1");
   const std::string text = bus_name + ":" + arguments_;
   const int result = rte_dev_probe(text.c_str());
-  if (result == -EFAULT)  // what rte_devargs_parse() says when no driver knows the name
+  if (result == -EFAULT)  // from rte_devargs_parse() when no driver knows the name
     setup.fail(
         "DPDK has no driver for this name here; it is the driver's and a number, like "
         "net_memif0 or net_tap0, and the driver's package has to be installed, like "

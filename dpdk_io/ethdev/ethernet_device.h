@@ -16,7 +16,7 @@ struct EthernetDeviceRequest {
   enum class Bus { vdev, pci };
   Bus bus = Bus::vdev;
   std::string arguments;   // as DPDK has them: the device's name, then ",key=value" for each
-  unsigned mtu_bytes = 0;  // what its link carries; 0: the largest that it takes and RoCE can use
+  unsigned mtu_bytes = 0;  // MTU of the link; 0: the largest that the device takes and RoCE can use
   MacAddress mac{};        // for a device that has none of its own
 };
 

@@ -11,8 +11,8 @@ namespace rocemu::dpdk_io {
 // DOMAIN:BUS:DEVICE.FUNCTION of what may lack the domain; empty: it is no PCI address.
 std::string whole_pci_address(std::string_view text);
 
-// Why DPDK cannot use the NIC at this (whole) address, and what to do; empty: nothing is known to
-// be in the way. Other roots than "/" are for tests.
+// Returns the reason why DPDK cannot use the NIC at this (whole) address, and what to do; empty:
+// nothing is known to be in the way. Other roots than "/" are for tests.
 std::string why_not_usable(const std::string& address, const std::filesystem::path& root = "/");
 
 }  // namespace rocemu::dpdk_io

@@ -25,8 +25,8 @@ struct IpHostStats {
   uint64_t rx_frames = 0;
   uint64_t neighbour_answers = 0;  // ARP replies and neighbour advertisements sent
   uint64_t echo_answers = 0;
-  uint64_t not_answered =
-      0;                   // questions of both kinds, beyond the rate or when too many frames wait
+  // Questions of both kinds, beyond the rate or when too many frames wait.
+  uint64_t not_answered = 0;
   uint64_t conflicts = 0;  // somebody else says that an address of ours is his
 };
 
@@ -93,7 +93,7 @@ class IpHost {
   std::deque<Frame> outgoing_;
   std::optional<GroupReports> igmp_;  // with an IPv4 address
   GroupReports mld_;
-  std::set<IpAddress> own_groups_;  // those of neighbour discovery
+  std::set<IpAddress> own_groups_;  // groups of neighbour discovery
   std::set<IpAddress> groups_;
   RateLimit neighbour_limit_;
   RateLimit echo_limit_;

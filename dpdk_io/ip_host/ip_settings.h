@@ -13,7 +13,7 @@ namespace rocemu::dpdk_io {
 // An address and the network it is in.
 struct LinkAddress {
   IpAddress address;
-  uint8_t prefix_bits = 0;  // of its own family: 32 at most for IPv4, 128 for IPv6
+  uint8_t prefix_bits = 0;  // in the address's own family: 32 at most for IPv4, 128 for IPv6
 
   bool operator==(const LinkAddress&) const = default;
 };

@@ -30,14 +30,15 @@ class NeighbourCache {
   // Begins to ask when nothing valid is there.
   LookUp look_up(TimeNs now, const IpAddress& address);
 
-  // `address` has spoken, and it is at `mac`. What is nothing to us is forgotten at once. Without
-  // `replacing` another MAC than the known one is not believed.
+  // `address` has spoken, and it is at `mac`. An address that is neither known nor asked for is
+  // forgotten at once. Without `replacing` another MAC than the known one is not believed.
   void learn(TimeNs now, const IpAddress& address, const MacAddress& mac, bool replacing = true);
 
   // All have to be asked for anew. Questions that are open stay so.
   void forget_known() noexcept { known_.clear(); }
 
-  // The addresses whose questions have to be sent again. Those asked for often enough are given up.
+  // The addresses whose questions have to be sent again. Addresses that were asked for often enough
+  // are given up.
   std::vector<IpAddress> due(TimeNs now);
   TimeNs next_deadline() const noexcept { return next_ask_; }
 

@@ -11,8 +11,8 @@ struct NeighbourMessage {
   bool solicitation = false;  // else an advertisement
   IpAddress target;
   std::optional<MacAddress> mac;  // the sender's, as it says in an option
-  bool solicited = false;         // of an advertisement, as is
-  bool overriding = false;        // and replaces what is known
+  bool solicited = false;         // advertisement: it answers a solicitation
+  bool overriding = false;        // advertisement: it replaces what is known
 };
 
 // Empty: neither, or not valid by 7.1.

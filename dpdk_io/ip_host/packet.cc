@@ -50,7 +50,7 @@ void append_ipv4(Frame& frame, const IpHeader& header, size_t message_bytes) {
   const size_t header_bytes = kIpv4Bytes + (header.router_alert ? sizeof kIpv4RouterAlert : 0);
   const size_t total_bytes = header_bytes + message_bytes;
   constexpr uint8_t kDontFragment = 0x40;
-  constexpr uint8_t kInternetworkControl = 0xc0;  // of IGMP (RFC 3376, 4)
+  constexpr uint8_t kInternetworkControl = 0xc0;  // type of service for IGMP (RFC 3376, 4)
   const std::array<uint8_t, 12> fixed = {static_cast<uint8_t>(0x40 | header_bytes / 4),
                                          header.router_alert ? kInternetworkControl : uint8_t{0},
                                          static_cast<uint8_t>(total_bytes >> 8),

@@ -43,7 +43,7 @@ struct IpHeader {
   MacAddress source_mac;
   MacAddress destination_mac;
   IpAddress source;
-  IpAddress destination;  // of the same family
+  IpAddress destination;  // in the source's family
   uint8_t protocol = 0;
   uint8_t hop_limit = 64;
   bool router_alert = false;  // RFC 2113, RFC 2711: what IGMP and MLD are sent with

@@ -70,7 +70,7 @@ struct GsoReceiver::Cut {
   const std::byte* headers = nullptr;
   unsigned headers_bytes = 0;
   unsigned carried_bytes = 0;  // the headers, where they stand in front of the payloads
-  unsigned payload_bytes = 0;  // of all frames together
+  unsigned payload_bytes = 0;  // sum over all frames
   unsigned step = 0;           // payload of each frame but the last, which may have less
   unsigned frames = 0;
   bool in_place = false;  // the payloads stand where the frames want them; else in `whole_`

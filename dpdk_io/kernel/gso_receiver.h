@@ -1,6 +1,6 @@
 // GsoReceiver holds the buffers for what a socket hands out, frames and GSO batches (gso_batch.h),
 // and makes frames of it. A batch's payloads are read straight into the frames they belong to: each
-// buffer is laid out for batches like the last one. What does not fit the layout is moved.
+// buffer is laid out for batches like the last one. Payloads that do not fit the layout are moved.
 #pragma once
 
 #include <sys/socket.h>
@@ -48,7 +48,7 @@ class GsoReceiver {
     unsigned slot = 0;
     unsigned bytes = 0;          // the prefix included
     unsigned segment_bytes = 0;  // payload of each frame of a batch; 0: it is a single frame
-    // When the socket gives no headers: those that each frame gets. Lengths are filled in, and
+    // The headers that each frame gets when the socket gives none. Lengths are filled in, and
     // identifications count up from what stands there.
     std::span<const std::byte> headers;
   };
@@ -59,7 +59,7 @@ class GsoReceiver {
 
  private:
   static constexpr unsigned kBatchSlots = 4;
-  static constexpr unsigned kSlotFrames = 16;  // of the largest path MTU there are 15 in a batch
+  static constexpr unsigned kSlotFrames = 16;          // a batch has 15 of the largest path MTU
   static constexpr unsigned kMaxArrivingFrames = 128;  // UDP_MAX_SEGMENTS of Linux
   static constexpr unsigned kParts = 2 + kSlotFrames;  // head, frames, the rest
 
@@ -73,7 +73,7 @@ class GsoReceiver {
     std::array<std::byte, kPrefixRoomBytes + kMaxHeadersBytes> head;
     std::array<rte_mbuf*, kSlotFrames> frames{};
     std::array<iovec, kParts> parts;
-    unsigned frame_count = 0;  // how many stand in `parts`
+    unsigned frame_count = 0;  // number of frames in `parts`
     bool prepared = false;
     std::unique_ptr<std::byte[]> rest;
   };
@@ -96,8 +96,8 @@ class GsoReceiver {
   unsigned prefix_bytes_;
   bool headers_come_;
   unsigned longest_frame_bytes_;
-  Layout layout_;       // of what the slots hold
-  Layout next_layout_;  // from the next prepare() on
+  Layout layout_;       // layout of the slots' contents
+  Layout next_layout_;  // layout from the next prepare() on
   bool batches_come_ = false;
   std::vector<Slot> slots_{kSlots};
   std::array<mmsghdr, kSlots> messages_{};

@@ -40,7 +40,7 @@ unsigned GsoSender::send(int fd, uint64_t now_ns, std::span<rte_mbuf* const> bur
     if (outcome.verdict == Verdict::later) break;
     if (outcome.verdict == Verdict::sent) continue;
     const std::span batch = burst.subspan(taken, frames_[done]);
-    // What the kernel has against a batch may not be true of its frames.
+    // The kernel may refuse a batch for a reason that does not hold for its frames.
     if (batch.size() > 1 && outcome.error != ENOBUFS) {
       const unsigned alone = send_alone(fd, now_ns, done, taken, batch, stats);
       taken += alone;

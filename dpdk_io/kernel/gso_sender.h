@@ -1,10 +1,10 @@
 // GsoSender hands a burst of frames to a socket: GSO batches (gso_batch.h) as long as they can be,
 // a message each, in as few calls as the kernel allows.
 //
-// What the kernel refuses is dropped; it may refuse a batch and take its frames one by one. A full
-// socket buffer (EAGAIN) only means later. So does ENOBUFS, which says that the queue of the
+// Frames that the kernel refuses are dropped; those of a refused batch are first tried one by one.
+// A full socket buffer (EAGAIN) only means later. So does ENOBUFS, which says that the queue of the
 // interface is full, but also that a filter on the way out has dropped the frame. Nobody can tell
-// the two apart, so it is believed for as long as a queue may take to move.
+// the two apart, so ENOBUFS is believed for as long as a queue may take to move.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ namespace rocemu::dpdk_io {
 class GsoSender {
  public:
   static constexpr unsigned kBurst = 64;    // frames
-  static constexpr unsigned kOwnParts = 2;  // of a message, besides one for each frame
+  static constexpr unsigned kOwnParts = 2;  // parts of a message besides one for each frame
   // ENOBUFS is taken for a refusal when it has lasted this long, and for so many tries, as the
   // thread may have been kept from its core meanwhile.
   static constexpr uint64_t kPatienceNs = 10'000'000;
@@ -76,7 +76,7 @@ class GsoSender {
   uint64_t obstructed_since_ns_ = kNever;
   unsigned obstructed_tries_ = 0;
   std::array<mmsghdr, kBurst> messages_{};
-  std::array<unsigned, kBurst> frames_{};  // of each message
+  std::array<unsigned, kBurst> frames_{};  // number of frames in each message
   std::array<iovec, (kOwnParts + 1) * kBurst> parts_{};
 };
 

@@ -130,7 +130,7 @@ const PortStats& InterfacePort::stats() const noexcept {
 
 unsigned InterfacePort::batch_from(std::span<rte_mbuf* const> burst) const noexcept {
   const Bytes first{rte_pktmbuf_mtod(burst[0], const uint8_t*), burst[0]->data_len};
-  // What a raw packet QP sends leaves as it is.
+  // Frames of raw packet QPs leave as they are.
   const bool fits =
       first.size() - ETH_HLEN <= longest_in_batch_bytes_ && is_datagram_to(udp_port_, first);
   return fits && kernel_has_gso() ? gso_batch_frames(burst) : 1;

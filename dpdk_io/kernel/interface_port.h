@@ -8,8 +8,8 @@
 // The kernel sees those datagrams, too, and would answer them with ICMP "port unreachable". Hence a
 // socket is bound to the UDP port on this interface that throws away what it gets.
 //
-// Nothing of the interface is changed. What leaves bears the MACs that stand in the frames. What is
-// sent to the interface's own MAC does not come back: see uplink_port.h.
+// Nothing of the interface is changed. Packets leave with the MACs that stand in the frames. A
+// frame to the interface's own MAC does not come back: see uplink_port.h.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   bool has_work() const noexcept override { return filled_ || !receiver_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return kNever; }
   void want_other_frames(bool wanted) noexcept override;
-  // With what the kernel had no room for.
+  // Includes the frames that the kernel had no room for.
   const PortStats& stats() const noexcept override;
   // So much can wait for receive(), as the kernel counts: each frame with some overhead.
   unsigned receive_buffer_bytes() const noexcept;
@@ -69,8 +69,8 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   UniqueFd arrivals_;  // an epoll descriptor with both sockets
   unsigned longest_in_batch_bytes_ = 0;
   GsoReceiver receiver_;
-  bool filled_ = false;        // by the last receive() all slots, so there may be more
-  std::vector<Start> starts_;  // of what is to be sent
+  bool filled_ = false;        // the last receive() filled all slots, so more may wait
+  std::vector<Start> starts_;  // beginnings of the messages to send
   GsoSender sender_{*this};
   PortStats stats_;
   mutable PortStats sum_;

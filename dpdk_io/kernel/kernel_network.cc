@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint16_t kDiscardPort = 9;  // RFC 863
 constexpr unsigned kEventGroups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-constexpr size_t kReceiveBytes = 32 * 1024;  // what the kernel fills for a dump
+constexpr size_t kReceiveBytes = 32 * 1024;  // the most of a dump that the kernel sends at once
 constexpr size_t kRequestBytes = 512;
 constexpr int kAnswerSeconds = 1;  // the kernel answers at once; in case it does not
 

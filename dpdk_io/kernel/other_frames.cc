@@ -100,7 +100,7 @@ unsigned OtherFrames::receive(std::span<rte_mbuf*> burst, PortStats& stats) noex
   return count;
 }
 
-// False when there is none. What cannot be a frame is counted and passed over.
+// False when there is none. A packet that cannot be a frame is counted and passed over.
 bool OtherFrames::receive_into(rte_mbuf& frame, PortStats& stats) noexcept {
   for (;;) {
     PacketDescription description;

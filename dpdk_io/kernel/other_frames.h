@@ -3,8 +3,8 @@
 // the kernel would copy each frame of the interface into it. The kernel keeps what it gets.
 //
 // A frame looks as it did on the wire: a VLAN tag stands in it, and a checksum that the sender left
-// to its hardware is put in. What the kernel has merged (GRO) or not yet cut comes as one frame, or
-// not at all when it is longer than a frame of the pool.
+// to its hardware is put in. Frames that the kernel has merged (GRO) or not yet cut come as one, or
+// not at all when that is longer than a frame of the pool.
 #pragma once
 
 #include <span>

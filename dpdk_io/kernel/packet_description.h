@@ -1,5 +1,5 @@
-// What stands in front of each packet of a packet socket with PACKET_VNET_HDR, either way: struct
-// virtio_net_hdr of linux/virtio_net.h, which is no C++.
+// The description in front of each packet of a packet socket with PACKET_VNET_HDR, either way:
+// struct virtio_net_hdr of linux/virtio_net.h, which is no C++.
 #pragma once
 
 #include <cstdint>

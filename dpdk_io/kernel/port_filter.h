@@ -7,8 +7,8 @@
 namespace rocemu::dpdk_io {
 
 enum class Passed : uint8_t {
-  datagrams,  // to the UDP port: no fragment, no IPv4 options, no IPv6 extension header, no VLAN
-              // tag
+  // To the UDP port: no fragment, no IPv4 options, no IPv6 extension header, no VLAN tag.
+  datagrams,
   others,
 };
 

@@ -12,7 +12,8 @@ void enlarge_buffers(int fd) noexcept;
 // The size of the receive buffer as the kernel counts: each datagram with some overhead.
 unsigned receive_buffer_bytes(int fd) noexcept;
 
-// What has arrived since the socket was made and found no room in it: datagrams, frames or batches.
+// The number of datagrams, frames or batches that have come since the socket was made and found no
+// room in it.
 uint64_t overflows(int fd) noexcept;
 
 }  // namespace rocemu::dpdk_io

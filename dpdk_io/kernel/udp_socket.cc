@@ -56,7 +56,7 @@ void add_control(msghdr& message, int level, int type, Value value) {
   message.msg_controllen += CMSG_SPACE(sizeof value);
 }
 
-// What the kernel says of a datagram or batch that has come.
+// The kernel's description of a datagram or batch that has come.
 struct Arrival {
   unsigned segment_bytes = 0;  // the payload of each frame of a batch; 0: it is a single frame
   uint8_t traffic_class = 0;

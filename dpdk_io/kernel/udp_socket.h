@@ -11,8 +11,8 @@
 // TTL 64; type of service, with its mark of congestion, addresses, UDP source port and lengths are
 // right. The kernel puts none together into a batch whose types of service differ.
 //
-// Frames go and come in batches (gso_batch.h) where they can. Of a batch that arrives,
-// identifications are made up to count from 0, as those are that a socket like this one sends.
+// Frames go and come in batches (gso_batch.h) where they can. The identifications in a batch that
+// arrives are made up to count from 0, as those do that a socket like this one sends.
 #pragma once
 
 #include <netinet/in.h>
@@ -77,8 +77,8 @@ class UdpSocket final : private GsoSender::Composer {
   UniqueFd fd_;
   GsoReceiver receiver_;
   std::array<sockaddr_storage, GsoReceiver::kSlots> sources_{};
-  bool filled_ = false;              // the last receive() all slots, so there may be more
-  std::vector<Envelope> envelopes_;  // of what is to be sent
+  bool filled_ = false;              // the last receive() filled all slots, so more may wait
+  std::vector<Envelope> envelopes_;  // envelopes of the messages to send
   GsoSender sender_{*this};
 };
 

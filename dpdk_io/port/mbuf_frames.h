@@ -24,8 +24,9 @@ struct MbufFrames {
   }
   static void release(rte_mbuf* frame) noexcept { FramePool::free(frame); }
 
-  // Of the frame itself when nobody else holds it, else of a copy, for which one reference is given
-  // up. nullptr, and nothing given up, when there is no buffer for the copy.
+  // Returns the bytes of the frame itself when nobody else holds it, else those of a copy, for
+  // which one reference is given up. nullptr, and nothing given up, when there is no buffer for the
+  // copy.
   static std::byte* writable(rte_mbuf*& frame) noexcept {
     if (rte_mbuf_refcnt_read(frame) > 1) {
       rte_mbuf* const own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);

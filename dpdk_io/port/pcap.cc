@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
-// What begins a file and each frame in it: pcap-savefile(5), in the byte order of this machine.
+// The headers of a file and of each frame in it: pcap-savefile(5), in the byte order of this
+// machine.
 struct FileHeader {
   uint32_t magic = 0xa1b23c4d;  // with time stamps in nanoseconds
   uint16_t major = 2;

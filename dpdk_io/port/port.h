@@ -17,10 +17,12 @@ namespace rocemu::dpdk_io {
 enum class DropReason : uint8_t {
   unknown_destination,  // transmitted to a unicast MAC that no port has
   queue_full,           // on its way to this port, whose receive queue was full
-  malformed,            // transmitted: shorter than an Ethernet header, or in several segments;
-                        // received: no UDP datagram, or longer than a frame
-  impairment_loss,      // these three: on a link with impairments of this port, either direction
-  impairment_queue,     // of the link's rate, or too many frames under way
+  // Transmitted: shorter than an Ethernet header, or in several segments; received: no UDP
+  // datagram, or longer than a frame.
+  malformed,
+  // These three: on a link with impairments of this port, in either direction.
+  impairment_loss,
+  impairment_queue,  // no room in the link's queue, or too many frames under way
   impairment_outage,
   refused_by_kernel,  // transmitted: no route, longer than the MTU, a firewall; the link is down
   network,            // transmitted: on the way through the switches of a network
@@ -47,8 +49,9 @@ class Port {
   // neither their bytes nor their mbuf may be changed.
   virtual unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
 
-  // Takes the first n frames of `burst` and returns n; the rest stays the caller's. What was taken
-  // may no longer be written to. A frame dropped inside counts as taken and is in the stats.
+  // Takes the first n frames of `burst` and returns n; the rest stays the caller's. Frames that
+  // were taken may no longer be written to. A frame dropped inside counts as taken and is in the
+  // stats.
   virtual unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept = 0;
 
   // A descriptor that polls readable when frames arrive, for a sleeping engine; -1 when there is
@@ -63,8 +66,8 @@ class Port {
   // has something of its own to do. kNever: not before poll_fd() says so.
   virtual uint64_t next_arrival_ns() const noexcept = 0;
 
-  // Whether frames that are none of RoCE are wanted, too, on a port whose network has others to
-  // take them. A port that hands out whatever comes does so all the same.
+  // Says whether the device wants frames that are none of RoCE, too, on a port whose network has
+  // others to take them. A port that hands out whatever comes does so all the same.
   virtual void want_other_frames(bool /*wanted*/) noexcept {}
 
   virtual const PortStats& stats() const noexcept = 0;

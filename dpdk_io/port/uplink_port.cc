@@ -123,7 +123,7 @@ void UplinkPort::lose(End&, Direction, impairment::Loss loss, rte_mbuf* frame) n
   drop(frame, reason_of(loss));
 }
 
-// What the device sends to itself never sees the wire, which so does not count it.
+// Turns a frame of the device to itself back, and counts it, as the wire never sees it.
 void UplinkPort::turn_back(uint64_t now_ns, rte_mbuf* frame) noexcept {
   ++own_.tx_frames;
   own_.tx_bytes += frame->pkt_len;

@@ -1,6 +1,6 @@
 // A device's end of a link to the machine's network: a port of a real wire, with what the
-// in-process switch gives its own ports besides. What a device sends to its own MAC comes back; the
-// link can have impairments in each direction; there may be a capture.
+// in-process switch gives its own ports besides. A frame of the device to its own MAC comes back;
+// the link can have impairments in each direction; there may be a capture.
 #pragma once
 
 #include <algorithm>
@@ -66,11 +66,11 @@ class UplinkPort final : public LinkedPort {
   std::unique_ptr<Port> wire_;
   uint64_t mac_ = 0;
   bool running_ = true;
-  FrameQueue arrived_;  // what did not come straight off the wire
+  FrameQueue arrived_;  // frames that did not come straight off the wire
   End end_;
   Links links_;
   Capture capture_;
-  PortStats own_;  // what the wire did not count
+  PortStats own_;  // counts that the wire does not keep
   mutable PortStats sum_;
 };
 

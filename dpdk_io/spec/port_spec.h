@@ -37,9 +37,9 @@ enum class PortKind { fabric, interface, udp, vdev, pci };
 struct PortSpec {
   PortKind kind = PortKind::fabric;
   std::string name{};  // interface, or the device with its arguments as DPDK has them
-  std::vector<IpAddress> addresses{};  // of udp
-  // The members below are of vdev and pci. Without addresses the port has those that its device has
-  // on a switch.
+  std::vector<IpAddress> addresses{};  // for udp
+  // The members below are for vdev and pci. Without addresses the port has those that its device
+  // has on a switch.
   IpSettings ip{};
   uint16_t vlan_id = 0;    // 0: no tag
   unsigned mtu_bytes = 0;  // 0: the largest that the device takes

@@ -1,6 +1,6 @@
 // An Ethernet switch inside the process, without copies: a frame's buffer goes from the port that
 // transmits it to the queue of the port that has its destination MAC. The MACs are configured, not
-// learned. What it forwards by, and its links, are those of network/.
+// learned. Its forwarding and its links are those of network/.
 //
 //   - Unicast goes to the port with that MAC, the sender itself included (a device that talks to
 //     itself); to a MAC nobody has, it is dropped and counted at the sender.
@@ -14,7 +14,7 @@
 //
 // With a network (set_network) the frames go through that instead: a port is one of its hosts, in
 // the order in which they were added, and what happens between them is network/switching's to say.
-// What is lost there is counted at the sender.
+// A frame that is lost there is counted at the sender.
 //
 // One thread drives the switch and all its ports, so nothing is locked; but between hold() and
 // carry_held() each port may be used by a thread of its own. Its frames arrive during transmit(),
@@ -56,7 +56,7 @@ class Switch {
   // network::problem(topology) is empty. Times of failures count from `now_ns`.
   void set_network(const network::Topology& topology, const network::NetworkSettings& settings,
                    uint64_t now_ns);
-  // What its ports have seen; empty without one.
+  // Reports on the network's ports; empty without a network.
   std::vector<network::PortReport> report_network(uint64_t now_ns) const;
 
   // The port lives as long as the switch. Throws std::runtime_error when the MAC is no unicast
@@ -71,9 +71,10 @@ class Switch {
   static constexpr unsigned kMaxHeld = 256;
 
   // From now on every frame that reaches the switch is recorded once, whatever becomes of it, with
-  // the time `clock` has then. That is after the impairments of the transmit direction: what they
-  // lost is not there, duplicates are there twice, at the time and with the bytes of arrival. It is
-  // before those of the receive direction. nullptr ends the recording; the writer must outlive it.
+  // the time `clock` has then. The recording is made after the impairments of the transmit
+  // direction: frames that they lost are not there, duplicates are there twice, at the time and
+  // with the bytes of arrival. It is before those of the receive direction. nullptr ends the
+  // recording; the writer must outlive it.
   void set_capture(PcapWriter* writer, Capture::Clock clock);
 
  private:
@@ -104,7 +105,7 @@ class Switch {
   network::Forwarding<MbufFrames, SwitchPort, network::Macs::configured> forwarding_;
   Links links_;
   std::unique_ptr<Network> network_;
-  network::Topology topology_;  // of the network
+  network::Topology topology_;  // topology of the network
   uint64_t next_arrival_ns_ = kNever;
   bool takes_time_ = false;  // links have impairments, or there is a network
   Capture capture_;
