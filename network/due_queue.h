@@ -1,5 +1,5 @@
-// What will happen later, the earliest first, and in the order in which it went in when it is due
-// at the same time. Bounded.
+// Items that are due later: the earliest comes first, and of those due at the same time the one
+// that went in first. Bounded.
 #pragma once
 
 #include <algorithm>

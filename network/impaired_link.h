@@ -15,7 +15,7 @@ struct LinkStats {
   uint64_t frames = 0;  // handed to the link
   uint64_t lost = 0;    // by chance
   uint64_t lost_in_outage = 0;
-  uint64_t lost_in_queue = 0;  // of the link, or of all frames under way
+  uint64_t lost_in_queue = 0;  // no room in the link's queue, or among all frames under way
   uint64_t duplicated = 0;
   uint64_t corrupted = 0;
 };

@@ -81,8 +81,8 @@ class Links {
   // kNever when nothing is under way.
   TimeNs next_arrival() const noexcept { return under_way_.next(); }
 
-  // What is due by now arrives: each at its own time, so that a second link on the way counts from
-  // then.
+  // Lets the frames that are due by now arrive, each at its own time, so that a second link on the
+  // way counts from then.
   void advance(TimeNs now) {
     while (next_arrival() <= now) {
       auto entry = under_way_.pop();
@@ -92,7 +92,7 @@ class Links {
 
  private:
   struct UnderWay {
-    Port* port;  // whose link it is on
+    Port* port;  // the port whose link the frame is on
     Direction direction;
     Frame frame;
   };

@@ -1,5 +1,5 @@
-// Which port has a MAC: a hash table that answers for a run of frames to one destination without
-// a search. Any number of entries; who learns them bounds it.
+// The port of each MAC: a hash table that answers for a run of frames to one destination without a
+// search. It takes any number of entries; its user bounds those that are learned.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class MacTable {
   size_t mask_ = 7;
   unsigned shift_ = 61;
   size_t size_ = 0;
-  uint64_t last_mac_ = kNoMac;  // of the last find()
+  uint64_t last_mac_ = kNoMac;  // MAC of the last find()
   Port* last_port_ = nullptr;
 };
 

@@ -27,8 +27,8 @@ struct ParsedDescription {
 
 // `name` is the file's, for messages; a topology of a file of its own is read from beside it.
 ParsedDescription parse_description(const std::string& text, const std::filesystem::path& name);
-// Of keys that stand in a larger file: sections are as in a file of a network's own, and errors
-// name them within `within`, and no file.
+// Makes a network of keys that stand in a larger file: sections are as in a network's own file, and
+// errors name them within `within`, and no file.
 ParsedDescription make_description(const std::vector<TomlKey>& keys,
                                    const std::filesystem::path& directory,
                                    const std::string& within = "");

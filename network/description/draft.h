@@ -1,4 +1,4 @@
-// What the keys of a description fill in, before it is put together.
+// Values that the keys of a description fill in, before the network is put together.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace rocemu::network {
 
-// Of one kind of links: what is given.
+// Settings that are given for one kind of links.
 struct LinkDraft {
   std::optional<uint64_t> rate_bits_per_s;
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> loss_ppm;
 
-  // Those of `base`, but what is given here.
+  // The settings given here, and for the others those of `base`.
   LinkSettings over(const LinkSettings& base) const {
     return {rate_bits_per_s.value_or(base.rate_bits_per_s), delay_ns.value_or(base.delay_ns),
             static_cast<uint32_t>(loss_ppm.value_or(base.loss_ppm))};
   }
 };
 
-// By the names of the keys; what a kind does not take has to be empty.
+// The keys of [topology], by their names; those that a kind does not take have to be empty.
 struct TopologyDraft {
   std::string kind;
   std::optional<uint64_t> left, right, hosts, leaves, spines, hosts_per_leaf, k, hosts_per_edge;
@@ -53,7 +53,7 @@ void apply_key(Draft& draft, const std::string& section, const std::string& key,
 Topology make_topology(const Draft& draft, const std::filesystem::path& directory);
 // "A B down TIME up TIME [every TIME]"
 LinkFailure parse_failure(const std::string& text, const Topology& topology);
-// What the keys cannot say one by one.
+// Checks settings that have to fit each other.
 void check(const Description& description);
 
 }  // namespace rocemu::network

@@ -24,7 +24,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// Which keys of [topology] a kind has, and which of them it needs.
+// The keys of [topology] that a kind needs, and those that it takes besides.
 struct KindKeys {
   const char* kind;
   std::vector<std::string> needed;

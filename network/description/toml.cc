@@ -14,7 +14,7 @@ std::string plain_lines(const std::string& text) {
   char quote = 0;
   bool comment = false;
   bool value = false;  // behind an equals sign
-  int depth = 0;       // of brackets
+  int depth = 0;       // number of open brackets
   for (const char c : text) {
     if (c == '\n') {
       comment = false;

@@ -9,7 +9,7 @@ namespace rocemu::network {
 struct TomlKey {
   std::string section;  // with dots between its parts; empty: in front of all sections
   std::string name;
-  std::vector<std::string> values;  // those of a list, or one
+  std::vector<std::string> values;  // the elements of a list, or one value
 };
 
 // Thrown: the text is no TOML.

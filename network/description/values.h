@@ -1,4 +1,4 @@
-// What the values of keys are read as. A description of something else that keeps to the same
+// Functions that read the values of keys. A description of something else that keeps to the same
 // grammar reads its own keys with these.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Which departing frames a queue marks.
+// Decides which departing frames a queue marks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rocemu::network {
 class EcnMarker {
  public:
   EcnMarker() = default;
-  // Without settings none.
+  // Without settings it marks none.
   EcnMarker(const std::optional<EcnSettings>& settings, uint64_t rate_bits_per_s) {
     if (!settings) return;
     const auto scaled = [&](uint64_t bytes) {

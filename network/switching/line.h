@@ -1,5 +1,5 @@
-// How long a cable is occupied by frames at its rate. What a frame's time has beyond whole
-// nanoseconds is kept for the next one that follows at once, so that a long run takes exactly as
+// The time that frames occupy a cable at its rate. The part of a frame's time beyond whole
+// nanoseconds is kept for the next frame that follows at once, so that a long run takes exactly as
 // long as its bytes.
 #pragma once
 
@@ -28,7 +28,7 @@ class Line {
  private:
   uint64_t rate_bits_per_s_ = 1;
   TimeNs free_at_ = 0;
-  uint64_t rest_ = 0;  // of a nanosecond, in parts of the rate
+  uint64_t rest_ = 0;  // part of a nanosecond that is kept, times the rate
 };
 
 }  // namespace rocemu::network

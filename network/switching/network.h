@@ -63,8 +63,8 @@ class Network {
   uint32_t port_count() const noexcept { return static_cast<uint32_t>(ports_.size()); }
   uint32_t port_of_host(uint32_t host) const noexcept { return host_ports_[host]; }
 
-  // Either the MACs are told, or they are those that frames come from, and what nobody has is
-  // flooded (network/forwarding.h).
+  // The MACs are told, or they are those that frames come from, and frames to others are flooded
+  // (network/forwarding.h).
   void add_mac(uint64_t mac, uint32_t host) { macs_.set(mac, host_ports_[host]); }
   void learn_macs() noexcept { learns_ = true; }
 
@@ -108,13 +108,13 @@ class Network {
   void schedule(TimeNs at, EventKind kind, uint32_t what) { due_.push(at, Event{kind, what}); }
   void handle(TimeNs now, const Event& event);
 
-  // On the way in.
+  // These read a packet on its way in.
   PacketState classify(const Frame& frame) const noexcept;
   uint32_t destination_of(uint32_t host, std::span<const std::byte> bytes);
   static std::span<const std::byte> header_bytes(const Frame& frame) noexcept;
   static std::byte* surplus_of(Packet<Frame>& packet) noexcept;
 
-  // On the way through: a packet that has come to a node, goes into a queue, leaves it.
+  // These take a packet through: it has come to a node, goes into a queue, leaves it.
   void arrive(uint32_t port, TimeNs now);
   void forward(uint32_t node, uint32_t id, TimeNs now);
   void flood(uint32_t node, uint32_t id, TimeNs now);

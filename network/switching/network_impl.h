@@ -81,7 +81,7 @@ std::span<const std::byte> Network<Frames, Owner>::header_bytes(const Frame& fra
   }
 }
 
-// What is behind the UDP datagram; nullptr when it cannot be had.
+// Returns the bytes behind the UDP datagram; nullptr when they cannot be had.
 template <class Frames, class Owner>
 std::byte* Network<Frames, Owner>::surplus_of(Packet<Frame>& packet) noexcept {
   if constexpr (requires { Frames::writable_at(packet.frame, size_t{}, size_t{}); }) {
@@ -390,7 +390,7 @@ void Network<Frames, Owner>::stamp(uint32_t number, Packet<Frame>& packet, TimeN
                        std::min(port.cable.line.rate_bits_per_s() / 1000, kMost))});
 }
 
-// After what `ingress` has in the switch has changed.
+// Called after the bytes that `ingress` has in the switch have changed.
 template <class Frames, class Owner>
 void Network<Frames, Owner>::check_pause(Switch& at, uint32_t ingress, unsigned priority,
                                          TimeNs now) {
@@ -457,7 +457,7 @@ void Network<Frames, Owner>::bring_up(const LinkFailure& failure, uint32_t numbe
   reroute_later(now);
 }
 
-// What is in its queues and on its cable is lost, and no pause is known any more.
+// Loses the frames in a port's queues and on its cable, and forgets the pauses that it knew of.
 template <class Frames, class Owner>
 void Network<Frames, Owner>::empty(uint32_t number, TimeNs now) {
   Port& port = ports_[number];

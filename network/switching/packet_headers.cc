@@ -38,7 +38,8 @@ uint64_t hash_bytes(const std::byte* bytes, size_t count, uint64_t hash) noexcep
   return mix(hash + rest);
 }
 
-// Of a UDP datagram that begins before `packet_end`, the end of the IP packet.
+// Notes the bytes between the end of a UDP datagram and that of its IP packet, if path telemetry
+// may be as long.
 void find_surplus(size_t datagram_end, size_t packet_end, PacketHeaders& headers) noexcept {
   if (datagram_end >= packet_end || packet_end - datagram_end > kMaxTelemetryBytes ||
       packet_end > UINT16_MAX)
@@ -69,7 +70,7 @@ void parse_ipv4(std::span<const std::byte> bytes, size_t offset, PacketHeaders& 
   headers.dscp = load_u8(ip + 1) >> 2;
   headers.ecn_capable = (load_u8(ip + 1) & 3) != 0;
   headers.flow_hash = hash_bytes(ip + 12, 8, headers.flow_hash);
-  // Of a packet in fragments only the first has ports, so none of them counts.
+  // Only the first fragment of a packet has ports, so ports count in whole packets alone.
   const bool whole = (load_be16(ip + 6) & kIpv4FragmentMask) == 0;
   const uint8_t protocol = load_u8(ip + 9);
   if (whole)

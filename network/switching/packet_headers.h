@@ -1,5 +1,5 @@
-// What a switch reads of a frame, and what it writes there: ECN's CE and the cut of a trimmed one.
-// Frames are whatever hosts send: nothing is read beyond the bytes that there are.
+// The headers of a frame that a switch reads, and its changes to them: ECN's CE and the cut of a
+// trimmed frame. Frames are whatever hosts send: nothing is read beyond the bytes that there are.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 namespace rocemu::network {
 
 struct PacketHeaders {
-  uint64_t flow_hash = 0;  // of addresses, protocol and ports; of the MACs when it is not IP
+  uint64_t flow_hash = 0;  // hash of addresses, protocol and ports; of the MACs when it is not IP
   uint8_t ip_offset = 0;   // 0: not IPv4 or IPv6
   uint8_t udp_offset = 0;  // 0: not UDP, or a fragment
   uint8_t dscp = 0;
   uint8_t pcp = 0;           // 0 without a VLAN tag
   bool ecn_capable = false;  // ECT(0), ECT(1) or CE (RFC 3168, 5)
-  // Of IP packets that are longer than the UDP datagram in them: what is behind it, if it is no
-  // more than path telemetry may be.
+  // The bytes behind the UDP datagram of a longer IP packet, if they are no more than path
+  // telemetry may be.
   uint16_t surplus_offset = 0;
   uint8_t surplus_bytes = 0;
 };
@@ -35,8 +35,8 @@ bool is_link_local(std::span<const std::byte> bytes) noexcept;
 bool mark_congestion(std::byte* ip_header) noexcept;
 
 // Makes the lengths of the IP and UDP headers those of a frame that ends after `length_bytes`, and
-// sets its DSCP. There is no UDP checksum then. Precondition: both headers are
-// there, and within the length.
+// sets its DSCP. There is no UDP checksum then. Precondition: both headers are there, and within
+// the length.
 void cut_headers(std::byte* frame, size_t ip_offset, size_t udp_offset, size_t length_bytes,
                  uint8_t dscp) noexcept;
 

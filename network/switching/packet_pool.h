@@ -12,7 +12,7 @@
 
 namespace rocemu::network {
 
-// Where a packet goes.
+// Destinations of a packet that are no host.
 inline constexpr uint32_t kEverybody = kNone - 1;
 inline constexpr uint32_t kControl = kNone - 2;  // a pause, for whom the next node is: no frame
 
@@ -25,8 +25,8 @@ struct PacketState {
   uint8_t priority = 0;
   uint8_t ip_offset = 0;
   uint8_t udp_offset = 0;
-  uint8_t pause = 0;          // of a pause: priorities to pause …
-  uint8_t resume = 0;         // … and those to resume
+  uint8_t pause = 0;          // in a pause: priorities to pause
+  uint8_t resume = 0;         // in a pause: priorities to resume
   uint8_t surplus_bytes = 0;  // behind the UDP datagram; 0: there is no path telemetry
   bool ecn_capable = false;
   bool trimmed = false;

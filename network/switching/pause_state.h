@@ -1,5 +1,5 @@
-// Which priorities the other end of a cable has told a port not to send, and until when (IEEE
-// 802.1Qbb; 802.1Q-2018, 36.1).
+// The priorities that the other end of a cable has told a port not to send, each with the end of
+// its pause (IEEE 802.1Qbb; 802.1Q-2018, 36.1).
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PauseState {
     account(now);
     paused_ = 0;
   }
-  // How long there has been a pause of any priority.
+  // The time for which there has been a pause of any priority.
   TimeNs paused_ns(TimeNs now) const noexcept {
     return paused_ns_ + (paused_ != 0 ? now - since_ : 0);
   }

@@ -1,5 +1,5 @@
 // A port of a host or a switch: its queues, the cable that leads away from it, and what it counts.
-// What comes in by it is the affair of the port at the other end.
+// Frames that come in by it are the affair of the port at the other end.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ enum class NetworkLoss : uint8_t {
   host_queue_full,
   too_many,  // frames in the network
   link_down,
-  chance,  // of the link
+  chance,  // the link's chance of loss
 };
 inline constexpr size_t kNetworkLosses = 10;
 
@@ -52,7 +52,7 @@ struct OutputQueues {
   EcnMarker marker;
 };
 
-// What goes away from a port.
+// The cable that leads away from a port, with the frames on it.
 struct Cable {
   Line line;
   TimeNs delay_ns = 0;

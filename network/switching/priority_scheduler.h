@@ -1,4 +1,4 @@
-// Which of a port's queues sends next: the highest strict one, else by deficit round robin
+// Chooses the queue of a port that sends next: the highest strict one, else by deficit round robin
 // (Shreedhar and Varghese, 1995) among the others.
 #pragma once
 

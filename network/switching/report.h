@@ -1,4 +1,4 @@
-// What each port of a network has seen, for people and tools.
+// The counts of each port of a network, for people and tools.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct PortReport {
   std::string node;
   std::string far_node;  // at the other end of its cable
   bool up = true;
-  uint64_t queue_bytes = 0;  // of all priorities
+  uint64_t queue_bytes = 0;  // sum of all priorities
   TimeNs paused_ns = 0;
   PortCounters counters;
 };
 
-// By the number of the port. `now` is not before the network's last event.
+// The reports are ordered by the number of the port. `now` is not before the network's last event.
 template <class Network>
 std::vector<PortReport> report(const Network& network, const Topology& topology, TimeNs now) {
   std::vector<PortReport> ports;

@@ -1,4 +1,4 @@
-// What the switches and hosts of a network do. Values alone; the text form is in
+// The settings of the switches and hosts of a network. Values alone; the text form is in
 // network/description.
 #pragma once
 
@@ -34,24 +34,25 @@ struct PfcSettings {
   uint8_t lossless = 0;     // a bit for each priority
   uint64_t xoff_bytes = 0;  // pause from here on; 0: alpha times the free buffer instead
   uint32_t alpha_ppm = 125'000;
-  uint64_t xon_bytes = 0;  // resume when no more than this is left, if xoff_bytes is set …
-  uint64_t resume_offset_bytes = 0;  // … else when this much below the threshold
-  uint64_t headroom_bytes = 0;       // of each port and priority; 0: what its cable needs
+  uint64_t xon_bytes = 0;            // with xoff_bytes: resume when no more than this is left
+  uint64_t resume_offset_bytes = 0;  // else: resume when this much below the threshold
+  uint64_t headroom_bytes = 0;       // for each port and priority; 0: what its cable needs
   uint16_t quanta = 0xffff;          // a pause's length, of 512 bits each
 };
 
-// What finds no room in the buffer is cut to its headers and goes on in another queue.
+// Trimming: a frame that finds no room in the buffer is cut to its first bytes and goes on in
+// another queue.
 struct TrimSettings {
-  uint32_t keep_bytes = 0;  // of the frame
+  uint32_t keep_bytes = 0;  // length of a cut frame
   uint8_t priority = 7;
-  uint8_t dscp = 0;  // which such frames get
+  uint8_t dscp = 0;  // DSCP of cut frames
 };
 
 // Strict priorities first, the highest foremost; the others share by their weights, in bytes.
 struct SchedulingSettings {
   uint8_t strict = 0;  // a bit for each priority
   std::array<uint32_t, kPriorities> weights{1, 1, 1, 1, 1, 1, 1, 1};
-  uint32_t quantum_bytes = 1600;  // of weight 1, in one round
+  uint32_t quantum_bytes = 1600;  // share of weight 1 in one round
 };
 
 enum class PathBy : uint8_t { flow, flowlet, packet };
@@ -62,9 +63,9 @@ struct PathSettings {
 };
 
 struct SwitchSettings {
-  uint64_t buffer_bytes = 16'000'000;  // of a switch, headroom included
-  uint32_t alpha_ppm = kOneInPpm;      // a lossy queue may have alpha times what is free …
-  uint64_t queue_limit_bytes = 0;      // … or, not 0, this much
+  uint64_t buffer_bytes = 16'000'000;  // memory of each switch, headroom included
+  uint32_t alpha_ppm = kOneInPpm;      // a lossy queue may have alpha times the free memory
+  uint64_t queue_limit_bytes = 0;      // not 0: a lossy queue may have this much instead
   std::optional<EcnSettings> ecn;
   PfcSettings pfc;
   std::optional<TrimSettings> trim;
@@ -85,14 +86,14 @@ struct LinkFailure {
 struct NetworkSettings {
   uint64_t seed = 1;
   PriorityBy priority_by = PriorityBy::dscp;
-  // Of a DSCP: its upper three bits, unless told otherwise.
+  // The priority of each DSCP: its upper three bits, unless told otherwise.
   std::array<uint8_t, 64> priority_of_dscp = [] {
     std::array<uint8_t, 64> upper_bits{};
     for (unsigned i = 0; i < 64; ++i) upper_bits[i] = static_cast<uint8_t>(i / 8);
     return upper_bits;
   }();
   uint32_t overhead_bytes = 0;    // on the cable beyond the frame: 24 of Ethernet, with its FCS
-  uint64_t host_queue_bytes = 0;  // of each priority; more is lost. 0: no limit
+  uint64_t host_queue_bytes = 0;  // room for each priority; more is lost. 0: no limit
   TimeNs reroute_ns = 0;          // until paths avoid a link that is down, or use it again
   SwitchSettings switches;
   std::vector<LinkFailure> failures;

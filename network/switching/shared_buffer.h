@@ -20,8 +20,8 @@
 
 namespace rocemu::network {
 
-// What a cable brings until a pause has taken effect: what is under way in both directions, and at
-// each end one frame that had been begun (IEEE 802.1Qbb, annex O).
+// The bytes that a cable brings until a pause has taken effect: those under way in both directions,
+// the pause, and at each end one frame that had been begun (IEEE 802.1Qbb, annex O).
 constexpr uint64_t headroom_of(uint64_t rate_bits_per_s, TimeNs delay_ns) noexcept {
   constexpr uint64_t kFrameBytes = 4352;  // RoCE's largest, and some
   constexpr uint64_t kPauseBytes = 64;
@@ -128,7 +128,7 @@ class SharedBuffer {
   const SwitchSettings& settings_;
   std::vector<uint64_t> headroom_limits_;  // by port
   std::vector<std::array<Ingress, kPriorities>> ingress_;
-  uint64_t free_bytes_;  // of the shared part
+  uint64_t free_bytes_;  // free bytes of the shared part
 };
 
 }  // namespace rocemu::network

@@ -22,9 +22,8 @@ Topology dumbbell(uint32_t left, uint32_t right, const KindLinks& links);
 // All at one switch, s0.
 Topology star(uint32_t hosts, const LinkSettings& link);
 
-// Each of `leaves` (leaf0 and on) has `hosts_per_leaf` and one link to each of `spines` (spine0
-// and on). What the hosts of a leaf can send is over what its uplinks carry by the
-// oversubscription.
+// Each of `leaves` (leaf0 and on) has `hosts_per_leaf` and one link to each of `spines` (spine0 and
+// on). The hosts of a leaf can send more than its uplinks carry, by the oversubscription.
 Topology leaf_spine(uint32_t leaves, uint32_t spines, uint32_t hosts_per_leaf,
                     const KindLinks& links);
 

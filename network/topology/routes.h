@@ -1,5 +1,5 @@
-// Which ports of a switch lead to a host by a shortest path, all of them; and which of them form a
-// tree for frames to everybody. Computed at once for all, again when a link goes down or up.
+// The ports of a switch that lead to a host by a shortest path, all of them; and the ports that
+// form a tree for frames to everybody. Computed at once for all, again when a link goes down or up.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Routes {
   // link_up[i] is that of link i. Paths lead through switches alone.
   void compute(const std::vector<bool>& link_up);
 
-  // In ascending order; empty when there is no path. `node` is a switch. What is returned lives
-  // until the next compute().
+  // In ascending order; empty when there is no path. `node` is a switch. The span is good until the
+  // next compute().
   std::span<const uint32_t> next_hops(uint32_t node, uint32_t host) const noexcept {
     const uint32_t edge = edge_of_host_[host];
     if (edge == kNone) return {};
@@ -46,14 +46,14 @@ class Routes {
 
   std::vector<bool> is_switch_;
   std::vector<Topology::Link> links_;
-  std::vector<std::vector<uint32_t>> ports_at_;  // of each node
+  std::vector<std::vector<uint32_t>> ports_at_;  // by node
   std::vector<uint32_t> edges_;                  // switches that have hosts
-  std::vector<uint32_t> edge_number_;            // of a node, in edges_
+  std::vector<uint32_t> edge_number_;            // by node: its place in edges_
   std::vector<uint32_t> edge_of_host_;           // kNone: its link leads to another host
-  std::vector<uint32_t> port_to_host_;           // of that switch
+  std::vector<uint32_t> port_to_host_;           // by host: the port at the other end of its link
   std::vector<bool> port_up_;
   std::vector<bool> on_tree_;
-  std::vector<uint32_t> ports_;  // those of the groups
+  std::vector<uint32_t> ports_;  // ports of the groups
   std::vector<Group> groups_;
   std::vector<uint32_t> group_at_;  // by node and number of the edge
 };

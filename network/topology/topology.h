@@ -1,5 +1,5 @@
-// What a network is made of: hosts, switches and the links between them. Values alone; where they
-// come from is text (network/description) or a kind (kinds.h), and what checks them is problem().
+// The parts of a network: hosts, switches and the links between them. Values alone: text
+// (network/description) or a kind (kinds.h) gives them, and problem() checks them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace rocemu::network {
 struct LinkSettings {
   uint64_t rate_bits_per_s = 100'000'000'000;
   TimeNs delay_ns = 1000;
-  uint32_t loss_ppm = 0;  // of frames, each direction by itself
+  uint32_t loss_ppm = 0;  // share of frames, each direction by itself
 
   bool operator==(const LinkSettings&) const = default;
 };
@@ -47,7 +47,8 @@ struct Topology {
     return found;
   }
 
-  // Of the first link of host `number`, as hosts() counts. Precondition: it has one.
+  // The rate of the first link of host `number`, as hosts() counts. Precondition: the host has a
+  // link.
   uint64_t rate_of_host(size_t number) const {
     const uint32_t node = hosts()[number];
     for (const Link& link : links)
