@@ -31,8 +31,9 @@ class ControlClient {
   // no such device.
   void set_link(const std::string& text);
 
-  // What fault.h says: an array; the ids of what was added. `text` is as fault::parse_faults()
-  // takes it; 0 clears all. Throw Failure (usage) when there is no such device or id.
+  // faults() returns what fault.h says, an array; add_fault() the ids of the faults that were
+  // added. `text` is as fault::parse_faults() takes it; clear_fault(0) clears all. They throw
+  // Failure (usage) when there is no such device or id.
   Json faults();
   std::vector<std::uint32_t> add_fault(const std::string& text);
   void clear_fault(std::uint32_t id);

@@ -10,8 +10,8 @@
 
 namespace rocemu::cli {
 
-// What the user asks of a NIC. A member that is not set is left to the configuration file, and then
-// to the daemon's defaults.
+// The user's options for a NIC. A member that is not set is left to the configuration file, and
+// then to the daemon's defaults.
 struct NicOptions {
   std::optional<unsigned> devices;
   std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it

@@ -19,7 +19,7 @@ namespace rocemu::cli {
 namespace {
 
 constexpr const char* kPrefix = "[server] ";
-constexpr std::chrono::seconds kEndTimeout{2};  // of SIGTERM
+constexpr std::chrono::seconds kEndTimeout{2};  // for SIGTERM, then for SIGKILL
 constexpr int kStep_ms = 10;
 
 }  // namespace

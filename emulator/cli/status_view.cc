@@ -121,7 +121,7 @@ std::string counter_table(const std::vector<const Json*>& devices) {
   return table(rows);
 }
 
-// What the ports of a network of switches have seen: what is not zero in it.
+// The counts at the ports of a network of switches that are not zero.
 std::string network_table(const Json& ports) {
   std::vector<Row> rows = {{"NETWORK PORT"}};
   for (const Json& port : ports) {

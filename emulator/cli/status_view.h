@@ -1,6 +1,6 @@
-// The daemon's status, for people. What is expected of the JSON is little, so that either side may
-// be newer: an object; in it `devices`, an array of objects with `name`, and there `gids` (an array
-// of strings, or of objects) and `objects` (name → count). Other objects are taken for groups of
+// The daemon's status, for people. Little is expected of the JSON, so that either side may be
+// newer: an object; in it `devices`, an array of objects with `name`, and there `gids` (an array of
+// strings, or of objects) and `objects` (name → count). Other objects are taken for groups of
 // counters, of which those that are not zero or null are shown; other plain fields are shown as
 // they are.
 #pragma once

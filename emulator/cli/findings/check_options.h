@@ -1,4 +1,4 @@
-// What the command line says of checks.
+// The command line's options for checks.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ struct CheckOptions {
   std::string names;  // as ROCEMU_CHECK has them; empty: nothing is checked
   std::filesystem::path report;
   std::filesystem::path suppressions;
-  int exit_code = kFindings;  // of the command when there were findings; 0: the program's own
+  int exit_code = kFindings;  // the command's when there were findings; 0: the program's own
 
   bool wanted() const { return !names.empty(); }
 };

@@ -41,7 +41,7 @@ bool is_finding(const Json& finding) {
   return true;
 }
 
-// What says that two processes found the same: the name, and where.
+// The part that a finding has in all processes: its name, verb and place, or else its sentence.
 std::string identity(const Json& finding) {
   std::string text = finding["name"].get<std::string>() + "\n" + finding["verb"].get<std::string>();
   if (finding["backtraces"].empty()) return text + finding["sentence"].get<std::string>();

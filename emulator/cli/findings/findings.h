@@ -1,4 +1,4 @@
-// What the processes of a checked program have found.
+// The findings of the processes of a checked program.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ std::string finding_text(const Json& finding) {
   return text + "To do: " + finding["advice"].get<std::string>() + "\n";
 }
 
-// What the test case is called: where it was found, so that a list of them can be read.
+// The name of the test case: the place of the finding, so that a list of cases can be read.
 std::string case_name(const Json& finding) {
   const Json& backtraces = finding["backtraces"];
   const bool has_place = !backtraces.empty() && !backtraces[0]["frames"].empty();

@@ -21,7 +21,7 @@ namespace rocemu::cli {
 pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
                     const SignalWatch& signals, int output = -1);
 
-// Of the status that waitpid(2) gives: the exit code, or 128 and the signal's number.
+// The exit code for a status of waitpid(2): the program's own, or 128 and the signal's number.
 int exit_code_of(int wait_status);
 
 }  // namespace rocemu::cli

@@ -10,7 +10,7 @@ namespace rocemu::cli {
 
 struct SignalEvent {
   int number;
-  // Sent with kill(2) to this process. What a terminal sends (^C, ^\, hang-up) goes to the whole
+  // Sent with kill(2) to this process. A signal of the terminal (^C, ^\, hang-up) goes to the whole
   // foreground group and so has reached the program already.
   bool sent_by_process;
 };
