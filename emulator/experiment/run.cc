@@ -23,7 +23,7 @@ transport::WorkOpcode opcode_of(Verb verb) {
   return WorkOpcode::write;
 }
 
-// What the links of all hosts in `hosts` carry.
+// The sum of the rates at which the links of `hosts` carry frames.
 uint64_t rates_of(const network::Topology& topology, const std::vector<uint32_t>& hosts) {
   const std::vector<uint32_t> nodes = topology.hosts();
   std::vector<uint64_t> rate_of_node(topology.nodes.size());

@@ -21,7 +21,7 @@ class Run final : private FlowStarter {
   explicit Run(const Experiment& experiment);
 
   // Goes on until all is over, or `stop` says so, which is asked now and then with the time that it
-  // is. What it throws ends the run, too.
+  // is. An exception of `stop` ends the run, too.
   void go(const std::function<bool(TimeNs now, uint64_t flows_over)>& stop);
 
   // Precondition: go() has returned.

@@ -42,7 +42,7 @@ void Sampler::sample(TimeNs now, const std::vector<Flow>& flows) {
     const bool open = flow.state == FlowState::open;
     const uint64_t moved =
         open && !flow.lasting ? cluster_.moved_bytes(flow.connection) : flow.moved_bytes;
-    // What came twice is counted until the flow is over, and then no more.
+    // Bytes that came twice are counted until the flow is over, and then no more.
     if (moved > seen.moved_bytes)
       series_.rates.push_back({now, seen.flow, moved - seen.moved_bytes,
                                open ? cluster_.allowed_rate_bps(flow.connection) : std::nullopt});

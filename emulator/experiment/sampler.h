@@ -22,7 +22,7 @@ class Sampler {
  private:
   struct SeenPort {
     uint32_t port;
-    bool has_queue;  // what waits at a host is but the frame that is next (cluster.h)
+    bool has_queue;  // false at a host, where only the next frame waits (cluster.h)
     uint64_t queue_bytes = 0;
     uint64_t pauses_sent = 0;
     TimeNs paused_ns = 0;

@@ -1,5 +1,5 @@
-// What the NICs of a simulation have for programs' memory and queues: every key is good for every
-// address, and nothing is moved.
+// Stand-ins for programs' memory and queues in the NICs of a simulation: every key is good for
+// every address, and nothing is moved.
 #pragma once
 
 #include "emulator/transport/interface/host_interface.h"

@@ -34,7 +34,7 @@ namespace rocemu::experiment {
 // A connection's number, for as long as it is open.
 using ConnectionId = uint32_t;
 
-// What has become of a flow's last message.
+// News of a flow: its last message is completed, has failed, or was received.
 struct Told {
   enum class What : uint8_t { completed, failed, received };
   uint32_t flow;
@@ -64,14 +64,14 @@ class Cluster {
   // Payload that has come to the far end of the connection, or to this one by READs.
   uint64_t moved_bytes(ConnectionId connection) const;
 
-  // What congestion control allows the near end now; nothing when no algorithm decides.
+  // The rate that congestion control allows the near end now; nothing when no algorithm decides.
   std::optional<uint64_t> allowed_rate_bps(ConnectionId connection) const;
 
   // kNever when nothing will happen by itself.
   TimeNs next_event() const { return std::min(network_.next_event(), timers_.next_deadline()); }
   // Makes happen what is due. `now` is next_event() or earlier, and never goes back.
   void advance(TimeNs now);
-  // What was told since the last call.
+  // The news that nobody has taken out yet.
   std::vector<Told>& told() { return completions_.told; }
 
   // Counts of all NICs together.
@@ -100,11 +100,11 @@ class Cluster {
     std::array<End, 2> ends;
   };
 
-  // Of the network.
+  // Called by the network.
   void deliver(uint32_t host, TimeNs now, HeaderFrame* frame);
   void lose(uint32_t, network::NetworkLoss, HeaderFrame* frame) { HeaderFrames::release(frame); }
   void ready(uint32_t host, TimeNs now);
-  // Of a NIC.
+  // Called by a NIC.
   void send(uint32_t host, const std::byte* bytes, uint32_t length_bytes);
 
   transport::QpAttributes attributes_of(const End& end, const End& peer, uint16_t source_port);

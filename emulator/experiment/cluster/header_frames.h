@@ -21,7 +21,7 @@ struct HeaderFrame {
   // All headers of any packet of RoCEv2, and as much of a small payload as follows them: a
   // selective NAK has 58 bytes and a bitmap of 128.
   static constexpr uint32_t kKeptBytes = 192;
-  // Of what is behind the UDP datagram, where path telemetry travels.
+  // The most that is kept of the bytes behind the UDP datagram, where path telemetry travels.
   static constexpr uint32_t kMostTailBytes = kMaxTelemetryBytes;
 
   HeaderFramePool* pool = nullptr;
@@ -102,7 +102,7 @@ class HeaderFramePool {
   HeaderFrame* free_ = nullptr;
 };
 
-// What network::Network calls a frame: see network/README.md.
+// The `Frames` of network::Network: see network/README.md.
 struct HeaderFrames {
   using Frame = HeaderFrame*;
   static const std::byte* bytes(Frame frame) { return frame->headers.data(); }

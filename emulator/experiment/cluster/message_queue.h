@@ -9,10 +9,10 @@
 namespace rocemu::experiment {
 
 struct Message {
-  uint32_t flow = 0;  // whose it is
+  uint32_t flow = 0;  // the flow that it belongs to
   uint32_t length_bytes = 0;
   transport::WorkOpcode opcode = transport::WorkOpcode::write;
-  bool last = true;  // of its flow: the one whose completion is told
+  bool last = true;  // last one of its flow, whose completion is told
 };
 
 class MessageQueue final : public transport::SendQueue {

@@ -58,7 +58,7 @@ class Nic final : private transport::EventSink, private transport::FrameSink {
   void discard(const transport::FrameBuffer& buffer) noexcept override {
     buffers_.give_back(buffer.data);
   }
-  // What becomes of a QP is told by the completions of its requests.
+  // The completions of its requests tell what becomes of a QP.
   void on_qp_event(wire::Qpn, transport::QpEvent) noexcept override {}
   void on_qp_error(wire::Qpn) noexcept override {}
 

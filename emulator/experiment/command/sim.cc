@@ -136,7 +136,7 @@ int run_points(const Options& options) {
       std::cout << shell_line(command) << '\n';
     return cli::kSuccess;
   }
-  // What is wrong with a value is said before anything runs.
+  // A wrong value is reported before anything runs.
   for (const SweptKey& swept : sweep.keys)
     for (const std::string& value : swept.values) read(options, {swept.key + "=" + value});
   return run_sweep(sweep);

@@ -19,7 +19,7 @@ SweptKey parse_swept_key(const std::string& text);
 struct Sweep {
   std::filesystem::path experiment;
   std::filesystem::path out;
-  std::vector<std::string> settings;  // of all points: KEY=VALUE
+  std::vector<std::string> settings;  // KEY=VALUE, for all points
   std::vector<SweptKey> keys;
   unsigned jobs = 1;
   bool quiet = false;

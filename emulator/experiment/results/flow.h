@@ -1,4 +1,4 @@
-// What is known of a flow, and of all of an experiment, when it is over.
+// The record of a flow, complete when the flow or the experiment is over.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ enum class FlowState : uint8_t {
 
 struct Flow {
   TimeNs start_ns = 0;
-  TimeNs end_ns = kNever;    // of the completion, or of the experiment
+  TimeNs end_ns = kNever;    // when it completed, or the experiment ended
   uint64_t bytes = 0;        // 0: it had no end of its own
   uint64_t moved_bytes = 0;  // payload that came to the other end
-  uint64_t warm_bytes = 0;   // … of them before the warm-up was over
+  uint64_t warm_bytes = 0;   // part of moved_bytes before the warm-up was over
   uint64_t tag = 0;
   uint32_t from = 0;
   uint32_t to = 0;

@@ -55,7 +55,7 @@ uint64_t IdealTime::message(const std::vector<network::LinkSettings>& path, uint
   const uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mtu_ + 1;
   const uint64_t last_bytes = padded(bytes - (packets - 1) * mtu_);
   const uint64_t middle = packets > 2 ? packets - 2 : 0;
-  uint64_t first = 0, second = 0, full = 0, last = 0;  // when each has left the cable's near end …
+  uint64_t first = 0, second = 0, full = 0, last = 0;  // times of leaving a cable's near end
   for (const network::LinkSettings& link : path) {
     const uint64_t first_size = on_cable(first_header_bytes + (packets > 1 ? mtu_ : last_bytes));
     const uint64_t full_size = on_cable(header_bytes + mtu_);
@@ -68,7 +68,7 @@ uint64_t IdealTime::message(const std::vector<network::LinkSettings>& path, uint
     if (packets > 1)
       last = std::max({first, middle > 0 ? full : 0, last}) +
              sending(on_cable(header_bytes + last_bytes), link);
-    // … and come to its far end.
+    // Each goes on from the near end of the cable to its far end.
     for (uint64_t* const at : {&first, &second, &full, &last}) *at += parts(link.delay_ns);
   }
   return packets > 1 ? last : first;

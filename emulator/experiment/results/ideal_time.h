@@ -1,5 +1,5 @@
-// How long a flow takes that has the network for itself: from the post to the completion, with
-// every cable busy with it as early as can be, and no window. What a flow took over this is its
+// The time of a flow that has the network for itself: from the post to the completion, with every
+// cable busy with it as early as can be, and no window. A flow's real time over this one is its
 // slowdown.
 #pragma once
 
@@ -23,7 +23,7 @@ class IdealTime {
   // A way by shortest paths; where there are several they are taken to be equal.
   std::vector<network::LinkSettings> path(uint32_t from, uint32_t to) const;
   uint64_t on_cable(uint64_t frame_bytes) const { return frame_bytes + overhead_bytes_; }
-  // Until the last byte of a message is at the far end.
+  // The time until the last byte of a message is at the far end.
   uint64_t message(const std::vector<network::LinkSettings>& path, uint64_t bytes,
                    uint32_t first_header_bytes, uint32_t header_bytes) const;
 

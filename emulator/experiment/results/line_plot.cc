@@ -7,7 +7,7 @@ namespace rocemu::experiment {
 
 namespace {
 
-// In tenths of a pixel.
+// Lengths are in tenths of a pixel.
 constexpr uint64_t kWidth = 7200, kHeight = 4000;
 constexpr uint64_t kLeft = 700, kRight = 1700, kTop = 350, kBottom = 500;
 constexpr uint64_t kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;

@@ -17,8 +17,8 @@ struct PlotLine {
 
 struct PlotAxis {
   std::string label;
-  uint64_t unit = 1;               // what is written as 1
-  std::vector<std::string> names;  // of 0, 1 and on, where it has no numbers
+  uint64_t unit = 1;               // the value that is written as 1
+  std::vector<std::string> names;  // names for 0, 1 and on, where it has no numbers
 };
 
 struct LinePlot {

@@ -18,7 +18,7 @@ struct Outcome {
   bool partial = false;  // it was ended before it was over
   std::vector<Flow> flows;
   Series series;
-  transport::Counters nics;  // of all together
+  transport::Counters nics;  // sum over all NICs
   uint64_t frames_delivered = 0;
   uint64_t cut_frames = 0;
   std::vector<network::PortReport> ports;  // by number

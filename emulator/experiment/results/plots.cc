@@ -96,7 +96,7 @@ LinePlot rates(const Experiment& experiment, const Outcome& outcome) {
     TimeNs last = 0;
     for (const RateSample& sample : outcome.series.rates) {
       if (sample.flow != flow) continue;
-      // What is not in the series is nothing.
+      // In intervals that are not in the series nothing was moved.
       if (sample.at_ns > last + interval_ns) {
         if (!line.points.empty()) line.points.emplace_back(last + interval_ns, 0);
         line.points.emplace_back(sample.at_ns - interval_ns, 0);

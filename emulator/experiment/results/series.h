@@ -1,4 +1,4 @@
-// What changed with time, looked at every interval: queues, pauses and rates.
+// Values that change with time, looked at every interval: queues, pauses and rates.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,17 @@ struct QueueSample {
   uint32_t port;
   uint64_t bytes;
 };
-struct RateSample {  // of the interval before
+// The progress of a flow in the interval before.
+struct RateSample {
   TimeNs at_ns;
   uint32_t flow;
   uint64_t moved_bytes;
   std::optional<uint64_t> allowed_bits_per_s;  // by congestion control, at this moment
 };
-struct PauseSample {  // of the interval before
+// The pauses of a port in the interval before.
+struct PauseSample {
   TimeNs at_ns;
-  uint32_t port;  // that sent the pauses, or was paused
+  uint32_t port;  // the port that sent the pauses, or was paused
   uint64_t pauses_sent;
   TimeNs paused_ns;
 };

@@ -15,8 +15,8 @@ inline uint64_t percentile(const std::vector<uint64_t>& sorted, uint32_t share_p
   return sorted[std::max<uint64_t>(rank, 1) - 1];
 }
 
-// Jain's index in parts per million: 1,000,000 when all are equal. Of values below 2^40, and as
-// many as memory has room for; 0 when there is nothing.
+// Jain's index in parts per million: 1,000,000 when all are equal. The values are below 2^40, and
+// as many as memory has room for; 0 when there is nothing.
 inline uint64_t jains_index_ppm(const std::vector<uint64_t>& values) {
   unsigned __int128 sum = 0, squares = 0;
   for (const uint64_t value : values) {

@@ -32,7 +32,7 @@ Json figures_of(std::vector<uint64_t> slowdowns) {
   return figures;
 }
 
-// Of completed flows.
+// The slowdowns of completed flows, of all and by their size.
 Json slowdown(const std::vector<Flow>& flows, const std::vector<TimeNs>& ideal_ns) {
   std::vector<uint64_t> all;
   std::vector<std::vector<uint64_t>> by_class(std::size(kClassBytes));
@@ -67,7 +67,7 @@ Json flow_counts(const std::vector<Flow>& flows) {
           {"unfinished", flows.size() - completed - failed - endless}};
 }
 
-// Of each workload: what it moved in a second, and how evenly its flows had of that.
+// For each workload, the bits that it moved in a second, and how evenly its flows had them.
 Json workloads(const Experiment& experiment, const Outcome& outcome) {
   Json all = Json::object();
   const TimeNs warm_ns = experiment.results.warmup_ns;

@@ -1,4 +1,4 @@
-// What the keys of an experiment fill in, before it is put together: hosts have names still.
+// Values that the keys of an experiment fill in, before it is put together: hosts are names still.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +31,7 @@ struct Draft {
   bool has_drain = false;
   std::vector<std::string> ports;  // "leaf0 spine1"
   bool has_congestion = false;
-  std::vector<std::pair<std::string, std::string>> parameters;  // of congestion control
+  std::vector<std::pair<std::string, std::string>> parameters;  // for congestion control
   std::string network_file;
   std::vector<network::TomlKey> network_keys;
   std::vector<std::pair<std::string, WorkloadDraft>> workloads;

@@ -22,7 +22,7 @@ enum class Connections : uint8_t {
 struct NicSettings {
   transport::TransportLimits limits;
   uint32_t path_mtu_bytes = 1024;
-  uint32_t max_qps = 16384;  // of a NIC
+  uint32_t max_qps = 16384;  // for each NIC
   uint8_t timeout = 14;      // ACK timeout 4.096 us * 2^timeout
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;
@@ -52,29 +52,29 @@ struct TracedFlow {
   Verb verb = Verb::write;
 };
 
-// Which members count is the kind's (docs/simulator.md).
+// The kind decides which members count (docs/simulator.md).
 struct WorkloadSettings {
   std::string name;
   WorkloadKind kind = WorkloadKind::incast;
   Verb verb = Verb::write;
-  std::vector<uint32_t> hosts;  // that take part
+  std::vector<uint32_t> hosts;  // hosts that take part
   uint32_t to = 0;              // incast: the receiver
-  uint32_t flows = 1;           // of each pair at a time
+  uint32_t flows = 1;           // for each pair at a time
   uint32_t chunks = 1;          // tree: pieces that are on their way one after the other
-  uint64_t bytes = 0;           // of a flow; 0: it goes on until the end
+  uint64_t bytes = 0;           // for each flow; 0: it goes on until the end
   TimeNs at_ns = 0;
   TimeNs until_ns = 0;     // no flow begins from here on
   TimeNs every_ns = 0;     // again so often; 0: when it is over
   uint32_t rounds = 1;     // at most
-  uint32_t load_ppm = 0;   // of the hosts' links
+  uint32_t load_ppm = 0;   // share of the rates of the hosts' links
   SizeDistribution sizes;  // poisson
   std::vector<TracedFlow> trace;
 };
 
 struct ResultSettings {
-  TimeNs interval_ns = 0;       // of the series; 0: none are kept
-  TimeNs warmup_ns = 0;         // goodput and fairness are of what comes after it
-  std::vector<uint32_t> ports;  // whose queues and pauses are; empty: of all switches
+  TimeNs interval_ns = 0;       // time between two looks for the series; 0: none are kept
+  TimeNs warmup_ns = 0;         // goodput and fairness leave out what comes before
+  std::vector<uint32_t> ports;  // ports in the series; empty: all
   bool plots = true;
 };
 

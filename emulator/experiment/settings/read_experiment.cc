@@ -15,7 +15,7 @@ constexpr uint64_t kDrain = 10;  // times the duration
 
 using network::TomlKey;
 
-// What is overridden stands where it stood, or at the end.
+// An overridden key stands where it stood, or at the end.
 void override_keys(std::vector<TomlKey>& keys, const std::vector<Override>& overrides) {
   for (const Override& change : overrides) {
     const auto key = std::ranges::find_if(keys, [&](const TomlKey& each) {

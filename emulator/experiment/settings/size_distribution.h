@@ -1,4 +1,4 @@
-// How long flows are: sizes and the share of flows that are no longer, with sizes spread evenly
+// The lengths of flows: sizes and the share of flows that are no longer, with sizes spread evenly
 // between two of them. Whole numbers alone, so that a seed gives the same sizes everywhere.
 #pragma once
 
@@ -15,7 +15,7 @@ class SizeDistribution {
  public:
   struct Point {
     uint64_t bytes;
-    uint32_t share_ppm;  // of flows of at most so many bytes
+    uint32_t share_ppm;  // share of the flows of at most so many bytes
   };
 
   SizeDistribution() = default;
@@ -29,7 +29,8 @@ class SizeDistribution {
   uint64_t draw(Random& random) const;
   uint64_t mean_bytes() const;
 
-  // What makes no distribution of them, or nothing: sizes and shares grow, the shares to 100 %.
+  // Returns why the points make no distribution, or nothing: sizes and shares have to grow, the
+  // shares to 100 %.
   static std::string wrong(const std::vector<Point>& points);
 
  private:

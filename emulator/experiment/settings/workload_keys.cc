@@ -88,8 +88,8 @@ constexpr unsigned kAll = kPatterns | kReduces | kPoisson | kTrace;
 
 struct Key {
   const char* name;
-  unsigned kinds;   // that have it
-  unsigned needed;  // … and that need it
+  unsigned kinds;   // kinds that have the key
+  unsigned needed;  // kinds that need it
   const char* example;
   void (*apply)(W&, const Values&, const Context&);
 };

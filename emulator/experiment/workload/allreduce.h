@@ -1,5 +1,5 @@
-// Allreduce as libraries of collectives do it. What a host sends next waits for what it is made of,
-// which has come when the NIC has told its program so; adding takes no time.
+// Allreduce as libraries of collectives do it. The data that a host sends next waits for its parts,
+// which have come when the NIC has told its program so; adding takes no time.
 #pragma once
 
 #include <algorithm>

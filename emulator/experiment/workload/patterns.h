@@ -1,4 +1,4 @@
-// Who sends to whom in one round: incast, permutation, all-to-all.
+// Senders and their receivers in one round: incast, permutation, all-to-all.
 #pragma once
 
 #include <numeric>

@@ -31,7 +31,8 @@ class Poisson final : public Workload {
   }
 
  private:
-  using Parts = unsigned __int128;  // of a nanosecond, so that gaps of a few are no multiples of it
+  // Parts of a nanosecond, so that gaps of a few nanoseconds are no multiples of one.
+  using Parts = unsigned __int128;
   static constexpr unsigned kPartBits = 16;
 
   void advance() {

@@ -29,7 +29,8 @@ class FlowStarter {
 class Workload {
  public:
   virtual ~Workload() = default;
-  // When it has flows to begin by itself; kNever when only the end of others can bring some.
+  // The time at which it has flows to begin by itself; kNever when only the end of others can bring
+  // some.
   virtual TimeNs next() const = 0;
   // Begins them. Called at next().
   virtual void begin(TimeNs now, FlowStarter& starter) = 0;
