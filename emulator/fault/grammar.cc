@@ -151,7 +151,7 @@ struct Key {
   std::string (*take)(Spec& spec, std::string_view value);
 };
 
-// Those that only some kinds take.
+// The keys that only some kinds take.
 constexpr Key kKeysOfKinds[] = {
     {"status", "retry-exc-err",
      [](Spec& s, std::string_view v) { return take_status(v, s.what.status); }},
@@ -258,7 +258,7 @@ std::string take_word(Spec& spec, const KindRow& row, std::string_view word,
   return error.empty() ? error : std::string(name) + ": " + error + " (as in " + like + ")";
 }
 
-// What no word has wrong by itself.
+// Returns the error in words that are right one by one, or nothing.
 std::string check(const Spec& spec, const KindRow& row, const std::vector<std::string_view>& seen) {
   const std::string name(row.name);
   for (const Key& key : kKeysOfKinds)

@@ -22,8 +22,8 @@
 
 namespace rocemu::fault {
 
-// Either faults, one or a family's quirks, or an error: one line without a full stop that names
-// the word that is wrong and shows the right form.
+// Either faults, one or a family's quirks, or an error: one line without a full stop that names the
+// word that is wrong and shows the right form.
 struct ParsedFaults {
   std::vector<Spec> faults;
   std::string error;

@@ -16,9 +16,9 @@ struct KindRow {
   std::string_view name;
   Nature nature;
   // Keys stand with spaces between and around.
-  std::string_view whom;    // by which it can be about somebody alone
-  std::string_view keys;    // that it takes beside whom and when
-  std::string_view needed;  // those of them that it has to be given
+  std::string_view whom;    // keys by which it can be about somebody alone
+  std::string_view keys;    // keys that it takes beside whom and when
+  std::string_view needed;  // keys among these that it has to be given
   std::string_view example;
   std::string_view what;  // one line for the help
 };

@@ -1,5 +1,5 @@
-// What devices of a family do otherwise than programs expect, as faults: each is one that their
-// drivers or the trackers of programs tell of. docs/faults.md has the sources.
+// Deviations of a family's devices from what programs expect, as faults: drivers or the trackers of
+// programs tell of each. docs/faults.md has the sources.
 #pragma once
 
 #include <span>

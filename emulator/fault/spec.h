@@ -32,14 +32,14 @@ enum class Kind : uint8_t {
   kill,
 };
 
-// How a fault goes on once its time has come.
+// The course of a fault once its time has come.
 enum class Nature : uint8_t {
   moment,  // strikes and is over
   state,   // lasts, for a time or until it is taken back
   filter,  // strikes some of the events that it is about
 };
 
-// What is counted until a moment or a state begins.
+// The things that are counted until a moment or a state begins.
 enum class Counted : uint8_t { nothing, requests, packets };
 
 inline constexpr uint32_t kCertain = 1'000'000;  // parts per million
@@ -48,18 +48,18 @@ inline constexpr uint64_t kDefaultSeed = 1;
 struct When {
   std::optional<TimeNs> at_ns{};    // since the NIC began
   TimeNs after_ns = 0;              // since the fault was asked for
-  TimeNs for_ns = 0;                // how long it lasts; 0: until it is taken back
+  TimeNs for_ns = 0;                // duration; 0: until it is taken back
   TimeNs every_ns = 0;              // from one beginning to the next; 0: it begins once
-  std::optional<uint32_t> times{};  // how often it strikes at most
+  std::optional<uint32_t> times{};  // the most times that it begins (filter: strikes)
   Counted counted = Counted::nothing;
-  uint32_t count = 0;  // which of them; of a filter, which of its events is the first
+  uint32_t count = 0;  // number of the request or packet; filter: of the first event struck
   uint32_t probability_ppm = kCertain;
   uint64_t seed = kDefaultSeed;
 
   bool operator==(const When&) const = default;
 };
 
-// Whose QPs, CQs and calls it is about. Empty: all of the device's.
+// The QPs, CQs and calls that a fault is about. Empty: all of the device's.
 struct Whom {
   std::optional<uint32_t> qpn{};
   std::optional<uint32_t> pid{};
@@ -77,7 +77,7 @@ struct What {
   int error = 0;                  // errno
   TimeNs delay_ns = 0;
   uint64_t rate_bits_per_s = 0;
-  std::string call;   // of calls.h, or any
+  std::string call;   // one of call_names(), or any
   std::string queue;  // send, receive, or any
   std::string event;  // srq-limit, last-wqe, or any
   bool transmit = true;

@@ -8,7 +8,7 @@
 // 3. With `every` it begins anew each time that has passed since the beginning before; one that
 //    counts begins to count anew instead. `times` bounds how often a moment or a state begins;
 //    without `every` and `times` that is once.
-// 4. Of the events that a filter is about, each while it is active is struck with its probability,
+// 4. While a filter is active, each event that it is about is struck with its probability,
 //    from number `count` on, at most `times`. A filter with a number and no `times` strikes one.
 #pragma once
 
@@ -27,7 +27,7 @@ class Trigger {
   uint64_t strikes() const { return strikes_; }
   // When on_time() has to be called; kNever when no time changes anything.
   TimeNs next_ns() const { return next_ns_; }
-  // What on_count() has to be told of now.
+  // The events that on_count() has to be told of now.
   Counted counts() const { return counting_ ? when_.counted : Counted::nothing; }
 
   enum class Change : uint8_t { none, begins, ends };
