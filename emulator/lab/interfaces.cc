@@ -44,7 +44,7 @@ class Request {
   void add(uint16_t type, const void* bytes, size_t count) {
     ::mnl_attr_put(header_, type, count, bytes);
   }
-  // What is added between the two is inside the attribute.
+  // Attributes that are added between open() and close() are inside this one.
   nlattr* open(uint16_t type) { return ::mnl_attr_nest_start(header_, type); }
   void close(nlattr* nest) { ::mnl_attr_nest_end(header_, nest); }
 

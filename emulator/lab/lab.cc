@@ -88,8 +88,8 @@ void check_faults(const UpOptions& options) {
   }
 }
 
-// Of congestion control in a library, [HOST=]PATH[,KEY=VALUE]..., with the path from the root: NICs
-// are started from another folder.
+// A value of --congestion, [HOST=]PATH[,KEY=VALUE]... when it names a library, with the path from
+// the root: NICs are started from another folder.
 std::string with_path_from_root(const std::string& spec) {
   const size_t slash = spec.substr(0, spec.find(',')).find('/');
   if (slash == spec.npos) return spec;

@@ -101,7 +101,7 @@ bool LabDir::lives(const std::string& holder) const {
   return name == mark() && cli::in_own_pid_namespace(pid);
 }
 
-// By a lock of the open file, which is inherited and never closed.
+// The hold is a lock of the open file, which is inherited and never closed.
 void LabDir::hold(const std::string& holder) const {
   const int file = ::open((path_ / "pids" / holder).c_str(), O_RDONLY | O_CREAT, 0666);
   if (file < 0 || ::flock(file, LOCK_SH) != 0)

@@ -21,7 +21,8 @@ class LabDir {
  public:
   // Both throw cli::Failure: when the lab is up already, and when there is none.
   static LabDir create(const std::string& name);
-  // With an empty name that of the lab on whose host this process is, or else the lab "default".
+  // Finds the lab of that name; with an empty one that on whose host this process is, or else the
+  // lab "default".
   static LabDir find(const std::string& name);
   void remove() const;
 

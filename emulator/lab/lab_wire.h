@@ -1,8 +1,7 @@
 // The wire of a lab whose network is bad: an Ethernet switch between the hosts' interfaces, or a
 // network of switches (network/switching), with a link to each host that has impairments, one
-// direction at a time (network/). It carries whatever
-// the hosts send, RoCE, TCP and ARP alike. Time comes in as a parameter; frames go out by a
-// function.
+// direction at a time (network/). It carries whatever the hosts send, RoCE, TCP and ARP alike. Time
+// comes in as a parameter; frames go out by a function.
 #pragma once
 
 #include <cstddef>

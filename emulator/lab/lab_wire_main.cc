@@ -39,7 +39,7 @@ using rocemu::lab::LabWire;
 
 constexpr char kInterface[] = "eth0";
 constexpr size_t kMaxFrameBytes = 65536 + 14;
-constexpr unsigned kFramesInTurn = 64;  // of one host
+constexpr unsigned kFramesInTurn = 64;  // the most from one host
 
 std::system_error failure(const std::string& what) {
   return {errno, std::generic_category(), what};
@@ -127,7 +127,7 @@ int start(const std::vector<std::string_view>& words) {
   std::vector<UniqueFd> taps;
   LabWire wire(
       static_cast<unsigned>(pids.size()), [&](unsigned host, std::span<const std::byte> frame) {
-        // What the host does not take, being down, is lost.
+        // A host that is down does not take the frame, which is lost.
         [[maybe_unused]] const auto written = ::write(taps[host].get(), frame.data(), frame.size());
       });
   if (asked.network && !wire.set_network(*asked.network, now_ns()))

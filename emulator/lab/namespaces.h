@@ -38,7 +38,7 @@ void enter_namespaces(pid_t pid, bool as_root);
 // processes are looked for.
 class HeldNetworks {
  public:
-  // That of a process, unless the process has ended or this one is in the same.
+  // Holds the network namespace of a process, unless the process has ended or shares this one's.
   void hold_that_of(pid_t pid);
   std::vector<pid_t> processes() const;
 

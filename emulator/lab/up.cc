@@ -168,7 +168,7 @@ class Builder {
       if (::sethostname(name.data(), name.size()) != 0 ||
           ::mount(hosts_file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0)
         throw std::system_error(errno, std::generic_category(), "/etc/hosts");
-      ::mount("sysfs", "/sys", "sysfs", 0, nullptr);  // which not every container permits
+      ::mount("sysfs", "/sys", "sysfs", 0, nullptr);  // not every container permits this
       bring_up("lo");
       add_address(kInterface, ipv4_of(i), 24);
       try {
@@ -181,7 +181,7 @@ class Builder {
     });
   }
 
-  // What is said for all hosts, and for this one.
+  // The settings for all hosts, and those for this one.
   std::vector<std::string> congestion_of(const std::string& host) const {
     std::vector<std::string> specs;
     for (const std::string& spec : options_.congestion) {
