@@ -25,7 +25,7 @@ struct NodeEvent {
 
 class EndpointNode final : public PollingNode, public transport::EventSink {
  public:
-  // What stands before the node's memory, which outlives it.
+  // Makes a decorator of the node's memory, which outlives the decorator.
   using Decorate = std::function<std::unique_ptr<transport::Memory>(transport::Memory&)>;
 
   // `decorate` may be empty.

@@ -1,5 +1,5 @@
 // The loop that a NIC's engine runs, in virtual time: a burst of received frames, timers, a burst
-// of sent ones. What takes its turn in the loop is the derived class's: a bare endpoint of the
+// of sent ones. The derived class has what takes its turn in the loop: a bare endpoint of the
 // transport (endpoint_node.h) or a whole device.
 #pragma once
 
@@ -30,7 +30,7 @@ struct NodeOptions {
   uint64_t poll_interval_ns = 500;  // between two turns of the loop, at least 1
   unsigned rx_burst = 32;
   unsigned tx_burst = 32;
-  uint32_t no_buffer_ppm = 0;  // how often the sink has no buffer
+  uint32_t no_buffer_ppm = 0;  // chance that the sink has no buffer
 };
 
 // It is its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
@@ -63,8 +63,8 @@ class PollingNode : public Node, public transport::FrameSink {
   // One turn: takes `frames`, which may be none, handles timers that are due, and sends at most
   // options().tx_burst frames through this sink.
   virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) = 0;
-  // The time by which the next turn has to be; `now` when there is work already, kNever when only
-  // a frame or wake() can bring some.
+  // The time by which the next turn has to be; `now` when there is work already, kNever when only a
+  // frame or wake() can bring some.
   virtual TimeNs next_turn(TimeNs now) const = 0;
 
   const NodeOptions& options() const { return options_; }
@@ -85,7 +85,7 @@ class PollingNode : public Node, public transport::FrameSink {
   std::deque<network::SharedFrame> received_;
   std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
   TimeNs polled_at_ = 0;
-  TimeNs poll_at_ = kNever;  // of the turn that is scheduled
+  TimeNs poll_at_ = kNever;  // time of the turn that is scheduled
 };
 
 }  // namespace rocemu::sim

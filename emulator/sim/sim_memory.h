@@ -36,7 +36,7 @@ class SimMemory : public transport::Memory {
   // The bytes themselves, for the program's own reads and writes.
   std::span<std::byte> at(uint64_t address, size_t length_bytes);
 
-  // How often scatters were moved: of the NIC, each is a system call.
+  // The number of times that scatters were moved, each of which is a system call in the NIC.
   uint64_t scatter_batches() const { return scatter_batches_; }
 
   // False when something has written behind an allocation.

@@ -13,8 +13,8 @@
 
 namespace rocemu::sim {
 
-// A send request as a program posts it; `inline_payload` and
-// `inline_wqe_data` stand for payload in queue memory.
+// A send request as a program posts it; `inline_payload` and `inline_wqe_data` stand for payload in
+// queue memory.
 struct SendRequest {
   uint64_t wr_id = 0;
   transport::WorkOpcode opcode = transport::WorkOpcode::send;
@@ -64,7 +64,7 @@ class SimSendQueue : public transport::SendQueue {
  private:
   size_t depth_;
   std::deque<SendRequest> slots_;  // posted and not released, oldest first
-  size_t popped_ = 0;              // of them
+  size_t popped_ = 0;              // number of those that were popped
   uint64_t posted_ = 0;
   uint64_t released_ = 0;
 };
