@@ -27,10 +27,10 @@ enum class AccessKind : uint8_t { read, write, atomic };
 struct Access {
   AccessKind kind{};
   bool fenced = false;
-  void* space = nullptr;  // whose memory
+  void* space = nullptr;  // the program's memory
   uint64_t address = 0;   // in the program
   uint32_t length_bytes = 0;
-  uint64_t content = 0;  // of writes of at most 8 bytes
+  uint64_t content = 0;  // bytes of a write of at most 8
   QpPlace requester{};
   uint64_t request = 0;  // its number (requests.h)
   Step taken = 0;        // off its queue
@@ -44,7 +44,7 @@ class AccessLog {
   static constexpr size_t kWrites = 2048;
   static constexpr size_t kReads = 128;
 
-  // When the READ was over; 0: it is not.
+  // Answers when the READ was over; 0: it is not.
   using Over = std::function<Step(const Access& read)>;
 
   explicit AccessLog(Over over) : over_(std::move(over)) {}

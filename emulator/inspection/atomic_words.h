@@ -1,8 +1,8 @@
-// What atomics of the device left in memory. An atomic that finds another value there, though it
-// had been taken off its queue before the one that left it and nothing of the NIC wrote there
-// meanwhile, proves that the processor, or another device, changed the word while it was under way.
-// Atomicity holds among one device's operations alone where the device says IBV_ATOMIC_HCA
-// (ibv_query_device(3); IBTA vol 1, 9.4.5).
+// Values that atomics of the device left in memory. An atomic that finds another value there,
+// though it had been taken off its queue before the one that left it and nothing of the NIC wrote
+// there meanwhile, proves that the processor, or another device, changed the word while it was
+// under way. Atomicity holds among one device's operations alone where the device says
+// IBV_ATOMIC_HCA (ibv_query_device(3); IBTA vol 1, 9.4.5).
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class AtomicWords {
  public:
   static constexpr size_t kWords = 1024;  // two that fall on one place: the later one is kept
 
-  // The word held `before` and now holds `after`. Answers what was left there, when it was changed
-  // in the way above. `taken`: 0 when it is not known.
+  // The word held `before` and now holds `after`. Answers the value that was left there, when
+  // something changed it in the way above. `taken`: 0 when it is not known.
   std::optional<uint64_t> on_atomic(const void* space, uint64_t address, uint64_t before,
                                     uint64_t after, Step taken, Step now) {
     if (words_.empty()) words_.resize(kWords);

@@ -1,4 +1,4 @@
-// What the NIC has found, for each program, until its checker asks for it.
+// The NIC's findings, for each program, until its checker asks for them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace rocemu::inspection {
 
 enum class FindingKind : uint32_t {
-  race,             // of this request and another one, by RDMA
+  race,             // this request and another one, by RDMA
   processor_race,   // an atomic, and a word that something else changed while it was under way
   key_gone,         // the key's region was deregistered
   memory_unmapped,  // the region is registered, but its memory is gone
@@ -34,8 +34,8 @@ enum class Role : uint32_t {
 struct Finding {
   FindingKind kind{};
   Role role{};
-  QpPlace qp{};     // of this program
-  QpPlace other{};  // at the other end, or, in a race, of the other requester
+  QpPlace qp{};     // this program's QP
+  QpPlace other{};  // the peer, or, in a race, the other requester
   // The request and, in a race, the other one; `known` when it is known which.
   bool known = false;
   uint64_t wr_id = 0;
@@ -46,15 +46,15 @@ struct Finding {
   uint32_t key = 0;
   uint64_t address = 0;  // as requests name it
   uint64_t length_bytes = 0;
-  // Of processor_race: what the last atomic left, and what the next one found.
+  // For processor_race: the value that the last atomic left, and the one that the next found.
   uint64_t left = 0;
   uint64_t found = 0;
 };
 
 class Findings {
  public:
-  static constexpr size_t kMost = 1024;     // of all programs of a device
-  static constexpr size_t kMostOfOne = 32;  // of a program
+  static constexpr size_t kMost = 1024;     // for all programs of a device
+  static constexpr size_t kMostOfOne = 32;  // for each program
 
   // Not when the program has as many, or one of the same kind about the same QPs. The oldest of all
   // makes room.

@@ -1,5 +1,5 @@
 // Stands before the queues of a QP and tells the device's inspector which requests are taken off
-// them, and when they are over. What is remembered of the QP goes with its queues.
+// them, and when they are over. The record of the QP goes with its queues.
 #pragma once
 
 #include <memory>

@@ -15,8 +15,8 @@ struct QpReport {
   wire::Qpn qpn{};
   Meeting meeting{};
   Receives receives{};
-  // How long the peer was asked to wait for a receive, as the RNR NAKs said: before the first one
-  // was taken, and in all.
+  // The time for which the peer was asked to wait for a receive, as the RNR NAKs said: before the
+  // first receive was taken, and in all.
   TimeNs waited_before_first_ns = 0;
   TimeNs waited_ns = 0;
   // The QP that would be there if the number that this one is connected to had its bytes swapped,

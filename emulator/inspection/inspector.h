@@ -26,26 +26,27 @@
 namespace rocemu::inspection {
 
 class Inspector;
-// By index.
+// The inspectors of a NIC, by the index of their device.
 using Inspectors = std::vector<Inspector*>;
 
 class Inspector final : public transport::Observer {
  public:
-  // All of the NIC, which outlive it, this one among them once it is made.
+  // `all` are those of the NIC, which outlive this one, and this one among them once it is made.
   Inspector(uint32_t device, const Inspectors& all, Clock& clock);
 
-  // Before anything else is called. The first is the device's own table; the second outlives this.
+  // Called before anything else. The table is the device's own; `hca` outlives this.
   void watch(device::MemoryRegions& regions);
   void watch(const device::Hca& hca) { hca_ = &hca; }
 
-  // From the queues. `record` is theirs, and known from add() to remove().
+  // Called by the queues. `record` is theirs, and known from add() to remove().
   void add(QpRecord& record) { records_[record.qpn.value] = &record; }
   void remove(QpRecord& record);
   void on_state(QpRecord& record, transport::QpState state);
   void on_taken(QpRecord& record, const transport::SendWork& work);
   void on_released(QpRecord& record, uint32_t count);
 
-  // From the memory. What is granted may be a whole message, of which a part is moved then.
+  // Called by the memory. The range that is granted may be a whole message, of which a part is
+  // moved then.
   void on_remote_access(const RefusedAccess& asked, uint32_t access,
                         const transport::MemoryRange& range);
   void on_refused_access(const RefusedAccess& asked) { refused_ = asked; }

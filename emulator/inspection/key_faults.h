@@ -1,4 +1,4 @@
-// Why a key, or an address with it, was refused.
+// Reasons why a key, or an address with it, was refused.
 #pragma once
 
 #include <cstdint>

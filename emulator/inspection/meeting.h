@@ -19,7 +19,7 @@ struct QpPlace {
 struct Meeting {
   bool met = false;
   device::QpAttr own{};
-  wire::Gid own_gid{};  // that this end sends from
+  wire::Gid own_gid{};  // the address that this end sends from
   QpPlace peer{};
   device::QpAttr peers{};
   wire::Gid peer_gid{};

@@ -1,4 +1,4 @@
-// What an inspection remembers of a QP: since it was last reset, its receives and its peer; and its
+// An inspection's record of a QP: since it was last reset, its receives and its peer; and its
 // requests.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace rocemu::inspection {
 
-// How often messages found no receive posted: answered with an RNR NAK, or dropped (UC and UD).
+// Counts of receives that messages took, and of messages that found none posted: those were
+// answered with an RNR NAK, or dropped (UC and UD).
 struct Receives {
   uint32_t taken = 0;
   uint32_t missing_before_first = 0;  // before any had been taken

@@ -101,8 +101,8 @@ class Requests {
     return work.fault == transport::WcStatus::success &&
            (transport::is_write(work.opcode) || transport::is_read_or_atomic(work.opcode));
   }
-  // What travels as a WRITE may be one with an immediate; the kinds of atomics stand for each
-  // other.
+  // A request that travels as a WRITE may be one with an immediate; the kinds of atomics stand for
+  // each other.
   static bool same_kind(transport::WorkOpcode a, transport::WorkOpcode b) {
     return a == b || (transport::is_write(a) && transport::is_write(b)) ||
            (transport::is_atomic(a) && transport::is_atomic(b));
@@ -110,9 +110,9 @@ class Requests {
   Request& at(uint64_t number) { return kept_[number % kKept]; }
 
   std::vector<Request> kept_;  // none until there is a request to keep
-  uint64_t taken_ = 0;         // of all requests
-  uint64_t released_ = 0;      // of all requests
-  uint64_t count_ = 0;         // of those that reach into memory
+  uint64_t taken_ = 0;         // counts all requests
+  uint64_t released_ = 0;      // counts all requests
+  uint64_t count_ = 0;         // counts requests that reach into memory
   uint64_t over_ = 0;
   uint64_t begun_ = 0;
 };

@@ -1,5 +1,5 @@
-// Where peers have ever written. Ranges that touch are one; a program that has them in too many
-// places, or too many programs, count as written everywhere.
+// The memory that peers have ever written. Ranges that touch are one; a program that has them in
+// too many places, or too many programs, count as written everywhere.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rocemu::inspection {
 
 class WrittenRanges {
  public:
-  static constexpr size_t kMostRanges = 1024;  // of a program
+  static constexpr size_t kMostRanges = 1024;  // for each program
   static constexpr size_t kMostSpaces = 1024;
 
   // `length_bytes` > 0.
@@ -64,7 +64,7 @@ class WrittenRanges {
 
   std::unordered_map<const void*, Ranges> spaces_;
   bool too_many_ = false;
-  // What was added last, which is where programs write again.
+  // The range that was added to last, which is where programs write again.
   const void* last_space_ = nullptr;
   uint64_t last_begin_ = 0;
   uint64_t last_end_ = 0;
