@@ -72,7 +72,8 @@ struct Outcome {
   std::string title;
   std::optional<SyntaxError> no_script;
   Verdict verdict;
-  std::vector<Verdict> failures_before;  // of the same script, played live, until this verdict
+  // Failures of the same script, played live, before this verdict.
+  std::vector<Verdict> failures_before;
 };
 
 IpAddress address_in(const std::string& option, const std::string& text) {
@@ -212,7 +213,7 @@ void print_difference(const std::string& file, const Verdict& verdict) {
 }
 
 void print(const Outcome& outcome, bool verbose) {
-  // What happened live may never happen again.
+  // A failure of a live play may never happen again, so each is shown.
   for (const Verdict& failure : outcome.failures_before) {
     std::cout << "failed, and is played once more  " << outcome.file << '\n';
     print_exchange(failure);

@@ -14,7 +14,7 @@ struct Token {
   enum class Kind : uint8_t { word, number, duration, text, sign, end };
   Kind kind = Kind::end;
   std::string text;     // a word, a sign, what stands between quotes; as written otherwise
-  uint64_t number = 0;  // of a duration: nanoseconds
+  uint64_t number = 0;  // a duration's in nanoseconds
   Place place;
   size_t begin = 0;  // where in the line it is written
   size_t end = 0;

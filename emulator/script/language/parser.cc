@@ -110,7 +110,7 @@ class LineParser {
         fields.open = true;
         break;
       }
-      // What an object is made with: the numbers that frames name it by.
+      // The numbers of a new object, by which frames name it.
       static constexpr std::array<Key, 6> kNumbers{
           {{"qpn"}, {"va"}, {"rkey"}, {"lkey"}, {"srqn"}, {"errno"}}};
       keyed_field(fields, verb.result.empty() ? std::span<const Key>(kNumbers)
@@ -191,7 +191,7 @@ class LineParser {
     if (at().kind != Kind::word || opcode == nullptr)
       fail("'" + frame.opcode + "' is no opcode; there are: " + all_opcodes());
     ++at_;
-    // What its headers are is known when its transport is; the parser allows those of any.
+    // The headers are known when the transport is; the parser allows those of any transport.
     std::vector<Key> keys(common_fields().begin(), common_fields().end());
     const std::vector<Key> needed = fields_of_headers(*opcode, keys);
     while (!empty()) {

@@ -30,7 +30,7 @@ class SyntaxError : public std::runtime_error {
   Place place_;
 };
 
-// What stands behind a key. Which of these a key takes says the vocabulary.
+// The value behind a key. The vocabulary says which kinds a key takes.
 struct Value {
   enum class Kind : uint8_t {
     none,      // the key alone: a flag
@@ -40,7 +40,7 @@ struct Value {
     relative,  // +5, of a PSN: from the first of its stream on
     name,      // m, m+5: an object's address or key, with something added; a word
     flags,     // a|b
-    length,    // of bytes, whatever they are
+    length,    // a number of bytes, whatever they are
     counted,   // 8 from 3: 3 4 5 …
     filled,    // 8 of 3: 3 3 3 …
     literal,   // "0a0b"
@@ -48,7 +48,7 @@ struct Value {
   };
   Kind kind = Kind::none;
   uint64_t number = 0;  // also a length, and what is added to a name
-  uint64_t last = 0;    // of a range; of bytes: the first one
+  uint64_t last = 0;    // end of a range; bytes: value of the first
   std::string text;     // name, word or flags, as written
   std::vector<std::byte> bytes;
 
@@ -78,8 +78,8 @@ struct Fields {
   void add_flag(const std::string& key);
 };
 
-// The results of calls, both as expected and as they came, are fields as well: the key "result"
-// has the first word, others what it consists of.
+// The results of calls, both as expected and as they came, are fields as well: the key "result" has
+// the first word, others what it consists of.
 struct Call {
   std::string verb;
   Fields arguments;
@@ -95,7 +95,7 @@ struct Frame {
   Fields fields;
 };
 
-// How long after the line before. Of an action the first is when; an expectation is to be met
+// The time after the line before. An action happens at the first; an expectation is to be met
 // between both.
 struct Timing {
   TimeNs first_ns = 0;

@@ -145,7 +145,7 @@ const std::vector<Opcode> kOpcodes = {
     {"NAK_REMOTE_ACCESS", Operation::acknowledge, kNakRemoteAccess},
     {"NAK_REMOTE_OPERATION", Operation::acknowledge, kNakRemoteOperation},
     {"NAK_INVALID_RD_REQUEST", Operation::acknowledge, kNakInvalidRdRequest},
-    {"ACKNOWLEDGE", Operation::acknowledge, {}},  // of another syndrome
+    {"ACKNOWLEDGE", Operation::acknowledge, {}},  // any other syndrome
     {"CNP", {}, {}},
     {"OPCODE", {}, {}},  // any, by its number
 };

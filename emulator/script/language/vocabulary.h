@@ -14,7 +14,7 @@
 
 namespace rocemu::script {
 
-// What a key's value may be.
+// The values that a key may have.
 enum class Takes : uint8_t {
   nothing,  // a flag
   number,   // also, where something is expected, a range or *
@@ -32,13 +32,13 @@ enum class Takes : uint8_t {
 struct Key {
   std::string_view name;
   Takes takes = Takes::number;
-  std::string_view words{};  // those allowed, with spaces between
+  std::string_view words{};  // words allowed, with spaces between
 };
 
 struct Verb {
   std::string_view name;
   std::vector<Key> positional;  // without their names, in this order; the last may be left out
-  size_t needed = 0;            // of them
+  size_t needed = 0;            // number of those that cannot be left out
   std::vector<Key> keys;
   std::vector<Key> result;         // positional as well; empty: "ok" or an error
   std::vector<Key> result_keys{};  // behind them
@@ -55,7 +55,7 @@ std::string all_verbs();
 struct Opcode {
   std::string_view name;
   std::optional<wire::Operation> operation;  // none: CNP, OPCODE
-  std::optional<uint8_t> syndrome;           // of an AETH; of RNR_NAK without its timer
+  std::optional<uint8_t> syndrome;           // an AETH's; RNR_NAK's without its timer
 };
 
 const Opcode* find_opcode(std::string_view name);

@@ -23,7 +23,7 @@ LiveStage::LiveStage(const LiveOptions& options)
   const std::optional<std::string> greeting = agent_.read();
   if (greeting != kAgentReady)
     throw std::runtime_error("the agent says: " + greeting.value_or("nothing, it has ended"));
-  // What the QPs of the script before sent until they were destroyed.
+  // Frames that the QPs of the script before sent until they were destroyed are thrown away.
   while (wire_.receive()) {
   }
   // The kernel sends from the port that the socket is bound to.

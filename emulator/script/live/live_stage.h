@@ -14,8 +14,8 @@ struct LiveOptions {
   IpAddress peer;
   uint16_t agent_port = kAgentPort;
   IpAddress own{};                // all zero: as the kernel chooses
-  TimeNs slack_ns = 200'000'000;  // how late things may be
-  TimeNs quiet_ns = 0;            // how long nothing may come to be believed; 0: half the slack
+  TimeNs slack_ns = 200'000'000;  // the most that things may be late
+  TimeNs quiet_ns = 0;            // silence that means nothing comes; 0: half the slack
 };
 
 class LiveStage final : public Stage {

@@ -19,9 +19,9 @@ class UdpWire {
   // Binds UDP port 4791 of `own`. Throws std::system_error.
   UdpWire(const IpAddress& own, const IpAddress& peer);
 
-  // What of a frame stands behind its UDP header, with its traffic class.
+  // Sends the part of a frame that is behind its UDP header, with the frame's traffic class.
   void send(std::span<const std::byte> frame);
-  // What has come from the peer, as a frame; empty: nothing is there.
+  // Returns the next datagram of the peer, as a frame; empty: nothing is there.
   std::optional<std::vector<std::byte>> receive();
   // Waits until something may have come, and `wait_ns` at most.
   void wait(TimeNs wait_ns);

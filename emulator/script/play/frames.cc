@@ -296,7 +296,7 @@ std::vector<std::byte> make_frame(const Frame& frame, const Objects& objects, co
   bytes.insert(bytes.end(), body.begin(), body.end());
   bytes.resize(bytes.size() + wire::kIcrcBytes);
   headers.write(bytes.data(), body.size() + wire::kIcrcBytes);
-  // What is cut off the BTH leaves nothing that an ICRC could be of.
+  // A frame that is cut within the BTH has nothing that an ICRC could be of.
   if (body.size() >= wire::kBthBytes)
     wire::store_icrc(std::span(bytes).subspan(headers.l3_offset_bytes()));
   if (frame.fields.text("icrc") == "bad") bytes.back() ^= std::byte{0xff};

@@ -23,8 +23,8 @@ struct Ends {
 // The frame that the script sends. Throws Impossible.
 std::vector<std::byte> make_frame(const Frame& frame, const Objects& objects, const Ends& ends);
 
-// What the frame that came has otherwise than expected, by the names of its fields; empty: nothing.
-// Throws Impossible.
+// Returns the differences of the frame that came from the one expected, by the names of its fields;
+// empty: there are none. Throws Impossible.
 std::string differences(const Frame& expected, std::span<const std::byte> came,
                         const Objects& objects);
 

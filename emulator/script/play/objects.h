@@ -1,4 +1,4 @@
-// What a script has made, by its names: the numbers that its lines mean.
+// The objects that a script has made, by its names: the numbers that its lines mean.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Numbers {
   uint32_t lkey = 0;
 };
 
-// What a QP is connected with when a script says nothing else.
+// The numbers of a QP's connection when a script says nothing else.
 inline constexpr uint32_t kDefaultRqPsn = 0x1000;
 inline constexpr uint32_t kDefaultSqPsn = 0x2000;
 inline constexpr uint32_t kDefaultQkey = 0x11111111;

@@ -18,7 +18,7 @@ struct Stop {
   std::string came;
 };
 
-// Of a completion: what may not be there unless it is named.
+// True for a field that a completion has only if the script names it.
 bool must_be_named(const std::string& key) { return is_one_of("imm inv grh", key); }
 
 class Player {
@@ -236,7 +236,7 @@ class Player {
       throw Stop{Verdict::Kind::failed, expected, "poll_cq() = " + to_text(result)};
   }
 
-  // What lies there unread tells of what went wrong.
+  // Frames that lie there unread tell of what went wrong.
   void note_unexpected() {
     for (const SeenFrame& frame : frames_)
       verdict_.came += "; and > " + frame_text(frame.bytes, objects_);
@@ -248,7 +248,7 @@ class Player {
   TimeNs began_ns_;
   TimeNs before_ns_;  // when the line before happened
   const Line* line_ = nullptr;
-  std::deque<SeenFrame> frames_;  // that have come, and no line has expected yet
+  std::deque<SeenFrame> frames_;  // frames that have come and that no line has expected yet
   Verdict verdict_;
 };
 

@@ -16,7 +16,7 @@ struct Verdict {
     not_applicable,  // the peer does not have what the script is about
   };
   Kind kind = Kind::ok;
-  Place place;                        // of the line
+  Place place;                        // the line's
   TimeNs at_ns = 0;                   // since the script's begin
   std::string expected;               // as it is written
   std::string came;                   // instead

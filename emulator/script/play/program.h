@@ -1,5 +1,5 @@
-// What both kinds of programs have in common, that on a device of the simulator and that over
-// libibverbs: names of what calls give.
+// The common part of both kinds of programs, those on a device of the simulator and those over
+// libibverbs: names of the results of calls.
 #pragma once
 
 #include <cstdint>

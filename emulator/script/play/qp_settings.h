@@ -27,8 +27,9 @@ struct QpSettings {
   bool sqd_event = false;
 };
 
-// Of a call of modify_qp or connect: what is asked for `state`, which is "" to change attributes
-// alone. Where `from` is the state on the way to it, attributes that this step needs have defaults.
+// The settings that a call of modify_qp or connect asks for to get to `state`, which is "" to
+// change attributes alone. Where `from` is the state before it, attributes that this step needs
+// have defaults.
 QpSettings settings_of(const Fields& arguments, const std::string& type, const std::string& state,
                        const std::string& from, wire::Qpn wire_qpn);
 

@@ -1,5 +1,5 @@
-// Where a script is played: a NIC, programs on it, and the script's end of its wire. In virtual
-// time or against a peer that is alive.
+// The place where a script is played: a NIC, programs on it, and the script's end of its wire. In
+// virtual time or against a peer that is alive.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct SeenFrame {
   std::vector<std::byte> bytes;
 };
 
-// How patient a script is played.
+// The patience with which a script is played.
 struct Patience {
-  TimeNs wait_ns = 0;    // for what is expected, where the script does not say
-  TimeNs late_ns = 0;    // what may come later than the script says
-  TimeNs quiet_ns = 0;   // for what is not to come, beyond what the script says
+  TimeNs wait_ns = 0;    // for things that are expected, where the script does not say
+  TimeNs late_ns = 0;    // for things that come later than the script says
+  TimeNs quiet_ns = 0;   // for things that are not to come, beyond what the script says
   TimeNs settle_ns = 0;  // at the end, for answers that no line expects
 };
 

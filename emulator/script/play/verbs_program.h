@@ -1,7 +1,7 @@
-// The program of a script, which calls verbs: what that on a device of the simulator and that over
-// libibverbs have in common. It reads the arguments of calls, with their defaults, and says what
-// came of them. What a kind of program does itself is a function for each verb, which gets names
-// and numbers, and answers an errno value or 0.
+// The program of a script, which calls verbs: the common part of that on a device of the simulator
+// and that over libibverbs. It reads the arguments of calls, with their defaults, and says what
+// came of them. Each kind of program has a function for each verb, which gets names and numbers,
+// and answers an errno value or 0.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace rocemu::script {
 
-inline constexpr uint32_t kDefaultDepth = 64;  // of CQs and of queues of requests
+inline constexpr uint32_t kDefaultDepth = 64;  // for CQs and for queues of requests
 inline constexpr uint32_t kInlineBytes = 64;
 inline constexpr const char* kDefaultCq = "cq";
 
 // Names are those of the script; an empty one: none.
 struct QpRequest {
   std::string name;
-  std::string type;  // of kQpTypes
+  std::string type;  // a word of kQpTypes
   std::string send_cq;
   std::string receive_cq;
   std::string srq;
@@ -71,7 +71,7 @@ struct ReceiveRequest {
   std::optional<Element> element;
 };
 
-// What bind_mw binds, and to what.
+// The window that bind_mw binds, and the region that it binds it to.
 struct Binding {
   std::string window;
   std::string region;
@@ -85,9 +85,9 @@ struct SendRequest {
   bool solicited = false;
   bool fence = false;
   bool inlined = false;
-  std::optional<Element> element;  // of bind_mw what is bound
+  std::optional<Element> element;  // bind_mw: the memory that is bound
   uint64_t remote_address = 0;
-  uint32_t key = 0;        // that is invalidated, or rkey
+  uint32_t key = 0;        // the key that is invalidated, or the rkey
   uint32_t immediate = 0;  // in network order
   uint64_t compare_add = 0;
   uint64_t swap = 0;
@@ -117,7 +117,7 @@ class VerbsProgram {
       : memory_(memory_base) {}
 
   ProgramMemory& memory() { return memory_; }
-  // Of a QP that was made: a word of kQpTypes.
+  // The type of a QP that was made: a word of kQpTypes.
   const std::string& type_of(const std::string& qp) const;
   std::string name_of(uint32_t qpn) const { return objects_.name_of(wire::Qpn{qpn}); }
 
@@ -174,11 +174,11 @@ class VerbsProgram {
   SendRequest send_request(const Fields& arguments) const;
 
   Objects objects_;
-  std::map<std::string, std::string> types_;  // of QPs
+  std::map<std::string, std::string> types_;  // by QP
   ProgramMemory memory_;
 };
 
-// What a program has under a name. Throws Impossible.
+// Returns the object that a program has under a name. Throws Impossible.
 template <class Map>
 auto& named(Map& made, const std::string& name, const char* kind) {
   const auto found = made.find(name);

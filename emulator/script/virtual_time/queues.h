@@ -42,7 +42,7 @@ struct SharedReceives final : device::ReceiveRing {
   uint32_t posted = 0;
 };
 
-// What of a CQ the program sees.
+// The part of a CQ that the program sees.
 struct Shown {
   enum class Armed : uint8_t { no, solicited, any };
   std::deque<transport::Completion> completions;

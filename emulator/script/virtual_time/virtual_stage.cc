@@ -58,7 +58,7 @@ void VirtualStage::advance(TimeNs until_ns) {
 
 Fields VirtualStage::call(const Call& call) {
   Fields result = program_->call(call);
-  // What only looks at something gives the NIC nothing to do.
+  // A call that only looks at something gives the NIC nothing to do.
   if (!shows_state(call.verb) && !takes_off(call.verb)) nic_.wake();
   return result;
 }
