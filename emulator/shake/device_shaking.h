@@ -30,7 +30,7 @@ class DeviceShaking {
   DeviceShaking(const DeviceShaking&) = delete;
   DeviceShaking& operator=(const DeviceShaking&) = delete;
 
-  // What the device is to be made of; for one device.
+  // The parts that the device is to be made of; for one device.
   device::HcaParts parts();
 
   std::unique_ptr<device::CompletionRing> wrap(std::unique_ptr<device::CompletionRing> ring,
@@ -41,7 +41,7 @@ class DeviceShaking {
 
   // False: frames are seen as they come.
   bool delays_arrivals() const { return !delays_.empty(); }
-  // When a frame that has arrived is to be seen: `now` or later.
+  // The time at which a frame that has arrived is to be seen: `now` or later.
   TimeNs arrival_due(TimeNs now, std::span<const std::byte> frame) noexcept;
 
   Agenda& agenda() { return agenda_; }
@@ -56,7 +56,7 @@ class DeviceShaking {
   Settings settings_;
   std::function<void()> pause_;
   uint64_t device_seed_;
-  std::atomic<uint64_t> users_{0};  // of seeds that were drawn
+  std::atomic<uint64_t> users_{0};  // number of seeds that were drawn
   Counts counts_{};
   Agenda agenda_;
   CompletionHolders holders_;

@@ -11,7 +11,8 @@ namespace rocemu::shake {
 
 class Agenda {
  public:
-  // What waits for its time; it leaves the agenda when it is destroyed, and must not outlive it.
+  // Something that waits for its time; it leaves the agenda when it is destroyed, and must not
+  // outlive it.
   class Item {
    public:
     explicit Item(Agenda& agenda) : agenda_(agenda) {}
@@ -63,8 +64,8 @@ class Agenda {
  private:
   TimeNs now_ = 0;
   TimeNs next_ = kNever;
-  std::vector<Item*> items_;  // those that wait
-  std::vector<Item*> due_;    // of the tick under way
+  std::vector<Item*> items_;  // items that wait
+  std::vector<Item*> due_;    // items of the tick under way
 };
 
 }  // namespace rocemu::shake

@@ -1,5 +1,5 @@
-// What a shaken NIC does that the specification permits and hardware seldom does: a name for each,
-// by which it is chosen, shown and counted.
+// Behaviours of a shaken NIC that the specification permits and hardware seldom shows: each has a
+// name by which it is chosen, shown and counted.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class Behaviour : uint8_t {
   limits,
 };
 
-// In the order of the enumeration.
+// The names are in the order of the enumeration.
 inline constexpr std::array<std::string_view, 13> kBehaviourNames = {
     "placement", "scribble", "completions", "flushes", "events",      "overtaking", "late-acks",
     "rnr",       "garbage",  "doorbells",   "numbers", "exact-sizes", "limits",
@@ -35,7 +35,7 @@ inline constexpr size_t kBehaviours = kBehaviourNames.size();
 constexpr size_t index_of(Behaviour behaviour) { return static_cast<size_t>(behaviour); }
 static_assert(index_of(Behaviour::limits) + 1 == kBehaviours);
 
-// How often each was done.
+// The number of times that each behaviour was done.
 using Counts = std::array<uint64_t, kBehaviours>;
 
 }  // namespace rocemu::shake

@@ -1,5 +1,5 @@
-// What one behaviour of one object draws: how often and how long grow with the strength, and the
-// seed repeats all of it. Chances and times are written as they are at a strength of 50 %.
+// The dice of one behaviour of one object: chances and times grow with the strength, and the seed
+// repeats all of it. Chances and times are written as they are at a strength of 50 %.
 #pragma once
 
 #include <algorithm>

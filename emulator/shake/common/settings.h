@@ -1,6 +1,7 @@
-// How a NIC is shaken: which behaviours, how much, and the seed that repeats it. The text form is
-// that of `--shake`: names with commas between, "all", "-name" for one that is not to be, and
-// "strength=PERCENT", "seed=NUMBER". Nothing, or names that are taken out alone, means all.
+// The settings of a NIC that is shaken: the behaviours, their strength, and the seed that repeats
+// it. The text form is that of `--shake`: names with commas between, "all", "-name" for one that is
+// not to be, and "strength=PERCENT", "seed=NUMBER". Nothing, or names that are taken out alone,
+// means all.
 #pragma once
 
 #include <bitset>
@@ -15,7 +16,7 @@ namespace rocemu::shake {
 
 struct Settings {
   std::bitset<kBehaviours> chosen;  // none: the NIC is not shaken
-  uint32_t strength_percent = 50;   // of how often and how long, 1 to 100
+  uint32_t strength_percent = 50;   // 1 to 100; chances and times grow with it
   uint64_t seed = 0;                // 0: to be drawn
 
   bool on() const { return chosen.any(); }

@@ -9,8 +9,8 @@ namespace rocemu::shake {
 class ArrivalDelay {
  public:
   virtual ~ArrivalDelay() = default;
-  // When the device is to see the packet: `now` or later. Of those that are to be seen at the same
-  // time, the one that came first is seen first.
+  // The time at which the device is to see the packet: `now` or later. Packets that are to be seen
+  // at the same time are seen in the order in which they came.
   virtual TimeNs due(TimeNs now, const wire::Packet& packet) noexcept = 0;
 };
 

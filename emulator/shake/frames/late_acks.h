@@ -2,8 +2,8 @@
 // most by a little, some by half of the timeout that the program has set (IBTA vol 1, 9.7.6.1.3). A
 // requester cannot tell whether its peer, the network or its own NIC has taken the time.
 //
-// What does not happen: no answer is so late that the timeout ends over it, and the answers to a QP
-// keep their order, READ responses among them.
+// Guarantees: no answer is so late that the timeout ends over it, and the answers to a QP keep
+// their order, READ responses among them.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Datagrams overtake each other: those of UD in any order (IBTA vol 1, 9.8.3: there is none to rely
 // on), those of a UC connection as a stream that others overtake.
 //
-// What does not happen: packets of one UC connection keep their order, since messages over it
-// arrive in order or not at all; nothing is lost; management datagrams are left alone.
+// Guarantees: packets of one UC connection keep their order, since messages over it arrive in order
+// or not at all; nothing is lost; management datagrams are left alone.
 #pragma once
 
 #include "emulator/shake/common/dice.h"

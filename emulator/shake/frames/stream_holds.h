@@ -12,7 +12,7 @@ namespace rocemu::shake {
 
 class StreamHolds {
  public:
-  // Until when the stream is held back; `now` when it is not.
+  // The time until which the stream is held back; `now` when it is not.
   TimeNs held_until(TimeNs now, wire::Qpn qpn) {
     const auto found = until_.find(qpn.value);
     if (found == until_.end()) return now;

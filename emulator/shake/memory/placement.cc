@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kReordersPpm = 900'000;
 constexpr uint32_t kPausesPpm = 30'000;
-constexpr uint64_t kMostCuts = 3;     // of one move
+constexpr uint64_t kMostCuts = 3;     // cuts of one move
 constexpr size_t kMostInAGroup = 64;  // each is held against the others
 constexpr uint32_t kWholeBytes = 8;
 

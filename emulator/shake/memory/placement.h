@@ -3,7 +3,7 @@
 // completion that announces it (IBTA vol 1, 9.5: the order of writes to memory within a message is
 // not guaranteed, nor a WRITE to be seen before a later message has completed).
 //
-// What does not happen:
+// Guarantees:
 // - Of two moves that overlap, the later one always comes later: requests of one QP take effect in
 //   their order (10.8.3.3, table 76).
 // - All of it is in place when flush_scatters() returns, and so before its completion, before its
@@ -53,7 +53,7 @@ class Placement final : public transport::PassingMemory {
     }
   };
   struct Piece {
-    uint32_t scatter;  // of scatters_
+    uint32_t scatter;  // index in scatters_
     uint32_t offset_bytes;
     uint32_t length_bytes;
   };
@@ -67,8 +67,8 @@ class Placement final : public transport::PassingMemory {
   Dice dice_;
   std::function<void()> pause_;
   std::vector<Scatter> scatters_;
-  std::vector<Piece> pieces_;            // of the group that is placed
-  std::vector<uint32_t> failed_pieces_;  // of one move()
+  std::vector<Piece> pieces_;            // pieces of the group that is placed
+  std::vector<uint32_t> failed_pieces_;  // pieces of one move() that failed
   std::vector<uint32_t> failed_early_;   // tags of what an atomic has had placed
 };
 

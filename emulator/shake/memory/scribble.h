@@ -3,7 +3,7 @@
 // ibv_post_recv(3)). A READ's buffer is scribbled on when the READ is sent, long before, on its
 // first 64 KiB; a receive's just before the data, as far as the data reaches.
 //
-// What does not happen:
+// Guarantees:
 // - Bytes that the message does not bring keep what they hold.
 // - Nothing is scribbled on what a peer writes to by RDMA, nor behind a completion.
 // - A READ's buffer from which the NIC has ever sent is not touched before its data: a SEND before
@@ -56,7 +56,7 @@ class Scribble final : public transport::PassingMemory {
 
   Dice dice_;
   std::array<std::byte, 4096> garbage_;
-  std::optional<Target> target_;          // of the last call, if that was a check
+  std::optional<Target> target_;          // target of the last call, if that was a check
   std::unordered_set<uint64_t> sources_;  // pages that were sent from
   std::vector<uint32_t> failed_early_;    // tags of what was flushed before the transport asked
 };

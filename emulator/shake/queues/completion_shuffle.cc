@@ -6,7 +6,7 @@ namespace rocemu::shake {
 namespace {
 
 constexpr uint32_t kLatePpm = 50'000;
-constexpr uint64_t kVeryLateOneIn = 32;  // of those that are late at all
+constexpr uint64_t kVeryLateOneIn = 32;  // among those that are late at all
 constexpr uint32_t kClumpPpm = 30'000;
 constexpr TimeNs kLateNs = 100'000;
 constexpr TimeNs kVeryLateNs = 5'000'000;

@@ -2,8 +2,8 @@
 // those of a QP that has failed: the failed request and the flushes of its send and its receive
 // queue are mixed.
 //
-// What does not happen: completions of one work queue keep their order (IBTA vol 1, 10.8.5). All
-// are shown before an async event that may tell of them, and before a QP is destroyed or reset
+// Guarantees: completions of one work queue keep their order (IBTA vol 1, 10.8.5). All are shown
+// before an async event that may tell of them, and before a QP is destroyed or reset
 // (release_all()): none comes of a QP that has gone.
 //
 // A completion that is shown in time is shown in the turn in which it came, as without this.
@@ -24,7 +24,7 @@ class CompletionShuffle final : public PassingRing,
                                 private Agenda::Item,
                                 private CompletionHolders::Holder {
  public:
-  // Which completions it is about.
+  // The completions that are shuffled.
   struct Which {
     bool failures = false;
     bool successes = false;
@@ -48,7 +48,7 @@ class CompletionShuffle final : public PassingRing,
   }
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
-  // What is held in `old` is shown there before.
+  // Completions that `old` holds are shown there before.
   bool take_over(device::CompletionRing& old) noexcept override;
   bool prepare_to_take_over(device::CompletionRing& old) noexcept override;
 

@@ -12,7 +12,7 @@ constexpr TimeNs kSpuriousNs = 1'000'000;
 
 }  // namespace
 
-// Whether the program has still asked is looked at when the event is sent (take_arm()).
+// When the event is sent, take_arm() looks whether the program still asks for one.
 bool EventTiming::show() noexcept {
   const bool wanted = PassingRing::show();
   if (std::exchange(due_, false)) return true;

@@ -2,9 +2,9 @@
 // for nothing where the program has asked again meanwhile. Together with completions that come one
 // by one there may be an event for each, too.
 //
-// What does not happen: no event comes to a program that has not asked for one, and none is lost:
-// what was asked for comes once (IBTA vol 1, 11.4.2.2; ibv_req_notify_cq(3)). An event with nothing
-// behind it is what a program that asks before it polls gets on any NIC (ibv_get_cq_event(3)).
+// Guarantees: no event comes to a program that has not asked for one, and none is lost: what was
+// asked for comes once (IBTA vol 1, 11.4.2.2; ibv_req_notify_cq(3)). An event with nothing behind
+// it is what a program that asks before it polls gets on any NIC (ibv_get_cq_event(3)).
 #pragma once
 
 #include <memory>

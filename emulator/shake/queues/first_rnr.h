@@ -2,7 +2,7 @@
 // responder may say so whenever it lacks what the message takes (IBTA vol 1, 9.7.5.2.8), as NICs do
 // whose receive is still being fetched. The requester sends the message again.
 //
-// What does not happen: it is said once for each connection, and only over RC; a flush finds all
+// Guarantees: RNR is said at most once for each connection, and only over RC; a flush finds all
 // receives.
 #pragma once
 

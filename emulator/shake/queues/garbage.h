@@ -2,8 +2,8 @@
 // qp_num and vendor_err have one (ibv_poll_cq(3)). The values are verbs_shim/abi/garbage.h's, as
 // far as a CQE has room for them.
 //
-// What does not happen: completions of tag matching keep their fields, since their errors come with
-// a tag (ibv_create_srq_ex(3)).
+// Guarantees: completions of tag matching keep their fields, since their errors come with a tag
+// (ibv_create_srq_ex(3)).
 #pragma once
 
 #include <cstdint>

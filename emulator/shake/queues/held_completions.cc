@@ -31,7 +31,7 @@ TimeNs HeldCompletions::next_due() const {
   return next;
 }
 
-// What is due of a work queue came before what is not.
+// Completions of a work queue that are due came before those that are not.
 void HeldCompletions::sort_out(TimeNs now) {
   std::erase_if(held_, [&](const Held& held) {
     if (held.due > now) return false;

@@ -19,10 +19,10 @@ class HeldCompletions {
  public:
   size_t size() const { return held_.size(); }
   bool empty() const { return held_.empty(); }
-  // When the newest of the same work queue is due; 0 when none is held.
+  // The time at which the newest of the work queue is due; 0 when none is held.
   TimeNs newest_due(uint64_t work_queue) const;
   void add(const transport::Completion& completion, uint64_t work_queue, TimeNs due);
-  // When the next is due; kNever when there is none.
+  // The time at which the next is due; kNever when there is none.
   TimeNs next_due() const;
 
   // Hands over what is due, work queues mixed at random.
@@ -45,7 +45,7 @@ class HeldCompletions {
     uint64_t work_queue;
     TimeNs due;
   };
-  // What is due of one work queue.
+  // The completions of one work queue that are due.
   struct Due {
     uint64_t work_queue;
     std::vector<transport::Completion> completions;
@@ -57,7 +57,7 @@ class HeldCompletions {
 
   std::vector<Held> held_;
   std::unordered_map<uint64_t, TimeNs> newest_;  // when the newest of each work queue is due
-  std::vector<Due> due_;                         // of the release under way
+  std::vector<Due> due_;                         // completions of the release under way
 };
 
 }  // namespace rocemu::shake

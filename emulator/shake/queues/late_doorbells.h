@@ -1,8 +1,8 @@
 // A doorbell that the device sees late: what was posted to a send queue that had run empty is taken
 // a while later.
 //
-// What does not happen: no request is lost or taken out of its order, and a queue whose QP is in
-// ERROR is flushed all the same, since the doorbell is rung again when the time is over.
+// Guarantees: no request is lost or taken out of its order, and a queue whose QP is in ERROR is
+// flushed all the same, since the doorbell is rung again when the time is over.
 #pragma once
 
 #include <functional>
