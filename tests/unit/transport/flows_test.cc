@@ -31,7 +31,8 @@ Flow flow_to(uint32_t qpn, FlowKind kind = FlowKind::normal, uint16_t priority =
 
 std::vector<uint32_t> receivers(FlowTable& table, std::span<const std::byte> frame, bool& taken) {
   std::vector<uint32_t> found;
-  taken = table.steer(frame, [&](wire::Qpn qpn, const Flow&, uint64_t) { found.push_back(qpn.value); });
+  taken =
+      table.steer(frame, [&](wire::Qpn qpn, const Flow&, uint64_t) { found.push_back(qpn.value); });
   return found;
 }
 
