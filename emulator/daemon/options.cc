@@ -77,7 +77,8 @@ CLI::Option* add_recovery(CLI::App& app, transport::Recovery& recovery) {
           "--recovery", recovery,
           "How losses are made good: go-back-n, or selective-repeat with peers that have it")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Recovery>{
-          {"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}}));
+          {"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}}))
+      ->option_text("NAME");
 }
 
 void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
@@ -274,38 +275,46 @@ struct Texts {
 // The order of options here and in add_process_options() is that of the help.
 void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--dir", options.dir, "State directory: the socket and the sysfs tree go there")
-      ->required();
-  app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on")
+      ->required()
+      ->option_text("DIR (REQUIRED)");
+  app.add_option("--devices", options.devices, "Devices of the NIC, rocemu0 and on (2)")
       ->check(CLI::Range(1u, dpdk_io::Switch::kMaxPorts))
-      ->capture_default_str();
+      ->option_text("N");
   app.add_option("--port", texts.ports,
                  "What a device's port is linked to: DEVICE=switch, =IFNAME, =udp:ADDRESS, "
                  "=vdev:SPEC[@ADDRESS/PREFIX] or =pci:BDF[@ADDRESS/PREFIX] by DPDK; several times "
                  "for several devices")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file");
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("DEVICE=PORT");
+  app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file")
+      ->option_text("FILE");
   app.add_option("--pcap-limit-mb", options.pcap_limit_mb,
                  "Record no more than so many megabytes there")
-      ->check(CLI::Range(uint64_t{1}, kMostPcapMb));
+      ->check(CLI::Range(uint64_t{1}, kMostPcapMb))
+      ->option_text("N");
   app.add_option("--network", texts.network,
-                 "A TOML file with the network between the devices on the switch");
+                 "A TOML file with the network between the devices on the switch")
+      ->option_text("FILE");
   add_recovery(app, texts.recovery);
   app.add_option("--impair", texts.impair,
                  "Impairments of links: [DEVICE[.tx|.rx|.both]:]loss=1%,delay=20us,... or none; "
                  "several times for several links")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("SPEC");
   app.add_option(
          "--fault", options.faults,
          "What is to go wrong: DEVICE WHAT [KEY=VALUE]...; several times for several faults")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("SPEC");
   app.add_option("--congestion", texts.congestion,
                  "Congestion control: [DEVICE=]NAME[:PRESET][,KEY=VALUE]...; several times for "
                  "several devices")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("SPEC");
 }
 
 void add_shake_option(CLI::App& app, Texts& texts) {
@@ -313,24 +322,30 @@ void add_shake_option(CLI::App& app, Texts& texts) {
                  "Do what the specification permits and hardware seldom does: "
                  "[NAME|-NAME],...[,strength=PERCENT][,seed=NUMBER]; all without a NAME")
       ->expected(0, 1)
-      ->default_str("all");
+      ->default_str("all")
+      ->option_text("[=NAMES]");
 }
 
 void add_process_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--ready-fd", texts.ready_fd,
                  "Write 'ready' and a newline here when programs can start")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--log-level", options.log_level, "How much to say on stderr")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("N");
+  app.add_option(
+         "--log-level", options.log_level,
+         "How much to say on stderr: trace, debug, info (when it is not given), warn, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
-      ->capture_default_str();
+      ->option_text("LEVEL");
   app.add_flag("--die-with-parent", options.die_with_parent,
                "End when the process that started this one ends");
   app.add_flag(
       "--check", options.check,
       "Look for what programs do wrong and only the NIC can see, for their checker to ask");
-  app.add_option("--dma", texts.dma, "How to reach programs' memory")
+  app.add_option(
+         "--dma", texts.dma,
+         "How to reach programs' memory: auto, process_vm or mem_fd (docs/configuration.md)")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
-      ->capture_default_str();
+      ->option_text("NAME");
   app.add_option("--parallel", options.parallel,
                  "Devices on the switch work at the same time, on several cores: where that is "
                  "faster (auto), never, or always, for tests")
@@ -338,7 +353,7 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
           std::map<std::string, ParallelMode>{{"auto", ParallelMode::automatic},
                                               {"never", ParallelMode::never},
                                               {"always", ParallelMode::always}}))
-      ->default_str("auto");
+      ->option_text("MODE");
 }
 
 // CLI11 says "INI was not able to parse NAME", also of TOML, and calls a section NAME.++.
@@ -385,7 +400,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       "rocemud: the software RoCEv2 NIC. People start it with 'rocemu up' or 'rocemu run'.",
       "rocemud");
   app.set_version_flag("--version", ROCEMU_VERSION);
-  app.set_config("--config", "", "Read options from a TOML file");
+  app.set_config("--config", "", "Read options from a TOML file")->option_text("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.config_formatter(std::make_shared<ConfigurationFile>());
   add_nic_options(app, options, texts);
