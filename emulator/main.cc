@@ -46,6 +46,8 @@ int dispatch(const Options& options) {
       return link_show(options);
     case Command::kFault:
       return fault(options);
+    case Command::kFindings:
+      return findings(options);
     case Command::kVersion:
       return version(options);
   }

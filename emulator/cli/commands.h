@@ -19,6 +19,7 @@ int env(const Options& options);
 int link_set(const Options& options);
 int link_show(const Options& options);
 int fault(const Options& options);
+int findings(const Options& options);
 int version(const Options& options);
 
 // What `rocemu fault --help` says beside the options.

@@ -26,10 +26,10 @@ Examples:
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration
-  3 up: is up already; status, down, env, link, fault: is not up
+  3 up: is up already; status, down, env, link, fault, findings: is not up
   run and exec hand on the program's own (128 + N when signal N ended it), or
-  66 --check found something   125 rocemu failed   126 the program cannot be
-  executed   127 it was not found)";
+  66 --check found something (findings, too)   125 rocemu failed   126 the program
+  cannot be executed   127 it was not found)";
 
 constexpr const char* kRunFooter = R"(
 The NIC is made for this one command, is seen by it and its children alone, and is gone when it ends.
@@ -102,6 +102,15 @@ Examples:
   rocemu link show
   rocemu link show rocemu0 --json)";
 
+constexpr const char* kFindingsFooter = R"(
+Of programs that ran in an environment of `rocemu env`, over a NIC that was started with --check. Leaks of a
+program are there when it has ended. Those of `rocemu exec` are in its own report.
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu findings --name lab
+  rocemu findings --check-report findings.xml; rocemu down)";
+
 constexpr const char* kProgramSeparator = "--";
 constexpr const char* kFaultWords = "DEVICE WHAT [KEY=VALUE]... | list | clear ID|all";
 constexpr const char* kLinkSetWords = "DEVICE [tx|rx|both] SPEC";
@@ -135,6 +144,7 @@ class Parser {
     add_env();
     add_link();
     add_fault();
+    add_findings();
     add_version();
     // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
@@ -388,6 +398,15 @@ class Parser {
     add_socket(fault);
     add_json(fault);
     fault->add_option("words", options_.fault)->group("")->expected(0, -1);
+  }
+
+  void add_findings() {
+    CLI::App* sub = add(Command::kFindings, "findings",
+                        "Show what the checks of a NIC have found until now", kFindingsFooter);
+    add_name(sub);
+    add_socket(sub);
+    add_json(sub);
+    add_check_report(sub);
   }
 
   void add_version() { add_json(add(Command::kVersion, "version", "Print the version", "")); }

@@ -38,21 +38,22 @@ enum class Command {
   kLinkSet,
   kLinkShow,
   kFault,
+  kFindings,
   kVersion
 };
 
 struct Options {
   Command command = Command::kVersion;
-  NicOptions nic;                    // run, up
-  bool keep_log = false;             // run
-  std::string server;                // run; empty when not given
-  bool share_memory = false;         // run, exec
-  CheckOptions check;                // run, exec, up
-  std::string name;                  // empty when not given
-  std::filesystem::path socket;      // exec, status, env, link, fault; empty when not given
-  bool json = false;                 // up, status, link show, fault, version
-  std::vector<std::string> link;     // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
-  std::vector<std::string> fault;    // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
+  NicOptions nic;                  // run, up
+  bool keep_log = false;           // run
+  std::string server;              // run; empty when not given
+  bool share_memory = false;       // run, exec
+  CheckOptions check;              // run, exec, up, findings
+  std::string name;                // empty when not given
+  std::filesystem::path socket;    // exec, status, env, link, fault, findings; empty when not given
+  bool json = false;               // up, status, link show, fault, findings, version
+  std::vector<std::string> link;   // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
+  std::vector<std::string> fault;  // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
   std::vector<std::string> program;  // run, exec: at least the program's name
 
   std::string name_or_default() const;

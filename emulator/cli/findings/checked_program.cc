@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
-#include <map>
 #include <system_error>
 
 #include "emulator/cli/findings/findings.h"
@@ -14,21 +13,6 @@
 #include "verbs_shim/abi/check_files.h"
 
 namespace rocemu::cli {
-namespace {
-
-// "leaks 2, cq-too-small 1"
-std::string counts_of(const std::vector<FoundOnce>& findings) {
-  std::map<std::string, unsigned> counts;
-  for (const FoundOnce& found : findings) ++counts[found.finding["name"].get<std::string>()];
-  std::string text;
-  for (const auto& [name, count] : counts) {
-    if (!text.empty()) text += ", ";
-    text += name + " " + std::to_string(count);
-  }
-  return text;
-}
-
-}  // namespace
 
 void add_check_variables(Environment& environment, const Installation& installation,
                          const CheckOptions& options, const std::filesystem::path& folder) {
@@ -71,8 +55,7 @@ int CheckedProgram::finish(int code) const {
   const std::vector<FoundOnce> findings = read_findings(folder_);
   if (!options_.report.empty()) write_report(options_.report, findings);
   if (findings.empty()) return code;
-  std::cerr << "rocemu check: " << findings.size()
-            << (findings.size() == 1 ? " finding: " : " findings: ") + counts_of(findings) + "\n";
+  std::cerr << "rocemu check: " + counts_text(findings) + "\n";
   return options_.exit_code == 0 ? code : options_.exit_code;
 }
 

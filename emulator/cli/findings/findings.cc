@@ -68,4 +68,13 @@ std::vector<FoundOnce> read_findings(const std::filesystem::path& folder) {
   return found;
 }
 
+std::string counts_text(const std::vector<FoundOnce>& findings) {
+  std::map<std::string, unsigned> counts;
+  for (const FoundOnce& found : findings) ++counts[found.finding["name"].get<std::string>()];
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += (text.empty() ? ": " : ", ") + name + " " + std::to_string(count);
+  return std::to_string(findings.size()) + (findings.size() == 1 ? " finding" : " findings") + text;
+}
+
 }  // namespace rocemu::cli

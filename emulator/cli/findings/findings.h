@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace rocemu::cli {
@@ -16,5 +17,8 @@ struct FoundOnce {
 // Reads `folder`/findings.jsonl, if it is there. The same finding of several processes is one. A
 // line that is no finding is passed over: programs can write there, too.
 std::vector<FoundOnce> read_findings(const std::filesystem::path& folder);
+
+// "3 findings: leaks 2, cq-too-small 1"
+std::string counts_text(const std::vector<FoundOnce>& findings);
 
 }  // namespace rocemu::cli

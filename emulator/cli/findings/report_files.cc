@@ -74,6 +74,13 @@ std::string as_json(const std::vector<FoundOnce>& findings) {
   return report.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
+std::string as_text(const std::vector<FoundOnce>& findings) {
+  std::string text;
+  for (const FoundOnce& found : findings)
+    text += found.finding["name"].get<std::string>() + ": " + finding_text(found.finding) + "\n";
+  return text + counts_text(findings) + "\n";
+}
+
 std::string as_junit(const std::vector<FoundOnce>& findings) {
   const std::string tests = std::to_string(findings.empty() ? 1 : findings.size());
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";

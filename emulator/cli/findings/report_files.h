@@ -11,6 +11,10 @@ namespace rocemu::cli {
 
 std::string as_json(const std::vector<FoundOnce>& findings);
 
+// For people, and for scripts that want to know where: "NAME: SENTENCE" begins a finding, a frame
+// has two blanks in front, a blank line ends the finding. The counts come last.
+std::string as_text(const std::vector<FoundOnce>& findings);
+
 // A test case for each finding, which fails; a single one that passes where there are none.
 std::string as_junit(const std::vector<FoundOnce>& findings);
 

@@ -80,7 +80,7 @@ def check_suppressions(folder):
     expect(done.returncode == 0 and "leaks" not in done.stderr, "suppressed", done)
 
 
-def check_nic_that_is_up():
+def check_nic_that_is_up(folder):
     name = f"check-{os.getpid()}"
     expect(run("up", "--check", "--name", name).returncode == 0, "up --check")
     try:
@@ -93,6 +93,23 @@ def check_nic_that_is_up():
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
         code, *lines = done.stdout.splitlines()
         expect(code == "0" and len(regions(map(json.loads, lines))) == 1, "env", done)
+        report = folder / "up.xml"
+        done = run("findings", "--name", name, "--check-report", str(report))
+        expect(done.returncode == 66 and done.stdout.endswith("2 findings: leaks 2\n"), "findings", done)
+        expect(f"\n  {FUNCTION}  " in done.stdout and "failures=\"2\"" in report.read_text(), "the text and the report", done)
+        done = run("findings", "--name", name, "--json", "--check-exit-code", "0")
+        expect(done.returncode == 0 and len(json.loads(done.stdout)["findings"]) == 2, "findings --json", done)
+    finally:
+        run("down", "--name", name)
+
+
+def check_nic_without_checks():
+    name = f"unchecked-{os.getpid()}"
+    expect(run("findings", "--name", name).returncode == 3, "no NIC")
+    expect(run("up", "--name", name).returncode == 0, "up")
+    try:
+        done = run("findings", "--name", name)
+        expect(done.returncode == 1 and "without --check" in done.stderr, "nothing was looked for", done)
     finally:
         run("down", "--name", name)
 
@@ -105,7 +122,8 @@ def main():
         check_junit(folder)
         check_exit_codes()
         check_suppressions(folder)
-    check_nic_that_is_up()
+        check_nic_that_is_up(folder)
+    check_nic_without_checks()
 
 
 main()

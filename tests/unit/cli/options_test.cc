@@ -141,6 +141,16 @@ TEST_CASE("what checks are to leave behind is refused where nothing is checked",
   CHECK(exit_code_of({"run", "--check=polled-memory", "--", "true"}) == kOwnFailure);
 }
 
+TEST_CASE("findings are asked for by the NIC", "[cli]") {
+  const Options options = parse_options({"findings", "--name", "lab", "--check-report", "x.xml"});
+  CHECK(options.command == Command::kFindings);
+  CHECK(options.name == "lab");
+  CHECK(options.check.report == "x.xml");
+  CHECK(parse_options({"findings", "--json", "--check-exit-code", "0"}).check.exit_code == 0);
+  CHECK(exit_code_of({"findings", "--check"}) == kUsage);
+  CHECK(exit_code_of({"findings", "--", "true"}) == kUsage);
+}
+
 TEST_CASE("bad command lines of run and exec are rocemu's own failure", "[cli]") {
   CHECK(exit_code_of({"run"}) == kOwnFailure);
   CHECK(exit_code_of({"run", "--"}) == kOwnFailure);
