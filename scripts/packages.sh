@@ -16,9 +16,9 @@ run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
-test=(catch2 clang-format fio iproute2 iputils-ping procps libfabric-bin libopenmpi-dev librdmacm-dev mypy openmpi-bin python3
-      python3-pip python3-pytest python3-pytest-xdist python3-pyverbs python3-scapy qemu-block-extra qemu-utils qperf
-      rdmacm-utils tgt tshark ucx-utils)
+test=(catch2 clang-format curl fio iproute2 iputils-ping procps libfabric-bin libopenmpi-dev librdmacm-dev mypy openmpi-bin python3
+      python3-pip python3-pytest python3-pytest-xdist python3-pyverbs python3-scapy python3-yaml qemu-block-extra qemu-utils qperf
+      rdmacm-utils sudo tgt tshark ucx-utils)
 release=(debootstrap libbsd-dev libmd-dev)
 soak=(ceph-common ceph-mon ceph-osd)
 
