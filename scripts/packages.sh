@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak]     (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters]   (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
 # interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
 # bench: what scripts/bench.sh compares with and draws by;
 # release: what scripts/release.sh and scripts/distributions.sh use besides build;
-# soak: test, and the applications that are too large for it (scripts/soak.sh).
+# soak: test, and the applications that are too large for it (scripts/soak.sh);
+# clusters: what the tests of docs/deployment.md's clusters and containers need besides test.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
@@ -21,6 +22,7 @@ test=(catch2 clang-format curl fio iproute2 iputils-ping procps libfabric-bin li
       rdmacm-utils sudo tgt tshark ucx-utils)
 release=(debootstrap libbsd-dev libmd-dev)
 soak=(ceph-common ceph-mon ceph-osd)
+clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
 
 fail() {
   echo "packages.sh: $*" >&2
@@ -39,7 +41,8 @@ for set in "${@:-build run}"; do
       test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}") ;;
       release) wanted+=("${release[@]}") ;;
       soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release or soak" ;;
+      clusters) wanted+=("${clusters[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak or clusters" ;;
     esac
   done
 done

@@ -1,0 +1,6 @@
+# Clusters on this machine: docs/deployment.md.
+rocemu_long_test(slurm 600 ${here}/clusters/slurm.sh)
+use_both_cores(slurm)
+if(MPI_CXX_FOUND)
+  set_property(TEST e2e/slurm APPEND PROPERTY ENVIRONMENT "MPI_PROGRAMS=${CMAKE_CURRENT_BINARY_DIR}/mpi")
+endif()
