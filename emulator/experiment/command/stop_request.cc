@@ -18,7 +18,7 @@ void note(int signal) {
 
 StopRequest::StopRequest() {
   first_signal = 0;
-  // Without SA_RESTART, so that who waits for a child hears of it.
+  // There is no SA_RESTART, so that a wait for a child hears of the signal.
   struct sigaction action = {};
   action.sa_handler = note;
   for (size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
