@@ -1,4 +1,4 @@
-// Processes of this machine as /proc shows them: who descends from whom, and who listens.
+// Processes of this machine as /proc shows them: their descent, and those that listen.
 #pragma once
 
 #include <sys/types.h>
