@@ -1,8 +1,8 @@
 // A sum over bytes of the program's memory, to see later whether they are the same.
 //
 // Up to 16 KiB all bytes are looked at; of more the first and the last 4 KiB, and 32 pieces of 256
-// bytes in between, which `seed` chooses: so the cost has a bound, and who sends often is seen
-// everywhere in time. Equal bytes always have equal sums.
+// bytes in between, which `seed` chooses: so the cost has a bound, and a program that sends often
+// is seen everywhere in time. Equal bytes always have equal sums.
 #pragma once
 
 #include <cstdint>

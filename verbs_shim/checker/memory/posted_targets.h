@@ -1,11 +1,11 @@
 // The places that posted receives, READs and atomics wait for, and which of them overlap.
 //
 // Some programs mean to have several requests write to one place: benchmarks, whose data nobody
-// reads, and who lets the GRHs of all datagrams go to one scratch buffer. So a place that three
-// requests wait for at once is a sink, now and later, and so is an element that is one of several.
-// Two requests with exactly one place are a mistake only where the program tells its buffers apart
-// by wr_id: it gave these two different ones, or, in this queue, always different ones to different
-// places.
+// reads, and programs that let the GRHs of all datagrams go to one scratch buffer. So a place that
+// three requests wait for at once is a sink, now and later, and so is an element that is one of
+// several. Two requests with exactly one place are a mistake only where the program tells its
+// buffers apart by wr_id: it gave these two different ones, or, in this queue, always different
+// ones to different places.
 #pragma once
 
 #include <map>

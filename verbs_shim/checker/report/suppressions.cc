@@ -42,7 +42,7 @@ bool matches_whole(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-// What is wrong with the line, or empty.
+// Returns the mistake in the line, or nothing.
 std::string parse_line(std::string_view line, std::string& name, std::string& pattern) {
   const size_t colon = line.find(':');
   if (colon == 0 || colon == std::string_view::npos || colon + 1 == line.size())

@@ -16,8 +16,8 @@ bool matches(std::string_view pattern, std::string_view text);
 
 class Suppressions {
  public:
-  // Adds what `text` says. Of the first line that says nothing sensible its number, from 1, and
-  // what is wrong with it, as "2: ..."; empty for none.
+  // Adds what `text` says. Returns the number, from 1, and the mistake of the first line that says
+  // nothing sensible, as "2: ..."; empty for none.
   std::string parse(std::string_view text);
   // Parses the file; a message of what is wrong with it, or empty.
   std::string read(const std::string& path);

@@ -1,5 +1,5 @@
 // Send requests built by the functions of ibv_qp_ex, as the list of ibv_send_wr that the checker
-// wants. Used by who is between wr_start and wr_complete, and by the hooks that follow it: two
+// wants. Used by a thread between wr_start and wr_complete, and by the hooks that follow it: two
 // lists take turns, as the next wr_start may come while those still read the last one.
 #pragma once
 

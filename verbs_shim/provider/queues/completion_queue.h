@@ -35,7 +35,7 @@ inline constexpr uint64_t kOfferedWcFlags =
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
     IBV_WC_EX_WITH_TM_INFO;
 void set_poll_functions(ibv_cq_ex& cq, uint64_t wc_flags);
-// ibv_poll_cq, by who holds the queue's lock, and without the wait where there is nothing.
+// ibv_poll_cq for callers that hold the queue's lock, and without the wait where there is nothing.
 int take_locked(CompletionQueue& queue, int entries, ibv_wc* completions);
 void translate(const rocemu_cqe& from, ibv_wc& to);
 

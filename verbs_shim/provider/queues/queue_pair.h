@@ -75,7 +75,7 @@ int check_can_send(const QueuePair& queue);
 // it to.
 bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
                  rocemu_send_wqe& wqe);
-// ibv_post_send, ibv_bind_mw and ibv_post_recv, by who holds the queue's lock.
+// ibv_post_send, ibv_bind_mw and ibv_post_recv, for callers that hold the queue's lock.
 int post_send_locked(QueuePair& queue, ibv_send_wr* request, ibv_send_wr** bad);
 int bind_mw_locked(QueuePair& queue, ibv_mw* mw, ibv_mw_bind* bind);
 int post_recv_locked(QueuePair& queue, ibv_recv_wr* request, ibv_recv_wr** bad);

@@ -25,7 +25,7 @@ inline SharedReceiveQueue& to_shared_queue(ibv_srq* srq) {
   return *reinterpret_cast<SharedReceiveQueue*>(srq);
 }
 
-// ibv_post_srq_recv, by who holds the queue's lock.
+// ibv_post_srq_recv, for callers that hold the queue's lock.
 int post_srq_recv_locked(SharedReceiveQueue& queue, ibv_recv_wr* request, ibv_recv_wr** bad);
 
 }  // namespace rocemu::provider
