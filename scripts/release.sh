@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes the release of this machine's architecture: a tarball that runs where it is unpacked, as any user, with
-# every glibc from Debian 11's (2.31) on, and its checksum.
+# every glibc from Debian 11's (2.31) on, packages and an image of the same files, an SBOM, and checksums.
 #
 #   scripts/release.sh [FOLDER]      (build/dist)
 #
 # On Debian 12, as root, since debootstrap wants it: it gets the glibc to link with. SOURCE_DATE_EPOCH, or else the
-# time of the last commit, is the time of all files.
+# time of the last commit, is the time of all files. docs/release.md says what comes out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(realpath -m "${1:-build/dist}")
@@ -43,19 +43,15 @@ step "Build (into $work)"
 cmake --preset release -B "$work" -DBUILD_TESTING=OFF -DCMAKE_INSTALL_LIBDIR=lib -DROCEMU_RELEASE_SYSROOT="$sysroot"
 cmake --build "$work"
 
-step "Tarball"
+step "Install"
 version=$(sed -nE 's/^project\(rocemu VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
-name=rocemu-$version-linux-$(uname -m)
-stage=$work/$name
+stage=$work/installed
 rm -rf "$stage"
 cmake --install "$work" --prefix "$stage" --strip > "$work/install.log"
-cp LICENSE README.md "$stage/"
 for library in libisal.so.2 libmnl.so.0; do
   cp -L "/usr/lib/$(uname -m)-linux-gnu/$library" "$stage/lib/rocemu/"
 done
 ./scripts/check-glibc.sh "$oldest_glibc" "$stage"/bin/* "$stage"/lib/rocemu/*.so*
-mkdir -p "$dist"
-tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-  --mode=go=rX,u+rw "$name" | gzip -9n > "$dist/$name.tar.gz"
-(cd "$dist" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
-ls -l "$dist/$name.tar.gz"
+
+step "Packages of it (into $dist)"
+./packaging/make.sh "$work" "$stage" "$version" "$dist"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Makes all that a release consists of, of an installed tree: tarball, packages, image, checksums.
+#
+#   packaging/make.sh BUILD TREE VERSION OUT
+#
+# BUILD is the tree's build folder, in which what is compiled in is looked up; the tree gets its licences and an SBOM,
+# and is what scripts/release.sh has installed there. SOURCE_DATE_EPOCH is the time of everything: the same tree makes
+# the same bytes.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+build=${1:?the build folder}
+tree=$(realpath "${2:?the installed tree}")
+version=${3:?its version}
+out=$(realpath -m "${4:?where to}")
+: "${SOURCE_DATE_EPOCH:?}"
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+umask 022
+
+step() { printf '==> %s\n' "$*"; }
+
+step "Licences and SBOM"
+cp "$here"/../{LICENSE,README.md,CHANGELOG.md} "$tree/"
+python3 -B "$here/sbom/write.py" "$build" "$tree" "$version"
+
+name=rocemu-$version-linux-$(uname -m)
+mkdir -p "$out"
+rm -f "$out"/rocemu[-_]* "$out/SHA256SUMS"
+cp "$tree/share/doc/rocemu/sbom.spdx.json" "$out/$name.spdx.json"
+
+step "Tarball"
+tar --create --directory "$tree" --transform "flags=r;s,^\.,$name," --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+  --numeric-owner --mode=go=rX,u+rw . | gzip -9n > "$out/$name.tar.gz"
+(cd "$out" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
+
+for package in deb rpm image; do
+  step "${package^}"
+  "$here/$package/make.sh" "$tree" "$version" "$out"
+done
+
+step "Checksums"
+(cd "$out" && sha256sum rocemu[-_]* > SHA256SUMS)
+ls -l "$out"

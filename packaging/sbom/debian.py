@@ -1,0 +1,58 @@
+"""What this machine's Debian knows of its packages: which a file is of, version, licence, copyright."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+# Debian's short names (copyright format 1.0) that SPDX writes otherwise; what stands on neither side is written as it is.
+SPDX_NAMES = {"bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "expat": "MIT", "bsl-1.0": "BSL-1.0",
+              "cc0-1.0": "CC0-1.0", "isc": "ISC", "lgpl-2.1": "LGPL-2.1-only", "lgpl-2.1+": "LGPL-2.1-or-later",
+              "gpl-2": "GPL-2.0-only", "gpl-2+": "GPL-2.0-or-later"}
+
+
+@dataclass(frozen=True)
+class Package:
+    name: str
+    version: str
+    source: str
+    source_version: str
+    architecture: str
+    homepage: str
+
+    def copyright(self):
+        path = Path("/usr/share/doc", self.name, "copyright")
+        return path.read_text(errors="replace")
+
+    def stanzas(self):
+        """Of a copyright file in the machine-readable format, its stanzas as dictionaries; of another, none."""
+        if not self.copyright().startswith("Format:"):
+            return []
+        return [{field: value.strip() for field, value in re.findall(r"^([A-Za-z-]+):((?:.*\n?)(?:[ \t].*\n?)*)", part, re.MULTILINE)}
+                for part in re.split(r"\n[ \t]*\n+(?=[A-Z][a-z-]+[^\n]*:)", self.copyright())]
+
+    def licence(self):
+        """Of all files but for those that are named otherwise: Debian's name, and SPDX's or None."""
+        stanzas = [stanza for stanza in self.stanzas() if "*" in stanza.get("Files", "").split()]
+        name = stanzas[0]["License"].splitlines()[0].strip() if stanzas else None
+        return name, SPDX_NAMES.get((name or "").lower())
+
+
+def owners(files):
+    """The packages that these files are of."""
+    real = {os.path.realpath(path) for path in files}
+    # What /lib has is in /usr/lib now, and dpkg may know it by either name.
+    asked = sorted(real | {path.removeprefix("/usr") for path in real})
+    said = subprocess.run(["dpkg-query", "--search", *asked], check=False, capture_output=True, text=True).stdout
+    owned = dict(reversed(line.split(": ", 1)) for line in said.splitlines())
+    for path in sorted(real):
+        if not {path, path.removeprefix("/usr")} & owned.keys():
+            raise SystemExit(f"sbom: {path} is of no package of this machine")
+    return {described(names.split(",")[0]) for names in owned.values()}
+
+
+def described(name):
+    fields = "${Package}\t${Version}\t${source:Package}\t${source:Version}\t${Architecture}\t${Homepage}"
+    said = subprocess.run(["dpkg-query", "--show", f"--showformat={fields}", name], check=True, capture_output=True, text=True)
+    return Package(*said.stdout.split("\t"))
