@@ -14,7 +14,6 @@ version=${3:?its version}
 out=$(realpath -m "${4:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
-umask 022
 
 step() { printf '==> %s\n' "$*"; }
 

@@ -11,6 +11,7 @@ tree=${1:?the installed tree}
 version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
+umask 022
 maintainer='rocemu maintainers <rocemu@users.noreply.github.com>'
 
 work=$(mktemp -d)

@@ -10,6 +10,7 @@ tree=${1:?the installed tree}
 version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
+umask 022
 name=rocemu-$version-oci-$(uname -m).tar
 time=$(date --utc --iso-8601=seconds --date="@$SOURCE_DATE_EPOCH")
 
@@ -21,7 +22,7 @@ cp "$tree"/{LICENSE,README.md,CHANGELOG.md} "$work/root/usr/local/share/doc/roce
 chmod -R go=rX,u+rw "$work/root"
 find "$work/root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
-image=$work/layout:$version
+image=$work/layout:rocemu:$version
 umoci init --layout "$work/layout"
 umoci new --image "$image"
 umoci insert --rootless --image "$image" --history.created "$time" --history.created_by packaging/image/make.sh \

@@ -10,6 +10,7 @@ tree=${1:?the installed tree}
 version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
+umask 022
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

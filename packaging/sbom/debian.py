@@ -39,17 +39,26 @@ class Package:
         return name, SPDX_NAMES.get((name or "").lower())
 
 
+def asked(*arguments):
+    return subprocess.run(["dpkg-query", *arguments], check=False, capture_output=True, text=True).stdout
+
+
 def owners(files):
-    """The packages that these files are of."""
-    real = {os.path.realpath(path) for path in files}
-    # What /lib has is in /usr/lib now, and dpkg may know it by either name.
-    asked = sorted(real | {path.removeprefix("/usr") for path in real})
-    said = subprocess.run(["dpkg-query", "--search", *asked], check=False, capture_output=True, text=True).stdout
-    owned = dict(reversed(line.split(": ", 1)) for line in said.splitlines())
-    for path in sorted(real):
-        if not {path, path.removeprefix("/usr")} & owned.keys():
+    """The packages that these files are of. One file after another is asked for, and all of its package are known then:
+    to ask for a thousand at once takes dpkg ten seconds."""
+    left = {os.path.realpath(path) for path in files}
+    found = set()
+    while left:
+        path = min(left)
+        # What /lib has is in /usr/lib now, and dpkg may know it by either name.
+        said = asked("--search", path) or asked("--search", path.removeprefix("/usr"))
+        if not said:
             raise SystemExit(f"sbom: {path} is of no package of this machine")
-    return {described(names.split(",")[0]) for names in owned.values()}
+        name = said.split(": ")[0].split(",")[0]
+        listed = asked("--listfiles", name).splitlines()
+        left -= {path, *listed, *(f"/usr{file}" for file in listed)}
+        found.add(described(name))
+    return found
 
 
 def described(name):
