@@ -12,7 +12,7 @@ version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
 umask 022
-maintainer='rocemu maintainers <rocemu@users.noreply.github.com>'
+maintainer=$(< "$here/../system/maintainer")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

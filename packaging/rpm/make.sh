@@ -19,11 +19,9 @@ trap 'rm -rf "$work"' EXIT
 install -D --mode=644 "$tree/LICENSE" "$work/root/usr/share/licenses/rocemu/LICENSE"
 find "$work/root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
-description=$here/../system/description
 HOME=$work rpmbuild -bb --quiet --define "_topdir $work" --define "_rpmdir $work" --define "_dbpath $work/db" \
   --define "version_of_tree $version" --define "root_of_tree $work/root" --define "scripts $here/../system" \
-  --define "summary_of_all $(head -n 1 "$description")" --define "description_of_all $(tail -n +2 "$description" | tr '\n' ' ')" \
-  --define "_buildhost rocemu" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
+  --define "packager $(< "$here/../system/maintainer")" --define "_buildhost rocemu" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   --define "_binary_payload w6.xzdio" --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
   "$here/rocemu.spec" > "$work/build.log" 2>&1 || { cat "$work/build.log" >&2; exit 1; }
 mkdir -p "$out"
