@@ -4,3 +4,7 @@ foreach(row gcc-undefined gcc-leak gcc-thread clang-address clang-undefined clan
   string(REPLACE "-" ";" words ${row})
   rocemu_e2e_test(surroundings/${row} 120 ${surroundings}/sanitizers.py ${words})
 endforeach()
+foreach(case valgrind valgrind-leaks gdb emptied script sudo at-once)
+  rocemu_e2e_test(surroundings/${case} 120 ${surroundings}/surroundings.py ${case})
+endforeach()
+use_both_cores(surroundings/at-once)

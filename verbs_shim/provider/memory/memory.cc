@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "verbs_shim/provider/common/new_object.h"
+#include "verbs_shim/provider/common/valgrind.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
 #include "verbs_shim/provider/context/device_context.h"
 #include "verbs_shim/provider/memory/mapped_range.h"
@@ -43,6 +44,12 @@ int check_registration(const DeviceContext& context, const void* address, size_t
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
   return check_mapped(reinterpret_cast<uintptr_t>(address), bytes,
                       (access & IBV_ACCESS_LOCAL_WRITE) != 0, mapping);
+}
+
+// The NIC writes where valgrind does not see it. On-demand memory may come later.
+void expect_writes(const void* address, size_t bytes, unsigned access) {
+  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0 && (access & IBV_ACCESS_ON_DEMAND) == 0)
+    valgrind::expect_data(address, bytes);
 }
 
 template <typename Request>
@@ -107,6 +114,7 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int acces
     if (mr == nullptr) return nullptr;
     if (wants_shared_memory()) note_unshared(mr, request.address, bytes);
   }
+  expect_writes(address, bytes, flags);
   mr->mr.addr = address;
   mr->mr.length = bytes;
   mr->mr.handle = reply.mr;
@@ -143,6 +151,7 @@ int rereg_mr(VerbsMr* mr, int flags, ibv_pd* pd, void* address, size_t bytes, in
   deliver_untaken(to_context(mr->mr.context), reinterpret_cast<uintptr_t>(mr->mr.addr),
                   mr->mr.length);
   mr->access = static_cast<int>(access_after);
+  expect_writes(moves ? address : mr->mr.addr, moves ? bytes : mr->mr.length, access_after);
   if (moves && wants_shared_memory()) {
     forget_unshared(mr);
     note_unshared(mr, reinterpret_cast<uintptr_t>(address), bytes);

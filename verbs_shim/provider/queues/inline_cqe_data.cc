@@ -1,7 +1,8 @@
 #include "verbs_shim/provider/queues/inline_cqe_data.h"
 
 #include <sched.h>
-#include <string.h>
+
+#include "verbs_shim/provider/common/small_copy.h"
 
 namespace rocemu::provider {
 namespace {
@@ -20,8 +21,9 @@ bool lock_in_time(Mutex& mutex) {
 
 void deliver(const rocemu_cqe& completion) {
   if (completion.inline_bytes == 0) return;
-  memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(completion.inline_address)),
-         completion.inline_data, completion.inline_bytes);
+  static_assert(sizeof(completion.inline_data) <= kSmallCopyMax);
+  copy_small(reinterpret_cast<void*>(static_cast<uintptr_t>(completion.inline_address)),
+             completion.inline_data, completion.inline_bytes);
 }
 
 void make_known(CompletionQueue& queue) {

@@ -1,16 +1,21 @@
 #include "verbs_shim/provider/queues/inline_wqe_data.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
 
+#include "verbs_shim/provider/common/small_copy.h"
+#include "verbs_shim/provider/common/valgrind.h"
+
 namespace rocemu::provider {
 namespace {
 
 constexpr uintptr_t kWordBytes = 8;
+
+// There every call of is_readable() is a complaint.
+const bool under_valgrind = valgrind::is_running();
 
 bool is_write_or_send(uint8_t opcode) {
   switch (opcode) {
@@ -39,10 +44,11 @@ bool is_readable(uintptr_t address) {
 }  // namespace
 
 void add_inline_data(rocemu_send_wqe& wqe, const ibv_sge* sges) {
+  static_assert(ROCEMU_INLINE_WQE_DATA_MAX <= kSmallCopyMax);
   static_assert(sizeof(wqe.compare_add) + sizeof(wqe.swap) == ROCEMU_INLINE_WQE_DATA_MAX);
   static_assert(offsetof(rocemu_send_wqe, swap) ==
                 offsetof(rocemu_send_wqe, compare_add) + sizeof(wqe.compare_add));
-  if (wqe.num_sge != 1 || !is_write_or_send(wqe.opcode)) return;
+  if (wqe.num_sge != 1 || under_valgrind || !is_write_or_send(wqe.opcode)) return;
   // The data that a READ or an atomic before it is to bring is not there yet.
   if ((wqe.flags & ROCEMU_SEND_FENCE) != 0) return;
   const uintptr_t first = sges->addr;
@@ -52,8 +58,8 @@ void add_inline_data(rocemu_send_wqe& wqe, const ibv_sge* sges) {
   constexpr uintptr_t kSmallestPage = 4096;
   if (!is_readable(first)) return;
   if (first / kSmallestPage != last / kSmallestPage && !is_readable(last)) return;
-  memcpy(reinterpret_cast<uint8_t*>(&wqe) + offsetof(rocemu_send_wqe, compare_add),
-         reinterpret_cast<const void*>(first), bytes);
+  copy_small(reinterpret_cast<uint8_t*>(&wqe) + offsetof(rocemu_send_wqe, compare_add),
+             reinterpret_cast<const void*>(first), bytes);
   wqe.flags |= ROCEMU_SEND_INLINE_WQE_DATA;
 }
 
