@@ -12,7 +12,7 @@ namespace rocemu::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD";
-constexpr std::string_view kOwnLibraries = "librocemu-";
+constexpr const char* kAsanOptions = "ASAN_OPTIONS";
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
   std::vector<std::string> parts;
@@ -47,6 +47,16 @@ std::string driver_list(std::string_view existing, const std::string& ours) {
   std::erase(drivers, ours);
   drivers.insert(drivers.begin(), ours);
   return join(drivers);
+}
+
+// AddressSanitizer's shared run-time library ends a program in which another library stands before
+// it. The preload library may: it has none of the functions of memory.
+std::string asan_options(std::string_view existing) {
+  constexpr std::string_view kOrder = "verify_asan_link_order";
+  std::string options(existing);
+  if (existing.find(kOrder) != std::string_view::npos) return options;
+  if (!options.empty()) options += ':';
+  return options + std::string(kOrder) + "=0";
 }
 
 bool names(std::string_view entry, std::string_view name) {
@@ -93,6 +103,7 @@ std::vector<std::pair<std::string, std::string>> nic_variables(
       {ROCEMU_ENV_DIR, state_dir.native()},
       {std::string(kPreload),
        preload_list(get(environment, kPreload), installation.preload_library())}};
+  variables.emplace_back(kAsanOptions, asan_options(get(environment, kAsanOptions)));
   // libibverbs reads the second only when the first is not set; older versions know the second.
   for (const char* name : {"RDMAV_DRIVERS", "IBV_DRIVERS"}) {
     variables.emplace_back(name, driver_list(get(environment, name), installation.driver_prefix()));
@@ -111,14 +122,7 @@ Environment for_program(Environment environment, const Installation& installatio
 
 Environment for_daemon(Environment environment) {
   unset(environment, ROCEMU_ENV_DIR);
-  std::vector<std::string> libraries = split(get(environment, kPreload), ": \t\n");
-  std::erase_if(libraries,
-                [](const std::string& path) { return file_name(path).starts_with(kOwnLibraries); });
-  if (libraries.empty()) {
-    unset(environment, kPreload);
-  } else {
-    set(environment, kPreload, join(libraries));
-  }
+  for (const char* name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"}) unset(environment, name);
   return environment;
 }
 

@@ -36,7 +36,8 @@ std::vector<std::pair<std::string, std::string>> nic_variables(
 Environment for_program(Environment environment, const Installation& installation,
                         const std::filesystem::path& state_dir, bool share_memory = false);
 
-// Takes out an outer NIC's preload library and state directory (`rocemu run` inside `rocemu run`).
+// Takes out an outer NIC's state directory (`rocemu run` inside `rocemu run`) and what the loader
+// is told about libraries: that is for programs, whose libibverbs may be none that DPDK can use.
 Environment for_daemon(Environment environment);
 
 // Quotes `value` for a POSIX shell.

@@ -8,7 +8,7 @@ namespace {
 const Installation kInstallation{"/opt/lib"};
 const std::string kPreload = "/opt/lib/librocemu-preload.so";
 
-TEST_CASE("a program gets the NIC's four variables", "[cli]") {
+TEST_CASE("a program gets the NIC's variables", "[cli]") {
   const Environment environment = for_program({"HOME=/h"}, kInstallation, "/run/rocemu/x");
   CHECK(get(environment, "HOME") == "/h");
   CHECK(get(environment, "ROCEMU_DIR") == "/run/rocemu/x");
@@ -29,6 +29,15 @@ TEST_CASE("a sanitizer's run-time library stays first", "[cli]") {
         "/usr/lib/libasan.so.8:" + kPreload + ":/a.so");
 }
 
+TEST_CASE("AddressSanitizer lets the preload library be first", "[cli]") {
+  const auto options = [](const char* existing) {
+    return std::string(get(for_program({existing}, kInstallation, "/s"), "ASAN_OPTIONS"));
+  };
+  CHECK(options("HOME=/h") == "verify_asan_link_order=0");
+  CHECK(options("ASAN_OPTIONS=detect_leaks=0") == "detect_leaks=0:verify_asan_link_order=0");
+  CHECK(options("ASAN_OPTIONS=verify_asan_link_order=1") == "verify_asan_link_order=1");
+}
+
 TEST_CASE("drivers that are set already are kept", "[cli]") {
   const Environment environment =
       for_program({"RDMAV_DRIVERS=/x/libfoo;/opt/lib/librocemu"}, kInstallation, "/s");
@@ -38,7 +47,7 @@ TEST_CASE("drivers that are set already are kept", "[cli]") {
 TEST_CASE("an inner NIC replaces the outer one", "[cli]") {
   Environment environment = for_program({}, kInstallation, "/outer");
   environment = for_program(environment, kInstallation, "/inner");
-  CHECK(environment.size() == 4);
+  CHECK(environment.size() == 5);
   CHECK(get(environment, "ROCEMU_DIR") == "/inner");
 }
 
@@ -54,9 +63,11 @@ TEST_CASE("the daemon does not see an outer NIC", "[cli]") {
   const Environment environment = for_daemon(for_program({}, kInstallation, "/outer"));
   CHECK(get(environment, "ROCEMU_DIR").empty());
   CHECK(get(environment, "LD_PRELOAD").empty());
+}
 
-  const Environment kept = for_daemon({"LD_PRELOAD=/old/librocemu-preload.so:/a.so"});
-  CHECK(get(kept, "LD_PRELOAD") == "/a.so");
+TEST_CASE("the daemon has its own libraries, whatever the programs have", "[cli]") {
+  CHECK(for_daemon({"LD_PRELOAD=/a.so", "LD_LIBRARY_PATH=/a", "LD_AUDIT=/b.so", "HOME=/h"}) ==
+        Environment{"HOME=/h"});
 }
 
 TEST_CASE("a variable whose name only begins alike is another one", "[cli]") {
