@@ -8,6 +8,7 @@
 
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/installation.h"
+#include "emulator/cli/process/obstacle.h"
 #include "emulator/cli/state_dir.h"
 #include "emulator/fault/grammar.h"
 #include "impairment/assignment.h"
@@ -16,6 +17,12 @@
 namespace rocemu::cli {
 
 void complain(const std::string& message) { std::cerr << "rocemu: " + message + "\n"; }
+
+void heed_obstacle(const std::vector<std::string>& program, Environment& environment) {
+  const Obstacle obstacle = find_obstacle(program[0]);
+  if (!obstacle.text.empty()) complain(obstacle.text);
+  if (obstacle.refuses_preload) unset(environment, "LD_PRELOAD");
+}
 
 NicOptions checked(NicOptions options) {
   std::error_code error;

@@ -2,7 +2,11 @@
 // one line on stderr.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "emulator/cli/options.h"
+#include "emulator/cli/process/process_environment.h"
 
 namespace rocemu::cli {
 
@@ -27,6 +31,10 @@ std::string fault_help();
 
 // Prints one line on stderr, with "rocemu: " before it.
 void complain(const std::string& message);
+
+// Says in one line why the program cannot see the NIC's devices, where that is so, and lets it
+// start nevertheless.
+void heed_obstacle(const std::vector<std::string>& program, Environment& environment);
 
 // Returns the options with file names made absolute. Throws Failure (usage) for what can be seen to
 // be wrong before rocemud is started.

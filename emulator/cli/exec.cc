@@ -46,8 +46,9 @@ int exec(const Options& options) {
   const RunningNic nic = find_running_nic(options);
   ControlClient(nic.socket());  // answers, and speaks this ABI
   const CheckOptions checks = or_those_of_nic(options.check, nic.state_dir);
-  const Environment environment =
+  Environment environment =
       for_program(current_environment(), installation, nic.state_dir, options.share_memory);
+  heed_obstacle(options.program, environment);
   if (checks.wanted()) return run_checked(options, checks, installation, environment);
   exec_program(options.program, environment);
 }

@@ -106,6 +106,7 @@ int run(const Options& options) {
   Environment environment =
       for_program(found, installation, state_dir.get().path(), options.share_memory);
   checked_program.add_variables(environment, installation);
+  heed_obstacle(options.program, environment);
   if (!options.server.empty()) {
     const auto look_at_nic = [&] {
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir.get());
