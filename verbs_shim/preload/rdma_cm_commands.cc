@@ -180,15 +180,16 @@ int run(CmChannel& channel, const Command& command, uint64_t response) {
   request.channel = channel.number;
   request.command = command.header.cmd;
   request.in_bytes = command.header.in;
-  request.out_bytes = command.header.out;
+  uint32_t refused = 0;
+  const bool listens = command.header.cmd == RDMA_USER_CM_CMD_LISTEN;
+  request.out_bytes = listens ? uint32_t{sizeof(refused)} : command.header.out;
   memcpy(request.in, command.in, command.header.in);
   if (command.header.cmd == RDMA_USER_CM_CMD_SET_OPTION) {
     if (const int error = take_option(request)) return error;
   }
   rocemu_cm_reply reply;
   if (const int error = ask(channel, request, reply)) return error;
-  if (command.header.cmd == RDMA_USER_CM_CMD_LISTEN) {
-    uint32_t refused;
+  if (listens) {
     memcpy(&refused, reply.out, sizeof(refused));
     tell_listening(refused);
     return 0;

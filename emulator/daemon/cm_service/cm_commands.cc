@@ -112,9 +112,7 @@ int listen(const Call& call) {
   const auto refused =
       call.cm.listen(call.owner, in.id, static_cast<uint32_t>(std::max(backlog, 0)));
   if (!refused) return refused.error();
-  call.reply.out_bytes = sizeof(*refused);
-  std::memcpy(call.reply.out, &*refused, sizeof(*refused));
-  return 0;
+  return call.write(*refused, 0);
 }
 
 int accept(const Call& call) {

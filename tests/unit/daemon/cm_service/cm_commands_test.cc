@@ -113,6 +113,16 @@ TEST_CASE_METHOD(Program, "An event comes with the answers to the questions that
   CHECK(std::memcmp(event.answers.setups[0], reply.out, sizeof(event.answers.setups[0])) == 0);
 }
 
+TEST_CASE_METHOD(Program, "A listener hears of refused clients where it has room for that") {
+  rdma_ucm_listen in{};
+  in.id = create();
+  CHECK(run(RDMA_USER_CM_CMD_LISTEN, in, 0) == 0);
+  CHECK(reply.out_bytes == 0);
+  in.id = create();
+  CHECK(run(RDMA_USER_CM_CMD_LISTEN, in, sizeof(uint32_t)) == 0);
+  CHECK(reply.out_bytes == sizeof(uint32_t));
+}
+
 TEST_CASE_METHOD(Program, "AF_IB is refused, and so are commands that do not exist") {
   rdma_ucm_bind bind{};
   bind.id = create();
