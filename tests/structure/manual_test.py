@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROW = re.compile(r"^ {2}-\S+", re.MULTILINE)
 LONG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 SHORT = re.compile(r"^ {2}(-[a-z])\b", re.MULTILINE)
 SUBCOMMANDS = re.compile(r"^Subcommands:\n((?: +\S.*\n)+)", re.MULTILINE | re.IGNORECASE)
@@ -26,9 +27,9 @@ def all_help(words):
 
 
 def options(said):
-    """Without its examples, which have other programs' too."""
-    before = re.split(r"^Examples?:", said, flags=re.MULTILINE)[0]
-    return {*LONG.findall(before), *SHORT.findall(before)} - {"--help", "-h"}
+    """Those that have a row: the text around may name other commands' too."""
+    rows = "\n".join(ROW.findall(said))
+    return {*LONG.findall(rows), *SHORT.findall(rows)} - {"--help", "-h"}
 
 
 def part_of(page, words):
