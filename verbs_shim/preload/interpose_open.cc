@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "verbs_shim/preload/fd_table.h"
+#include "verbs_shim/preload/fitness.h"
 #include "verbs_shim/preload/rdma_cm.h"
 #include "verbs_shim/preload/redirect.h"
 
@@ -156,6 +158,7 @@ ROCEMU_EXPORT FILE* fopen64(const char* path, const char* mode) {
 ROCEMU_EXPORT DIR* opendir(const char* path) {
   const Real& next = real();
   if (!concerns(path)) return next.opendir(path);
+  if (strcmp(path, "/sys/class/infiniband_verbs") == 0) complain_if_unfit();  // as libibverbs does
   return open_stream<DIR>(path, next.opendir);
 }
 

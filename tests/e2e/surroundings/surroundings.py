@@ -4,6 +4,7 @@ with an environment that something has emptied, many at a time; and programs tha
 ROCEMU names the rocemu command to use."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -121,7 +122,43 @@ def foreign_libibverbs(folder):
         fail(f"with another libibverbs in LD_LIBRARY_PATH: {code} {out}{err}")
 
 
+# In another root, which is this one's but for the folder of state directories: that is empty, until one is mounted there.
+IN_ANOTHER_ROOT = """
+set -e
+mount --rbind / "$1"
+mount -t tmpfs tmpfs "$1$XDG_RUNTIME_DIR"
+! chroot "$1" ibv_devices 2>&1 | grep rocemu0
+chroot "$1" ibv_devices 2>&1 | grep -c "there is no NIC at $ROCEMU_DIR"
+mkdir -p "$1$ROCEMU_DIR"
+mount --bind "$ROCEMU_DIR" "$1$ROCEMU_DIR"
+chroot "$1" "$2"
+"""
+
+
+def chroot(folder):
+    """With the state directory in that root, and without; the program is in a PID namespace of its own, too."""
+    program = traffic(folder)
+    namespaces = ["unshare", "--mount", "--pid", "--fork", *([] if os.getuid() == 0 else ["--user", "--map-root-user"])]
+    if subprocess.run([*namespaces, "true"], check=False, capture_output=True).returncode != 0:
+        skip("no namespaces can be made here")
+    root = tempfile.mkdtemp(dir=folder)
+    with tempfile.TemporaryDirectory() as runtime:
+        code, out, err = say(ROCEMU, "run", "--", *namespaces, "sh", "-c", IN_ANOTHER_ROOT, "sh", root, program,
+                             environment=dict(os.environ, XDG_RUNTIME_DIR=runtime))
+    if (code, out, err) != (0, "1\ntraffic: done\n", ""):
+        fail(f"in another root: {code}\n{out}{err}")
+
+
 # ---- what sees no NIC ----
+
+def no_provider(folder):
+    """A libibverbs that there is no provider for, as far as the preload library can see."""
+    run = (f'cp "${{LD_PRELOAD##*:}}" {folder}/ && cd {folder} && LD_PRELOAD=$PWD/librocemu-preload.so '
+           'RDMAV_DRIVERS=$PWD/librocemu IBV_DRIVERS=$RDMAV_DRIVERS ibv_devices')
+    _, out, err = say(ROCEMU, "run", "--", "sh", "-c", run)
+    if "rocemu0" in out or not re.match(r"rocemu: there is no provider for /.*libibverbs.so.1\S* \(private ABI \d+ ", err):
+        fail(f"without a provider: {out}{err}")
+
 
 def need_one_line(word, *command, user=()):
     code, out, err = say(*user, ROCEMU, "run", "--", *command)
@@ -167,7 +204,7 @@ def setuid(folder):
 
 
 CASES = {case.__name__.replace("_", "-"): case for case in (
-    valgrind, valgrind_leaks, gdb, emptied, script, sudo, at_once, foreign_libibverbs, static, musl, setuid)}
+    valgrind, valgrind_leaks, gdb, emptied, script, sudo, at_once, foreign_libibverbs, chroot, no_provider, static, musl, setuid)}
 
 
 def main():
