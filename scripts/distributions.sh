@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the release in roots of distributions, over each one's own rdma-core and perftest, as an ordinary user.
+# Runs the release in roots of distributions, over each one's own rdma-core and perftest, as an ordinary user: with its NIC
+# there, and over a NIC outside, as from one container to another.
 #
 #   scripts/distributions.sh TARBALL NAME...      NAME: bullseye, bookworm, trixie, sid, ...
 #
@@ -43,9 +44,42 @@ run --server "ib_read_bw -d rocemu0 -n 1000" -- ib_read_bw -d rocemu1 -n 1000 lo
 run --server "rping -s -a 10.77.0.1 -C 10" -- rping -c -a 10.77.0.1 -C 10
 '
 
+# The same over a NIC outside, whose state directory is mounted at /nic, from another PID namespace.
+inside_apart='
+set -euo pipefail
+exec 2>&1
+cd "$(mktemp -d)"
+tar xzf /rocemu.tar.gz
+rocemu=$(echo "$PWD"/rocemu-*/bin/rocemu)
+run() { timeout 100 "$rocemu" exec --socket /nic/nic.sock -- "$@" > log || { cat log; echo "failed over a NIC outside: $*"; exit 1; }; }
+run ibv_devinfo -v
+for program in "ibv_rc_pingpong -g 1" "ibv_rc_pingpong -g 1 -e" ib_write_bw; do
+  run bash -c "$program -d rocemu0 > server & for i in {1..50}; do
+    $program -d rocemu1 localhost > client 2>&1 && wait \$! && exit; sleep 0.2; done; cat client; exit 1"
+done
+'
+
+user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+# ROOT: runs inside_apart there. The NIC is one of this machine's.
+try_apart() (
+  outside=$(mktemp -d)
+  chown 65534:65534 "$outside"
+  nic=("${user[@]}" env XDG_RUNTIME_DIR="$outside" HOME="$outside")
+  "${nic[@]}" tar xzf "$tarball" -C "$outside"
+  nic+=("$(echo "$outside"/rocemu-*/bin/rocemu)")
+  trap '"${nic[@]}" down --name apart > "$outside/log" 2>&1; rm -rf "$outside"' EXIT
+  "${nic[@]}" up --name apart > "$outside/log" 2>&1 || { cat "$outside/log" && return 1; }
+  mkdir -p "$1/nic"
+  unshare --mount --pid --fork --kill-child bash -c '
+      mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
+      mount -t tmpfs -o mode=1777 tmpfs "$0/tmp" && mount --bind "$1/rocemu/apart" "$0/nic" && shift &&
+      chroot "$0" "$@"' "$1" "$outside" "${user[@]}" bash -c "$inside_apart"
+)
+
 # NAME: its line.
 try() {
-  local root=$roots/$1 said glibc rdma_core hundredths
+  local root=$roots/$1 said apart glibc rdma_core hundredths
   make_root "$1"
   cp "$tarball" "$root/rocemu.tar.gz"
   glibc=$(chroot "$root" dpkg-query --show --showformat='${Version}' libc6)
@@ -53,12 +87,13 @@ try() {
   # Mounts of a namespace of its own go with it.
   if ! said=$(unshare --mount bash -c '
       mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
-      chroot "$0" setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "$1"' "$root" "$inside"); then
-    printf '%s: FAILED\n%s\n' "$1" "$said"
+      chroot "$0" "$@"' "$root" "${user[@]}" bash -c "$inside") ||
+    ! apart=$(try_apart "$root"); then
+    printf '%s: FAILED\n%s\n' "$1" "$said${apart:-}"
     return 1
   fi
   hundredths=$(sed -n 's/^seconds //p' <<< "$said")
-  printf '%-10s glibc %-22s rdma-core %-12s all ran; %d.%02d s from the tarball to the end of ib_write_bw\n' \
+  printf '%-10s glibc %-22s rdma-core %-12s all ran, over a NIC outside, too; %d.%02d s from the tarball to the end of ib_write_bw\n' \
     "$1" "$glibc" "$rdma_core" $((hundredths / 100)) $((hundredths % 100))
 }
 
