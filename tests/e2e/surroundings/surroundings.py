@@ -64,7 +64,7 @@ def gdb(folder):
     program = traffic(folder)
     code, out, err = say(ROCEMU, "run", "--", "gdb", "-batch", "-ex", "break ibv_post_send", "-ex", "run", "-ex", "backtrace",
                          "-ex", "delete", "-ex", "continue", "--args", program)
-    for text in ("main ()", "traffic: done", "exited normally"):
+    for text in (" main (argc", "traffic: done", "exited normally"):
         if text not in out:
             fail(f"gdb ended with {code}, without '{text}':\n{out}{err}")
 

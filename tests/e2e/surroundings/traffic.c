@@ -10,7 +10,7 @@
 
 #include "tests/misuse/pair/pair.h"
 
-enum { SMALL_BYTES = 8, LARGE_BYTES = 4000, ROUNDS = 50, IN_FLIGHT = QUEUE_DEPTH / 2 };
+enum { SMALL_BYTES = 8, LARGE_BYTES = 4000, ROUNDS = 20, IN_FLIGHT = QUEUE_DEPTH / 2 };
 
 /* One thread posts and the other one takes the completions. What is sent is the second one's
  * memory, what is received is the first one's: neither touches the other's. */
