@@ -9,3 +9,5 @@ foreach(case valgrind valgrind-leaks gdb emptied script sudo at-once foreign-lib
   rocemu_e2e_test(surroundings/${case} 120 ${surroundings}/surroundings.py ${case})
 endforeach()
 use_both_cores(surroundings/at-once)
+# valgrind runs one thread at a time, and both of the program's poll: on a machine with other work that takes long.
+set_tests_properties(e2e/surroundings/valgrind e2e/surroundings/valgrind-leaks PROPERTIES TIMEOUT 400)
