@@ -60,7 +60,7 @@ class SendingTurns {
   // The first one has something to send, but not in this turn. It is listed again by take_aside(),
   // before anything else happens to it.
   void put_first_aside() {
-    aside_.push_back(&first());
+    aside_.push_back(&first_of_list());
     remove_first();
   }
   // Calls list(qp) for each that was put aside.
