@@ -156,6 +156,18 @@ void polling_in_vain(Lab& lab) {
     fail("polling in vain took %lld us", static_cast<long long>(used.count() / 1000));
 }
 
+// Whoever polls looks now and then whether the NIC is still there.
+void polling_leaves_errno(Lab& lab) {
+  constexpr int kPolls = 20'000;  // the provider's kPollsPerLook and more
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  ibv_wc completion;
+  errno = 0;
+  for (int polls = 0; polls < kPolls && errno == 0; ++polls) {
+    if (ibv_poll_cq(ends.b.recv_cq.get(), 1, &completion) != 0) fail("a completion of nothing");
+  }
+  if (errno != 0) fail("polling in vain leaves %s", errno_text(errno).c_str());
+}
+
 // Each completion comes to one of many threads, soon after the last was posted.
 void many_threads_on_one_cq(Lab& lab) {
   constexpr uint64_t kPosters = 4, kPollers = 16;
@@ -209,6 +221,7 @@ void many_threads_on_one_cq(Lab& lab) {
 
 constexpr Row kRows[] = {
     {"polling in vain costs less than half a core", polling_in_vain},
+    {"polling in vain leaves errno as it was", polling_leaves_errno},
     {"polling: sixteen threads take from one CQ, four post", many_threads_on_one_cq},
     {"events: one for each request", one_event_for_each_request},
     {"events: solicited ones", solicited},

@@ -83,9 +83,11 @@ pid_t ControlConnection::peer_process() const {
 }
 
 void ControlConnection::look() {
+  const int errno_before = errno;
   char byte;
   const ssize_t got = recv(fd_, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno == ECONNRESET)) lost_.store(true, std::memory_order_relaxed);
+  errno = errno_before;
 }
 
 int ControlConnection::exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
