@@ -75,7 +75,8 @@ def rocemu(said, version, sections):
     for child in said.children:
         result += command(child)
     examples = next(lines[1:] for lines in said.paragraphs if lines[0] == "Examples:")
-    return result + sections + [".SH EXAMPLES", *literal(line[2:] for line in examples)] + references(["rocemud(8)", "rocemu.toml(5)", "ibv_devinfo(1)", "ib_write_bw(1)"])
+    result += [*sections, ".SH EXAMPLES", *literal(line[2:] for line in examples)]
+    return result + references(["rocemud(8)", "rocemu.toml(5)", "ibv_devinfo(1)", "ib_write_bw(1)"])
 
 
 def rocemud(said, version, sections):

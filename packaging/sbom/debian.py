@@ -29,7 +29,8 @@ class Package:
         """Of a copyright file in the machine-readable format, its stanzas as dictionaries; of another, none."""
         if not self.copyright().startswith("Format:"):
             return []
-        return [{field: value.strip() for field, value in re.findall(r"^([A-Za-z-]+):((?:.*\n?)(?:[ \t].*\n?)*)", part, re.MULTILINE)}
+        field = re.compile(r"^([A-Za-z-]+):((?:.*\n?)(?:[ \t].*\n?)*)", re.MULTILINE)
+        return [{name: value.strip() for name, value in field.findall(part)}
                 for part in re.split(r"\n[ \t]*\n+(?=[A-Z][a-z-]+[^\n]*:)", self.copyright())]
 
     def licence(self):

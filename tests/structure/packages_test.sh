@@ -42,7 +42,7 @@ if command -v dpkg-deb > /dev/null; then
   for file in bin/rocemu lib/rocemu/libmnl.so.0 share/man/man1/rocemu.1.gz share/man/man8/rocemud.8.gz \
       share/man/man5/rocemu.toml.5.gz share/bash-completion/completions/rocemu share/zsh/vendor-completions/_rocemu \
       lib/systemd/system/rocemu@.service share/doc/rocemu/copyright share/doc/rocemu/changelog.gz; do
-    has "-rw" "$files" && has " ./usr/$file" "$files"
+    has " ./usr/$file" "$files"
   done
   dpkg-deb --extract "$deb" "$work/unpacked"
   unit=$(< "$work/unpacked/usr/lib/systemd/system/rocemu@.service")
