@@ -19,8 +19,16 @@ trap 'rm -rf "$work"' EXIT
 install -D --mode=644 "$tree/LICENSE" "$work/root/usr/share/licenses/rocemu/LICENSE"
 find "$work/root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
+# All files, and the folders that are not of the distribution itself.
+of_distribution='usr(/bin|/include|/lib|/lib/systemd(/system)?|/share(/man.*|/doc|/licenses|/bash-completion.*)?)?'
+(cd "$work/root" && {
+  find usr -type d | { grep -vxE "$of_distribution" || true; } | sed 's|^|%dir /|'
+  find usr -type f -path usr/share/licenses/\* | sed 's|^|%license /|'
+  find usr -type f -not -path usr/share/licenses/\* | sed 's|^|/|'
+} | LC_ALL=C sort > "$work/files")
+
 HOME=$work rpmbuild -bb --quiet --define "_topdir $work" --define "_rpmdir $work" --define "_dbpath $work/db" \
-  --define "version_of_tree $version" --define "root_of_tree $work/root" --define "scripts $here/../system" \
+  --define "version_of_tree $version" --define "root_of_tree $work/root" --define "files_of_tree $work/files" --define "scripts $here/../system" \
   --define "packager $(< "$here/../system/maintainer")" --define "_buildhost rocemu" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   --define "_binary_payload w6.xzdio" --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
   "$here/rocemu.spec" > "$work/build.log" 2>&1 || { cat "$work/build.log" >&2; exit 1; }

@@ -17,12 +17,12 @@ fail() {
 has() { [[ $2 == *"$1"* ]] || fail "there is no '$1' in: $2"; }
 
 tree=$work/tree
-mkdir -p "$tree"/{bin,include/rocemu,lib/rocemu,lib/python3/dist-packages/rocemu,share/doc/rocemu}
+mkdir -p "$tree"/{bin,include/rocemu,lib/rocemu,lib/python3/dist-packages/rocemu,share/doc/rocemu,share/rocemu}
 for program in rocemu rocemud rocemu-lab-wire rocemu-script-agent; do cp /bin/true "$tree/bin/$program"; done
 cp -L "$(cc -print-file-name=libmnl.so)" "$tree/lib/rocemu/libmnl.so.0"
 cp "$project"/{LICENSE,README.md,CHANGELOG.md} "$tree/"
 cp "$project"/emulator/congestion/include/rocemu/congestion.h "$tree/include/rocemu/"
-touch "$tree/lib/python3/dist-packages/rocemu/__init__.py" "$tree/share/doc/rocemu/architecture.md"
+touch "$tree/lib/python3/dist-packages/rocemu/__init__.py" "$tree/share/doc/rocemu/architecture.md" "$tree/share/rocemu/anything"
 cp -r "$share/." "$tree/share/"
 
 # KIND: makes it in two folders, at two times and with two masks.
@@ -56,7 +56,8 @@ fi
 if command -v rpmbuild > /dev/null; then
   make rpm
   rpm=$(echo "$work"/once/*.rpm)
-  has "/usr/share/man/man1/rocemu.1.gz" "$(rpm --query --package --list "$rpm")"
+  files=$(rpm --query --package --list "$rpm")
+  for file in bin/rocemu share/man/man1/rocemu.1.gz share/rocemu/anything; do has "/usr/$file" "$files"; done
   wants=$(rpm --query --package --requires "$rpm")
   has "libc.so.6" "$wants"
   [[ $wants != *libmnl* && $(rpm --query --package --provides "$rpm") != *libmnl* ]] || fail "the .rpm shares its own library"
