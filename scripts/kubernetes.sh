@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Runs packaging/kubernetes in a cluster of one node: etcd, Kubernetes' own programs, containerd with a bridge as the pod
+# network, all in namespaces of this machine. The pods of pods.yaml ask for the node's NIC, those of pod-network.yaml have
+# NICs of their own; each pair runs ib_write_bw.
+#
+#   scripts/kubernetes.sh BINARIES IMAGES
+#
+# As root. BINARIES is a folder with kubelet, kube-apiserver, kube-controller-manager and kube-scheduler, which Debian
+# packages only as source (docs/deployment.md); IMAGES an archive (docker save) with the images rocemu, rocemu-node,
+# perftest and pause, which sleeps. Besides: kubectl, and Debian's etcd-server, containerd, runc and
+# containernetworking-plugins.
+set -euo pipefail
+binaries=$(realpath "${1:?a folder with kubelet and the others}")
+images=$(realpath "${2:?an archive of images}")
+manifests=$(realpath "$(dirname "$0")/../packaging/kubernetes")
+if [[ -z ${INSIDE:-} ]]; then
+  INSIDE=yes exec unshare --net --mount --uts --pid --fork --kill-child --mount-proc "$(realpath "$0")" "$@"
+fi
+work=/run/work  # in memory; all of it, and what runs, ends with the namespaces
+fail() {
+  echo "FAILED: $*"
+  tail -n "${LOG_LINES:-5}" "$work"/*.log
+  exit 1
+}
+
+# ---- the node: an interface for its address, and folders of its own ----
+
+hostname node
+ip link set lo up
+ip link add eth0 type veth peer name outside
+ip link set outside up
+ip address add 10.80.0.1/24 dev eth0
+ip link set eth0 up
+ip route add default dev eth0
+mount --make-rslave /
+for folder in /run /var/lib/kubelet /var/log/pods /var/log/containers /etc/cni /opt/rocemu; do
+  mkdir -p "$folder"
+  mount -t tmpfs -o mode=755 tmpfs "$folder"
+done
+mount --make-rshared /var/lib/kubelet
+mkdir -p /etc/cni/net.d "$work/containerd"
+cat > /etc/cni/net.d/10-pods.conf << 'CONF'
+{"cniVersion": "0.4.0", "name": "pods", "type": "bridge", "bridge": "pods", "isGateway": true, "mtu": 9000,
+ "ipam": {"type": "host-local", "subnet": "10.81.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}}
+CONF
+
+# ---- Kubernetes ----
+
+cat > "$work/containerd.toml" << CONF
+version = 2
+root = "$work/containerd"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "docker.io/library/pause:latest"
+  restrict_oom_score_adj = true  # root of a container or virtual machine may not be allowed to lower it
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+CONF
+printf 'secret,root,0,system:masters\n' > "$work/tokens"
+cat > "$work/config" << 'CONF'
+apiVersion: v1
+kind: Config
+clusters: [{name: here, cluster: {server: "https://127.0.0.1:6443", insecure-skip-tls-verify: true}}]
+users: [{name: root, user: {token: secret}}]
+contexts: [{name: here, context: {cluster: here, user: root}}]
+current-context: here
+CONF
+cat > "$work/kubelet.yaml" << 'CONF'
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: cgroupfs
+cgroupsPerQOS: false
+enforceNodeAllocatable: []
+failSwapOn: false
+authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
+authorization: {mode: AlwaysAllow}
+evictionHard: {nodefs.available: "1%", imagefs.available: "1%"}
+CONF
+export KUBECONFIG=$work/config
+openssl genrsa -out "$work/accounts.key" 2048 2> /dev/null
+
+containerd --config "$work/containerd.toml" > "$work/containerd.log" 2>&1 &
+etcd --data-dir "$work/etcd" > "$work/etcd.log" 2>&1 &
+"$binaries/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 --cert-dir="$work/certificates" \
+  --token-auth-file="$work/tokens" --authorization-mode=AlwaysAllow --disable-admission-plugins=ServiceAccount \
+  --service-account-issuer=https://here --service-account-signing-key-file="$work/accounts.key" \
+  --service-account-key-file="$work/accounts.key" --service-cluster-ip-range=10.82.0.0/24 --allow-privileged \
+  --advertise-address=10.80.0.1 > "$work/apiserver.log" 2>&1 &
+until ctr version > /dev/null 2>&1; do sleep 0.2; done
+ctr --namespace k8s.io images import "$images" > /dev/null
+# wait_for SECONDS WORDS COMMAND...: until the command prints the words
+wait_for() {
+  local end=$((SECONDS + $1)) words=$2
+  shift 2
+  until "$@" 2> /dev/null | grep -q -- "$words"; do
+    ((SECONDS < end)) || fail "no '$words' of $*: $("$@" 2>&1)"
+    sleep 0.5
+  done
+}
+wait_for 120 ok kubectl get --raw /healthz
+for name in kube-controller-manager kube-scheduler; do
+  "$binaries/$name" --kubeconfig="$work/config" --leader-elect=false > "$work/$name.log" 2>&1 &
+done
+"$binaries/kubelet" --kubeconfig="$work/config" --config="$work/kubelet.yaml" --hostname-override=node --node-ip=10.80.0.1 \
+  --container-runtime=remote --container-runtime-endpoint=unix:///run/containerd/containerd.sock > "$work/kubelet.log" 2>&1 &
+wait_for 120 ' Ready ' kubectl get nodes
+kubectl get nodes -o wide
+
+# ---- the node's NIC as a resource ----
+
+kubectl apply -f "$manifests/daemonset.yaml"
+wait_for 180 '^16$' kubectl get node node -o 'jsonpath={.status.allocatable.rocemu\.io/nic}'
+kubectl --namespace kube-system get pods -o wide
+
+# meet FILE: its two pods; there is no DNS here, so the client is told the server's address
+meet() {
+  local server address
+  server=$(sed -n 's/^  name: \(.*server\)$/\1/p' "$manifests/$1" | head -n 1)
+  sed '/^---/,$d' "$manifests/$1" | kubectl apply -f -
+  wait_for 120 '[0-9]' kubectl get pod "$server" -o 'jsonpath={.status.podIP}'
+  address=$(kubectl get pod "$server" -o 'jsonpath={.status.podIP}')
+  sed "s/ib_write_bw $server/ib_write_bw $address/" "$manifests/$1" | kubectl apply -f -
+  wait_for 180 Succeeded kubectl get pod "${server/server/client}" -o 'jsonpath={.status.phase}'
+  wait_for 60 Succeeded kubectl get pod "$server" -o 'jsonpath={.status.phase}'
+  kubectl get pods -o wide
+  kubectl logs "${server/server/client}" | grep '^ 65536 ' || fail "$1: $(kubectl logs "${server/server/client}")"
+}
+meet pods.yaml
+meet pod-network.yaml
