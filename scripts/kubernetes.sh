@@ -84,7 +84,7 @@ etcd --data-dir "$work/etcd" > "$work/etcd.log" 2>&1 &
   --token-auth-file="$work/tokens" --authorization-mode=AlwaysAllow --disable-admission-plugins=ServiceAccount \
   --service-account-issuer=https://here --service-account-signing-key-file="$work/accounts.key" \
   --service-account-key-file="$work/accounts.key" --service-cluster-ip-range=10.82.0.0/24 --allow-privileged \
-  --advertise-address=10.80.0.1 > "$work/apiserver.log" 2>&1 &
+  --advertise-address=10.80.0.1 --kubelet-preferred-address-types=InternalIP > "$work/apiserver.log" 2>&1 &
 until ctr version > /dev/null 2>&1; do sleep 0.2; done
 ctr --namespace k8s.io images import "$images" > /dev/null
 # wait_for SECONDS WORDS COMMAND...: until the command prints the words
