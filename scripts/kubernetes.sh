@@ -50,7 +50,7 @@ cat > "$work/containerd.toml" << CONF
 version = 2
 root = "$work/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "docker.io/library/pause:latest"
+  sandbox_image = "localhost/pause:latest"
   restrict_oom_score_adj = true  # root of a container or virtual machine may not be allowed to lower it
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
