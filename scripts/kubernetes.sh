@@ -7,7 +7,7 @@
 #
 # As root. BINARIES is a folder with kubelet, kube-apiserver, kube-controller-manager and kube-scheduler, which Debian
 # packages only as source (docs/deployment.md); IMAGES an archive (docker save) with the images rocemu, rocemu-node,
-# perftest and pause, which sleeps. Besides: kubectl, and Debian's etcd-server, containerd, runc and
+# perftest and localhost/pause, which sleeps. Besides: kubectl, and Debian's etcd-server, containerd, runc and
 # containernetworking-plugins.
 set -euo pipefail
 binaries=$(realpath "${1:?a folder with kubelet and the others}")
