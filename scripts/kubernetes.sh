@@ -91,7 +91,7 @@ ctr --namespace k8s.io images import "$images" > /dev/null
 wait_for() {
   local end=$((SECONDS + $1)) words=$2
   shift 2
-  until "$@" 2> /dev/null | grep -q -- "$words"; do
+  until grep -q -- "$words" <<< "$("$@" 2> /dev/null)"; do
     ((SECONDS < end)) || fail "no '$words' of $*: $("$@" 2>&1)"
     sleep 0.5
   done
@@ -114,7 +114,7 @@ kubectl --namespace kube-system get pods -o wide
 # meet FILE: its two pods; there is no DNS here, so the client is told the server's address
 meet() {
   local server address
-  server=$(sed -n 's/^  name: \(.*server\)$/\1/p' "$manifests/$1" | head -n 1)
+  server=$(sed -n '/^  name: \(.*server\)$/{s//\1/p;q}' "$manifests/$1")
   sed '/^---/,$d' "$manifests/$1" | kubectl apply -f -
   wait_for 120 '[0-9]' kubectl get pod "$server" -o 'jsonpath={.status.podIP}'
   address=$(kubectl get pod "$server" -o 'jsonpath={.status.podIP}')
