@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/device/hca.h"
+#include "emulator/transport/interface/passing_memory.h"
 
 using namespace rocemu;
 using namespace rocemu::device;
@@ -14,56 +15,23 @@ using transport::MemoryRange;
 
 namespace {
 
-// Passes every call on to another Memory but counts local checks, and refuses them when told to.
-class Gate final : public transport::Memory {
+// Counts local checks, and refuses them when told to.
+class Gate final : public transport::PassingMemory {
  public:
   struct State {
     bool refuses = false;
     unsigned checks = 0;
   };
   Gate(std::unique_ptr<transport::Memory> memory, State& state)
-      : inner_(std::move(memory)), state_(state) {}
+      : PassingMemory(std::move(memory)), state_(state) {}
 
   bool check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t address, uint32_t length_bytes,
                    uint32_t access, MemoryRange& range) noexcept override {
     ++state_.checks;
-    return !state_.refuses && inner_->check_local(pd, lkey, address, length_bytes, access, range);
-  }
-  bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
-                    uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept override {
-    return inner_->check_remote(pd, qpn, rkey, address, length_bytes, access, range);
-  }
-  bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
-                   const transport::WindowBinding& binding) noexcept override {
-    return inner_->bind_window(pd, qpn, binding);
-  }
-  bool invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept override {
-    return inner_->invalidate(pd, qpn, rkey);
-  }
-  void fetch(const MemoryRange& range, std::byte* into, uint32_t length_bytes,
-             uint32_t tag) noexcept override {
-    inner_->fetch(range, into, length_bytes, tag);
-  }
-  void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
-               uint32_t tag) noexcept override {
-    inner_->scatter(range, from, length_bytes, tag);
-  }
-  void flush_fetches(std::vector<uint32_t>& failed) noexcept override {
-    inner_->flush_fetches(failed);
-  }
-  void flush_scatters(std::vector<uint32_t>& failed) noexcept override {
-    inner_->flush_scatters(failed);
-  }
-  bool compare_swap(const MemoryRange& range, uint64_t compare, uint64_t swap,
-                    uint64_t& original) noexcept override {
-    return inner_->compare_swap(range, compare, swap, original);
-  }
-  bool fetch_add(const MemoryRange& range, uint64_t add, uint64_t& original) noexcept override {
-    return inner_->fetch_add(range, add, original);
+    return !state_.refuses && inner().check_local(pd, lkey, address, length_bytes, access, range);
   }
 
  private:
-  std::unique_ptr<transport::Memory> inner_;
   State& state_;
 };
 
