@@ -171,8 +171,9 @@ def mpi():
         words += [":"] if rank > 0 else []
         words += ["-np", "1", "--mca", "pml", "ucx", "--mca", "btl", "^openib", "--mca", "osc", "ucx",
                   "-x", "UCX_TLS=rc_verbs,ud_verbs:aux,self", "-x", f"UCX_NET_DEVICES=rocemu{rank}:1",
-                  os.path.join(os.environ["MPI_PROGRAMS"], "ring")]
-    ask("rocemu1", "qp-error", "status=rem-op-err", "request=12", "program=ring")
+                  os.path.join(os.environ["MPI_PROGRAMS"], "ring"), "100"]
+    # The ranks exchange 1,000 messages each way: request 500 is far from the job's last one, of which nobody would hear.
+    ask("rocemu1", "qp-error", "status=rem-op-err", "request=500", "program=ring")
     job = End("mpirun", words)
     try:
         ends_with(job, "Remote operation|mpirun (noticed|detected)|Primary job")

@@ -1,5 +1,6 @@
-// A message goes round all ranks ten times, growing from an integer to a megabyte; each rank checks
-// every word of it and adds one. Rank 0 prints how far it came.
+// ring [times]: a message goes round all ranks ten times, growing from an integer to a megabyte; each
+// rank checks every word of it and adds one. All that happens once, or as often as asked for, and rank 0
+// prints how far it came.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,8 @@ int words_of(int round) { return 1 << (2 * round); }
   abort();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  int ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+// Returns how often the message has been handed on.
+int go_round(int rank, int ranks) {
   const int next = (rank + 1) % ranks;
   const int previous = (rank + ranks - 1) % ranks;
   int hops = 0;
@@ -46,6 +41,20 @@ int main(int argc, char** argv) {
     hops = message[0];
     if (rank != 0) send();
   }
-  if (rank == 0) printf("%d hops, %d counted\n", kRounds * ranks, hops);
+  return hops;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int times = argc > 1 ? atoi(argv[1]) : 1;
+  int counted = 0;
+  for (int time = 0; time < times; ++time) counted += go_round(rank, ranks);
+  if (rank == 0) printf("%d hops, %d counted\n", times * kRounds * ranks, counted);
   return MPI_Finalize();
 }
