@@ -35,7 +35,8 @@ if [[ -z ${ROCEMU_DIR:-} ]]; then
   exit 0
 fi
 
-# Findings as annotations, with the place in the sources where a frame has one in the workspace.
+# Findings as annotations, with the place in the sources of the first frame that has one in the workspace. Debug information
+# has paths from there where a compiler was told so (-ffile-prefix-map, ccache).
 annotate() {
   awk -v workspace="${GITHUB_WORKSPACE:-$PWD}/" '
     function escaped(text) { gsub(/%/, "%25", text); return text }
@@ -44,9 +45,10 @@ annotate() {
       name = place = ""
     }
     name == "" && /^[a-z-]+: / { name = $1; sub(/:$/, "", name); sentence = substr($0, length($1) + 2); next }
-    /^  / && place == "" && index($NF, workspace) == 1 {
-      split(substr($NF, length(workspace) + 1), parts, ":")
-      place = "file=" parts[1] ",line=" parts[2] ","
+    /^  / && place == "" {
+      source = index($NF, workspace) == 1 ? substr($NF, length(workspace) + 1) : $NF
+      if (split(source, parts, ":") == 2 && source !~ /^\// && (getline line < (workspace parts[1])) > 0)
+        place = "file=" parts[1] ",line=" parts[2] ","
     }
     /^$/ { show() }'
 }
