@@ -1,6 +1,6 @@
-// ring [times]: a message goes round all ranks ten times, growing from an integer to a megabyte; each
-// rank checks every word of it and adds one. All that happens once, or as often as asked for, and rank 0
-// prints how far it came.
+// ring [times]: a message goes round all ranks ten times, growing from an integer to a megabyte;
+// each rank checks every word of it and adds one. All that happens once, or as often as asked for,
+// and rank 0 prints how far it came.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
