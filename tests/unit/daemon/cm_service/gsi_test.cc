@@ -53,11 +53,11 @@ class CountingPort final : public dpdk_io::Port {
 
 class Fixture {
  public:
-  Fixture() : engine_(nic_.pool()), finder_(io_, network, devices_[0].port) {
+  Fixture() : engine_(nic_.pool()), finder_(io, network, devices_[0].port) {
     engine_.add_device(
         std::make_unique<device::Hca>(devices_[0], transport::TransportLimits{}, gids_), port_,
         false);
-    gsi.emplace(io_, engine_, devices_, gids_, std::vector<PathFinder*>{&finder_},
+    gsi.emplace(io, engine_, devices_, gids_, std::vector<PathFinder*>{&finder_},
                 [](const cm::Route&, std::span<const std::byte>) {});
     engine_.start();
   }
@@ -84,6 +84,9 @@ class Fixture {
     return port_.frames == count;
   }
 
+  // What the network has not answered holds timers of the io_context, which outlives it as in
+  // Daemon.
+  boost::asio::io_context io;
   SlowNetwork network;
   std::optional<Gsi> gsi;
 
@@ -92,7 +95,6 @@ class Fixture {
   std::vector<device::HcaConfig> devices_{device::default_config(0)};
   GidDirectory gids_;
   CountingPort port_;
-  boost::asio::io_context io_;
   Engine engine_;
   PathFinder finder_;
 };
