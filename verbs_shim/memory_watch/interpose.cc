@@ -15,7 +15,6 @@
 #define ROCEMU_EXPORT extern "C" __attribute__((visibility("default")))
 
 // The C library's own, for the time in which the functions behind this library are looked for.
-extern "C" void __libc_free(void* memory);
 extern "C" void* __libc_realloc(void* memory, size_t bytes);
 
 namespace rocemu::memory_watch {
@@ -132,7 +131,9 @@ ROCEMU_EXPORT const rocemu_memory_watch* rocemu_memory_watch_v1() {
 
 ROCEMU_EXPORT void free(void* memory) noexcept {
   const Next* real = next();
-  if (real == nullptr) return __libc_free(memory);
+  // It stays: a few words of dlsym()'s, which may be of an allocator that has not been found yet, as
+  // a sanitizer's.
+  if (real == nullptr) return;
   if (memory != nullptr && ranges.may_meet(reinterpret_cast<uintptr_t>(memory))) {
     const size_t bytes = real->malloc_usable_size(memory);
     if (is_watched(memory, bytes)) say(CALLER, memory, bytes, "free");

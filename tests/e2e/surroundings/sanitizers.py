@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""sanitizers.py COMPILER SANITIZER: a program compiled with -fsanitize=SANITIZER runs over a NIC as any other does. Correct,
-it is told nothing; what it does wrong is found as without the NIC. ROCEMU names the rocemu command to use."""
+"""sanitizers.py COMPILER SANITIZER: a program compiled with -fsanitize=SANITIZER runs over a NIC as any other does, with
+--check, too. Correct, it is told nothing; what it does wrong is found as without the NIC. ROCEMU names the rocemu command to use."""
 import os
 import pathlib
 import shutil
@@ -32,17 +32,21 @@ def compile_traffic(compiler, options, folder):
     return program if done.returncode == 0 else None
 
 
-def run(*command):
+def run(*command, options=()):
     """(exit code, output) of a program over a NIC."""
-    done = subprocess.run([ROCEMU, "run", "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    done = subprocess.run([ROCEMU, "run", *options, "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=LIMIT_S)
     return done.returncode, done.stdout
 
 
-def check(program, finds, launcher=()):
-    code, output = run(*launcher, program)
+def runs_well(*command, options=()):
+    code, output = run(*command, options=options)
     if (code, output) != (0, "traffic: done\n"):
-        fail(f"{' '.join([*launcher, program])} ended with {code} and said:\n{output}")
+        fail(f"{' '.join([*options, *command])} ended with {code} and said:\n{output}")
+
+
+def check(program, finds, launcher=()):
+    runs_well(*launcher, program)
     for mistake, word in finds:
         code, output = run(*launcher, program, mistake)
         if word not in output or not output.startswith("traffic: done\n"):
@@ -59,6 +63,7 @@ def main():
         if program is None:
             skip(f"{compiler} has no run-time library for -fsanitize={sanitizer}, or libibverbs-dev is missing")
         check(program, FINDS[sanitizer])
+        runs_well(program, options=["--check"])
     return 0
 
 
