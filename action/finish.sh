@@ -36,7 +36,7 @@ if [[ -z ${ROCEMU_DIR:-} ]]; then
 fi
 
 # Findings as annotations, with the place in the sources of the first frame that has one in the workspace. Debug information
-# has paths from there where a compiler was told so (-ffile-prefix-map, ccache).
+# has paths from there, or from a folder in it, where a compiler was told so (-ffile-prefix-map, ccache).
 annotate() {
   awk -v workspace="${GITHUB_WORKSPACE:-$PWD}/" '
     function escaped(text) { gsub(/%/, "%25", text); return text }
@@ -47,6 +47,7 @@ annotate() {
     name == "" && /^[a-z-]+: / { name = $1; sub(/:$/, "", name); sentence = substr($0, length($1) + 2); next }
     /^  / && place == "" {
       source = index($NF, workspace) == 1 ? substr($NF, length(workspace) + 1) : $NF
+      sub(/^(\.\.\/)+/, "", source)
       if (split(source, parts, ":") == 2 && source !~ /^\// && (getline line < (workspace parts[1])) > 0)
         place = "file=" parts[1] ",line=" parts[2] ","
     }

@@ -131,8 +131,8 @@ ROCEMU_EXPORT const rocemu_memory_watch* rocemu_memory_watch_v1() {
 
 ROCEMU_EXPORT void free(void* memory) noexcept {
   const Next* real = next();
-  // It stays: a few words of dlsym()'s, which may be of an allocator that has not been found yet, as
-  // a sanitizer's.
+  // It stays: a few words of dlsym()'s, which may be of an allocator that has not been found yet,
+  // as a sanitizer's.
   if (real == nullptr) return;
   if (memory != nullptr && ranges.may_meet(reinterpret_cast<uintptr_t>(memory))) {
     const size_t bytes = real->malloc_usable_size(memory);

@@ -203,14 +203,23 @@ def run_inside(name):
 
 
 def run_once(name, may_be_retried):
+    processes = []
+    try:
+        exchange(name, may_be_retried, processes)
+    finally:  # what fails leaves no program behind, which would poll for ever
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def exchange(name, may_be_retried, processes):
+    """Starts server and clients, all of which are in `processes` then, and waits for their ends."""
     case = CASES[name]
     folder = os.environ["CM_PROGRAMS_FOLDER"]
     env = {**os.environ, **case.env}
     if case.rsockets:
         env["LD_PRELOAD"] += ":" + RSOCKETS
     with open(f"{folder}/server", "w+b") as server_log, open(f"{folder}/client", "w+b") as client_log:
-        processes = []
-
         def show(why):
             for process in processes:
                 process.kill()
