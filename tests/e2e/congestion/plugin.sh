@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The example's algorithm, built outside the tree against the header alone, keeps the queue of a dumbbell
-# short (dumbbell.py); and libraries that are none are refused with a line that says why.
+# short, live (dumbbell.py) and in virtual time; and libraries that are none are refused with a line that says why.
 #
 #   plugin.sh INCLUDE_FOLDER
 #
@@ -41,3 +41,38 @@ cc -shared -fPIC -I "$include" -o liblater.so later.c
 refused ./liblater.so "it was built for version 99 of rocemu/congestion.h"
 
 "$here/dumbbell.py" "$work/libgentle.so,increase=0.5,period=500"
+
+# Two senders into one link in virtual time: prints the longest queue before the link, in bytes, in the second half of the time.
+simulated() {  # SPEC
+  cat > sim.toml << EOF
+duration = "500ms"
+network = "$here/ecn.toml"
+[nic]
+congestion = "$1"
+[workload.all]
+kind = "incast"
+to = "h2"
+hosts = ["h2", "h0", "h1"]
+[results]
+interval = "1ms"
+ports = ["s0 s1"]
+EOF
+  rm -rf out
+  "$ROCEMU" sim sim.toml --out out > /dev/null
+  python3 - << 'EOF'
+import csv
+longest = 0
+with open("out/queues.csv") as file:  # a row for each change
+    for row in csv.DictReader(file):
+        late = int(row["time_ns"]) > 250_000_000
+        longest = max(longest, int(row["bytes"])) if late else int(row["bytes"])
+print(longest)
+EOF
+}
+without=$(simulated none)
+with=$(simulated "$work/libgentle.so,increase=0.5,period=500")
+echo "in virtual time: a queue of $with bytes, without congestion control of $without"
+((with * 3 < without)) || {
+  echo "FAIL: the queue was not kept short in virtual time"
+  exit 1
+}
