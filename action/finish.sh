@@ -39,6 +39,7 @@ fi
 # has paths from there, or from a folder in it, where a compiler was told so (-ffile-prefix-map, ccache).
 annotate() {
   awk -v workspace="${GITHUB_WORKSPACE:-$PWD}/" '
+    function is_there(path,  found, line) { found = (getline line < path) > 0; close(path); return found }
     function escaped(text) { gsub(/%/, "%25", text); return text }
     function show() {
       if (name != "") print "::error " place "title=rocemu check, " name "::" escaped(sentence)
@@ -48,7 +49,7 @@ annotate() {
     /^  / && place == "" {
       source = index($NF, workspace) == 1 ? substr($NF, length(workspace) + 1) : $NF
       sub(/^(\.\.\/)+/, "", source)
-      if (split(source, parts, ":") == 2 && source !~ /^\// && (getline line < (workspace parts[1])) > 0)
+      if (split(source, parts, ":") == 2 && source !~ /^\// && is_there(workspace parts[1]))
         place = "file=" parts[1] ",line=" parts[2] ","
     }
     /^$/ { show() }'
