@@ -98,6 +98,7 @@ bool Scoreboard::on_answer(TimeNs now, wire::Psn psn) {
   if (!slot.again && psn.after(evidence_.answers)) evidence_.answers = psn;
   set(slot, State::answered);
   ++delivered_;
+  answered_at_ = now;
   return true;
 }
 
@@ -200,7 +201,8 @@ bool Scoreboard::is_answered(wire::Psn psn) const {
 std::optional<TimeNs> Scoreboard::oldest_out_since() const {
   const Slot& oldest = at(una_);
   if (una_ == sent_end_ || oldest.state != State::out) return std::nullopt;
-  if (oldest.awaits_answer && !oldest.again) return std::nullopt;
+  if (!oldest.awaits_answer) return std::max(oldest.sent_at, answered_at_);
+  if (!oldest.again) return std::nullopt;
   return oldest.sent_at;
 }
 

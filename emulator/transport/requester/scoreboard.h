@@ -65,9 +65,9 @@ class Scoreboard {
   bool is_answered(wire::Psn psn) const;
   // True when `psn` is in flight and near enough to una() to have a slot of its own.
   bool is_held(wire::Psn psn) const { return !psn.before(una_) && psn.before(held_end()); }
-  // The time at which the oldest PSN was sent. Empty when that is not out, or belongs to an answer
-  // to a READ or an atomic that was asked for once: others may go before that for as long as they
-  // like.
+  // The time since which the oldest PSN could have been answered: it was sent, and the answers to
+  // READs and atomics before it, which go before its own for as long as they like, have come. Empty
+  // when it is not out, or belongs to such an answer itself, and was asked for once.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
   bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
@@ -127,6 +127,7 @@ class Scoreboard {
   uint32_t lost_ = 0;
   uint32_t settled_ = 0;  // arrived or answered
   uint32_t delivered_ = 0;
+  TimeNs answered_at_ = 0;  // the newest answer to a READ or an atomic
   Evidence evidence_;
   std::optional<TimeNs> round_trip_;
 };

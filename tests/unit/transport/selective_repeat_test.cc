@@ -163,6 +163,21 @@ TEST_CASE("A NAK that others have overtaken undoes nothing") {
   CHECK_FALSE(board.has_lost());
 }
 
+// A responder answers in order: nothing was to be heard of the SEND before.
+TEST_CASE("What stood behind the answer to a READ is not overdue when that has come") {
+  Scoreboard board;
+  board.begin(Psn{100}, 64);
+  board.on_sent(0, Psn{100}, Psn{102}, true);
+  board.on_sent(1, Psn{102}, Psn{103}, false);
+  CHECK(board.oldest_out_since() == std::nullopt);
+  board.on_answer(500, Psn{100});
+  board.on_answer(1000, Psn{101});
+  board.slide(Psn{102});
+  CHECK(board.oldest_out_since() == 1000);
+  board.on_sent(1300, Psn{102}, Psn{103}, false);
+  CHECK(board.oldest_out_since() == 1300);
+}
+
 TEST_CASE("A packet that is lost again is found by what has left after it") {
   Pair pair(selective());
   agree(pair);
