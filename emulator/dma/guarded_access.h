@@ -15,6 +15,14 @@ void install_access_guard();
 
 namespace guard {
 
+// ThreadSanitizer has its own handler before ours, which blocks all signals meanwhile: the jump out
+// of it has to put the mask back, which costs a call of the kernel.
+#ifdef __SANITIZE_THREAD__
+inline constexpr int kSavesSignalMask = 1;
+#else
+inline constexpr int kSavesSignalMask = 0;
+#endif
+
 struct Place {
   sigjmp_buf back_to;
   volatile bool inside = false;
@@ -27,7 +35,7 @@ extern thread_local Place place;
 // when the memory had gone; part of the access may have happened.
 template <class Access>
 [[gnu::noinline]] bool guarded(Access access) noexcept {
-  if (sigsetjmp(guard::place.back_to, 0) != 0) return false;
+  if (sigsetjmp(guard::place.back_to, guard::kSavesSignalMask) != 0) return false;
   guard::place.inside = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   access();
