@@ -38,7 +38,7 @@ uint64_t rates_of(const network::Topology& topology, const std::vector<uint32_t>
 
 Run::Run(const Experiment& experiment)
     : experiment_(experiment),
-      cluster_(experiment.network, experiment.nic, experiment.seed),
+      cluster_(experiment.network, experiment.nics, experiment.seed),
       sampler_(experiment, cluster_) {
   Random seeds(experiment.seed);
   for (const WorkloadSettings& workload : experiment.workloads)
@@ -99,7 +99,7 @@ void Run::begin_workloads() {
 }
 
 ConnectionId Run::connection_of(const FlowSpec& spec) {
-  if (!spec.lasting && experiment_.nic.connections == Connections::per_flow)
+  if (!spec.lasting && experiment_.nics.usual.connections == Connections::per_flow)
     return cluster_.connect(spec.from, spec.to);
   const auto [found, added] = lasting_.try_emplace({spec.from, spec.to});
   if (added) found->second = cluster_.connect(spec.from, spec.to);
@@ -116,7 +116,7 @@ void Run::start(const FlowSpec& spec) {
   flow.to = spec.to;
   flow.workload = beginning_;
   flow.verb = spec.verb;
-  flow.lasting = spec.lasting || experiment_.nic.connections == Connections::per_pair;
+  flow.lasting = spec.lasting || experiment_.nics.usual.connections == Connections::per_pair;
   flow.connection = connection_of(spec);
   if (spec.bytes != 0) ++open_;
   sampler_.begin_flow(number);

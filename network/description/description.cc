@@ -23,19 +23,25 @@ uint32_t find_link(const Topology& topology, const std::string& a, const std::st
   return kNone;
 }
 
-void check_headroom(const Description& description) {
-  const Routes routes(description.topology);
-  const SwitchSettings& settings = description.settings.switches;
-  for (uint32_t node = 0; node < description.topology.nodes.size(); ++node) {
-    if (!description.topology.nodes[node].is_switch) continue;
-    const auto headroom = headroom_at(description.topology, settings, routes.ports_at(node));
-    if (SharedBuffer::shared_bytes(settings, headroom) > 0) continue;
-    throw WrongKey{"switch", "buffer",
-                   impairment::to_text(impairment::kSize, settings.buffer_bytes) +
-                       " is not more than the headroom of the ports of " +
-                       quoted(description.topology.nodes[node].name) +
-                       "; more of it, or less of [pfc] headroom, is wanted"};
-  }
+void check_headroom(const Description& description, uint32_t node, const Routes& routes) {
+  const SwitchSettings& settings = description.settings.of_node(node);
+  const auto headroom = headroom_at(description.topology, settings, routes.ports_at(node));
+  if (SharedBuffer::shared_bytes(settings, headroom) > 0) return;
+  throw WrongKey{"switch", "buffer",
+                 impairment::to_text(impairment::kSize, settings.buffer_bytes) +
+                     " is not more than the headroom of the ports of " +
+                     quoted(description.topology.nodes[node].name) +
+                     "; more of it, or less of [pfc] headroom, is wanted"};
+}
+
+void check_switch(const SwitchSettings& settings) {
+  if (settings.ecn && settings.ecn->kmin_bytes > settings.ecn->kmax_bytes)
+    throw WrongKey{"ecn", "kmin", "it is more than kmax; at most that is possible"};
+  const PfcSettings& pfc = settings.pfc;
+  if (pfc.xoff_bytes == 0 && pfc.xon_bytes != 0)
+    throw WrongKey{"pfc", "xon", "it goes with xoff; without that there is resume_offset"};
+  if (pfc.xoff_bytes != 0 && pfc.xon_bytes >= pfc.xoff_bytes)
+    throw WrongKey{"pfc", "xon", "it is not less than xoff"};
 }
 
 }  // namespace
@@ -72,15 +78,20 @@ LinkFailure parse_failure(const std::string& text, const Topology& topology) {
 }
 
 void check(const Description& description) {
-  const SwitchSettings& settings = description.settings.switches;
-  if (settings.ecn && settings.ecn->kmin_bytes > settings.ecn->kmax_bytes)
-    throw WrongKey{"ecn", "kmin", "it is more than kmax; at most that is possible"};
-  const PfcSettings& pfc = settings.pfc;
-  if (pfc.xoff_bytes == 0 && pfc.xon_bytes != 0)
-    throw WrongKey{"pfc", "xon", "it goes with xoff; without that there is resume_offset"};
-  if (pfc.xoff_bytes != 0 && pfc.xon_bytes >= pfc.xoff_bytes)
-    throw WrongKey{"pfc", "xon", "it is not less than xoff"};
-  if (pfc.lossless != 0) check_headroom(description);
+  const NetworkSettings& settings = description.settings;
+  check_switch(settings.switches);
+  for (const auto& [node, own] : settings.other_switches) {
+    try {
+      check_switch(own);
+    } catch (WrongKey& wrong) {
+      wrong.what = "of " + quoted(description.topology.nodes[node].name) + ": " + wrong.what;
+      throw;
+    }
+  }
+  const Routes routes(description.topology);
+  for (uint32_t node = 0; node < description.topology.nodes.size(); ++node)
+    if (description.topology.nodes[node].is_switch && settings.of_node(node).pfc.lossless != 0)
+      check_headroom(description, node, routes);
 }
 
 ParsedDescription make_description(const std::vector<TomlKey>& keys,
@@ -88,10 +99,12 @@ ParsedDescription make_description(const std::vector<TomlKey>& keys,
                                    const std::string& within) {
   try {
     Draft draft;
-    for (const TomlKey& key : keys) apply_key(draft, key.section, key.name, key.values);
+    for (const TomlKey& key : keys)
+      if (!take_group_key(draft, key)) apply_key(draft, key.section, key.name, key.values);
     Description description;
     description.topology = make_topology(draft, directory);
     description.settings = draft.settings;
+    description.settings.other_switches = settings_of_groups(draft, description.topology);
     for (const std::string& failure : draft.failures)
       description.settings.failures.push_back(parse_failure(failure, description.topology));
     check(description);

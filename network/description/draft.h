@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "network/description/description.h"
@@ -32,10 +34,17 @@ struct TopologyDraft {
   std::string file;
 };
 
+// [switches.NAME]: switches with settings of their own, and the keys that say which.
+struct SwitchGroup {
+  std::vector<std::string> names;
+  std::vector<TomlKey> keys;  // sections are those behind the group's name
+};
+
 struct Draft {
   TopologyDraft topology;
   LinkDraft links;
   LinkDraft fabric_links;
+  std::vector<std::pair<std::string, SwitchGroup>> groups;  // by name, in the file's order
   std::vector<std::string> failures;
   NetworkSettings settings;
 };
@@ -53,6 +62,10 @@ void apply_key(Draft& draft, const std::string& section, const std::string& key,
 Topology make_topology(const Draft& draft, const std::filesystem::path& directory);
 // "A B down TIME up TIME [every TIME]"
 LinkFailure parse_failure(const std::string& text, const Topology& topology);
+// False when the key is of no group.
+bool take_group_key(Draft& draft, const TomlKey& key);
+// The settings of the groups' switches: the usual ones, but for what the groups say.
+std::map<uint32_t, SwitchSettings> settings_of_groups(const Draft& draft, const Topology& topology);
 // Checks settings that have to fit each other.
 void check(const Description& description);
 

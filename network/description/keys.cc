@@ -77,6 +77,9 @@ template <LinkDraft Draft::*Links>
 void set_loss(Draft& draft, const Values& values) {
   (draft.*Links).loss_ppm = quantity(impairment::kProbability, values);
 }
+bool on_or_off(const Values& values) {
+  return choice<bool>(values, {{"on", true}, {"off", false}});
+}
 uint64_t size(const Values& values) { return quantity(impairment::kSize, values); }
 
 constexpr Key kKeys[] = {
@@ -145,9 +148,7 @@ constexpr Key kKeys[] = {
        d.settings.switches.queue_limit_bytes = positive(impairment::kSize, v);
      }},
     {"switch", "telemetry", "\"off\"",
-     [](Draft& d, const Values& v) {
-       d.settings.switches.telemetry = choice<bool>(v, {{"on", true}, {"off", false}});
-     }},
+     [](Draft& d, const Values& v) { d.settings.switches.telemetry = on_or_off(v); }},
     {"ecn", "kmin", "\"100kb\"", [](Draft& d, const Values& v) { ecn(d).kmin_bytes = size(v); }},
     {"ecn", "kmax", "\"400kb\"", [](Draft& d, const Values& v) { ecn(d).kmax_bytes = size(v); }},
     {"ecn", "pmax", "\"20%\"",
@@ -156,6 +157,7 @@ constexpr Key kKeys[] = {
      }},
     {"ecn", "at_rate", "\"25gbit\"",
      [](Draft& d, const Values& v) { ecn(d).at_rate_bits_per_s = positive(impairment::kRate, v); }},
+    {"ecn", "use", "\"off\"", [](Draft& d, const Values& v) { ecn(d).on = on_or_off(v); }},
     {"pfc", "priorities", "[3]",
      [](Draft& d, const Values& v) { d.settings.switches.pfc.lossless = priority_bits(v); }},
     {"pfc", "xoff", "\"200kb\"",
@@ -216,6 +218,7 @@ constexpr Key kKeys[] = {
      }},
     {"trimming", "dscp", "45",
      [](Draft& d, const Values& v) { trim(d).dscp = static_cast<uint8_t>(number(one(v), 0, 63)); }},
+    {"trimming", "use", "\"off\"", [](Draft& d, const Values& v) { trim(d).on = on_or_off(v); }},
 };
 
 std::string sections() {
@@ -226,7 +229,7 @@ std::string sections() {
     last = key.section;
     names += (names.empty() ? "" : ", ") + last;
   }
-  return names;
+  return names + ", switches.NAME";
 }
 
 }  // namespace

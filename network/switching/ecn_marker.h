@@ -14,7 +14,7 @@ class EcnMarker {
   EcnMarker() = default;
   // Without settings it marks none.
   EcnMarker(const std::optional<EcnSettings>& settings, uint64_t rate_bits_per_s) {
-    if (!settings) return;
+    if (!settings || !settings->on) return;
     const auto scaled = [&](uint64_t bytes) {
       if (settings->at_rate_bits_per_s == 0) return bytes;
       return static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) * rate_bits_per_s /

@@ -140,7 +140,7 @@ class Network {
   // Long enough to be repeated before it is over.
   TimeNs pause_ns(const Port& port) const noexcept {
     constexpr TimeNs kShortestNs = 100;
-    return std::max(kShortestNs, uint64_t{settings_.switches.pfc.quanta} * 512 * 1'000'000'000 /
+    return std::max(kShortestNs, uint64_t{port.settings->pfc.quanta} * 512 * 1'000'000'000 /
                                      port.cable.line.rate_bits_per_s());
   }
 

@@ -49,8 +49,9 @@ void Network<Frames, Owner>::add_ports(const Topology& topology) {
     port.cable.line = Line(link.settings.rate_bits_per_s);
     port.cable.delay_ns = link.settings.delay_ns;
     port.cable.loss_ppm = link.settings.loss_ppm;
+    port.settings = &settings_.of_node(port.node);
     if (topology.nodes[port.node].is_switch)
-      port.queues.marker = EcnMarker(settings_.switches.ecn, link.settings.rate_bits_per_s);
+      port.queues.marker = EcnMarker(port.settings->ecn, link.settings.rate_bits_per_s);
   }
 }
 
@@ -66,9 +67,10 @@ void Network<Frames, Owner>::add_switches(const Topology& topology) {
     const auto ports = routes_.ports_at(node);
     for (uint32_t i = 0; i < ports.size(); ++i) ports_[ports[i]].number = i;
     if (!topology.nodes[node].is_switch) continue;
+    const SwitchSettings& settings = settings_.of_node(node);
     switches_[node] = std::make_unique<Switch>(
-        Switch{SharedBuffer(settings_.switches, headroom_at(topology, settings_.switches, ports)),
-               PathChooser(settings_.switches.paths, random_.fork())});
+        Switch{SharedBuffer(settings, headroom_at(topology, settings, ports)),
+               PathChooser(settings.paths, random_.fork())});
   }
 }
 
@@ -109,7 +111,7 @@ PacketState Network<Frames, Owner>::classify(const Frame& frame) const noexcept 
   packet.ip_offset = headers.ip_offset;
   packet.udp_offset = headers.udp_offset;
   packet.ecn_capable = headers.ecn_capable;
-  if (headers.surplus_bytes != 0 && settings_.switches.telemetry &&
+  if (headers.surplus_bytes != 0 &&
       size_t{headers.surplus_offset} + headers.surplus_bytes <= packet.length_bytes) {
     packet.surplus_offset = headers.surplus_offset;
     packet.surplus_bytes = headers.surplus_bytes;
@@ -278,8 +280,8 @@ bool Network<Frames, Owner>::admit(Switch& at, const Port& port, const PacketSta
 // False when it is not to be trimmed, or cannot be.
 template <class Frames, class Owner>
 bool Network<Frames, Owner>::trim(Port& port, Packet<Frame>& packet) {
-  const auto& settings = settings_.switches.trim;
-  if (!settings || packet.trimmed || packet.udp_offset == 0 ||
+  const auto& settings = port.settings->trim;
+  if (!settings || !settings->on || packet.trimmed || packet.udp_offset == 0 ||
       packet.length_bytes <= settings->keep_bytes ||
       packet.udp_offset + kUdpBytes > settings->keep_bytes)
     return false;
@@ -339,7 +341,7 @@ uint32_t Network<Frames, Owner>::next_to_send(uint32_t number, TimeNs now) {
   const unsigned priority =
       std::has_single_bit(ready)
           ? static_cast<unsigned>(std::countr_zero(ready))
-          : queues.scheduler.pick(settings_.switches.scheduling, ready, [&](unsigned i) {
+          : queues.scheduler.pick(port.settings->scheduling, ready, [&](unsigned i) {
               return pool_[queues.fifos[i].head].length_bytes;
             });
   Fifo& fifo = queues.fifos[priority];
@@ -350,7 +352,7 @@ uint32_t Network<Frames, Owner>::next_to_send(uint32_t number, TimeNs now) {
   if (switches_[port.node] != nullptr) {
     leave_buffer(*switches_[port.node], pool_[id], now);
     mark(port, pool_[id]);
-    if (pool_[id].surplus_bytes != 0) [[unlikely]]
+    if (pool_[id].surplus_bytes != 0 && port.settings->telemetry) [[unlikely]]
       stamp(number, pool_[id], now);
   }
   return id;
@@ -429,7 +431,7 @@ uint32_t Network<Frames, Owner>::make_pause(uint32_t number, TimeNs now) {
 template <class Frames, class Owner>
 void Network<Frames, Owner>::obey_pause(uint32_t number, const PacketState& pause, TimeNs now) {
   Port& port = ports_[number];
-  const TimeNs until = now + pause_ns(port);
+  const TimeNs until = now + pause_ns(ports_[peer_of(number)]);  // as its sender says
   for (unsigned priority = 0; priority < kPriorities; ++priority) {
     if ((pause.pause >> priority & 1) != 0) port.paused.set(priority, now, until);
     if ((pause.resume >> priority & 1) != 0) port.paused.set(priority, now, now);

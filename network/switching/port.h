@@ -74,7 +74,8 @@ struct PauseSender {
 struct Port {
   uint32_t node = 0;
   uint32_t far_node = 0;
-  uint32_t number = 0;  // among those of its node
+  uint32_t number = 0;                       // among those of its node
+  const SwitchSettings* settings = nullptr;  // its switch's; a host's port has the usual ones
   OutputQueues queues;
   Cable cable;
   PauseState paused;

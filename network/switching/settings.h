@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct EcnSettings {
   uint32_t pmax_ppm = kOneInPpm;
   // Not 0: both thresholds are for this rate, and those of a port grow with its own.
   uint64_t at_rate_bits_per_s = 0;
+  bool on = true;
 };
 
 // Priority-based flow control (IEEE 802.1Qbb), by what a port has brought in of one priority and is
@@ -46,6 +48,7 @@ struct TrimSettings {
   uint32_t keep_bytes = 0;  // length of a cut frame
   uint8_t priority = 7;
   uint8_t dscp = 0;  // DSCP of cut frames
+  bool on = true;
 };
 
 // Strict priorities first, the highest foremost; the others share by their weights, in bytes.
@@ -96,7 +99,13 @@ struct NetworkSettings {
   uint64_t host_queue_bytes = 0;  // room for each priority; more is lost. 0: no limit
   TimeNs reroute_ns = 0;          // until paths avoid a link that is down, or use it again
   SwitchSettings switches;
+  std::map<uint32_t, SwitchSettings> other_switches;  // by node: those with settings of their own
   std::vector<LinkFailure> failures;
+
+  const SwitchSettings& of_node(uint32_t node) const {
+    const auto own = other_switches.find(node);
+    return own == other_switches.end() ? switches : own->second;
+  }
 };
 
 }  // namespace rocemu::network

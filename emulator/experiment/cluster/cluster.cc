@@ -58,12 +58,13 @@ network::NetworkSettings seeded(network::NetworkSettings settings, Random& rando
 
 }  // namespace
 
-Cluster::Cluster(const network::Description& network, const NicSettings& nic, uint64_t seed)
-    : settings_(nic),
+Cluster::Cluster(const network::Description& network, const Nics& nics, uint64_t seed)
+    : settings_(nics),
       random_(seed),
       network_(network.topology, seeded(network.settings, random_), *this) {
-  transport::TransportLimits limits = nic.limits;
   for (uint32_t host = 0; host < network_.host_count(); ++host) {
+    const NicSettings& nic = settings_.of(host);
+    transport::TransportLimits limits = nic.limits;
     const uint32_t link = network::link_of(network_.port_of_host(host));
     limits.line_rate_bps = network.topology.links[link].settings.rate_bits_per_s;
     network_.add_mac(network::mac_number(mac_of(host)), host);
@@ -90,6 +91,8 @@ void Cluster::Completions::push(const transport::Completion& completion) noexcep
 
 transport::QpAttributes Cluster::attributes_of(const End& end, const End& peer,
                                                uint16_t source_port) {
+  const NicSettings& own = settings_.of(end.host);
+  const uint8_t peers_max_rd_atomic = settings_.of(peer.host).max_rd_atomic;
   transport::QpAttributes attributes;
   const wire::Gid local = gid_of(end.host);
   const wire::Gid remote = gid_of(peer.host);
@@ -97,17 +100,18 @@ transport::QpAttributes Cluster::attributes_of(const End& end, const End& peer,
       wire::HeaderTemplate({mac_of(peer.host), mac_of(end.host), {}},
                            {.source = local,
                             .destination = remote,
-                            .traffic_class = static_cast<uint8_t>(settings_.dscp << 2)},
+                            .traffic_class = static_cast<uint8_t>(own.dscp << 2)},
                            {.source_port = source_port});
   attributes.path.local_gid = local;
   attributes.path.remote_gid = remote;
-  attributes.path_mtu_bytes = settings_.path_mtu_bytes;
+  attributes.path_mtu_bytes = settings_.path_mtu_bytes(end.host, peer.host);
   attributes.remote_qpn = peer.qpn;
   attributes.access = transport::kRemoteWrite | transport::kRemoteRead;
-  attributes.max_rd_atomic = attributes.max_dest_rd_atomic = settings_.max_rd_atomic;
-  attributes.timeout = settings_.timeout;
-  attributes.retry_count = settings_.retry_count;
-  attributes.rnr_retry = settings_.rnr_retry;
+  attributes.max_rd_atomic = attributes.max_dest_rd_atomic =
+      std::min(own.max_rd_atomic, peers_max_rd_atomic);
+  attributes.timeout = own.timeout;
+  attributes.retry_count = own.retry_count;
+  attributes.rnr_retry = own.rnr_retry;
   return attributes;
 }
 
@@ -127,7 +131,7 @@ ConnectionId Cluster::connect(uint32_t from, uint32_t to) {
         {1, &end.queue, &receives_, &completions_, &completions_});
     if (!qpn)
       throw std::runtime_error("host " + std::to_string(end.host) + " has " +
-                               std::to_string(settings_.max_qps) +
+                               std::to_string(settings_.of(end.host).max_qps) +
                                " QPs, and none for another flow ([nic] max_qps)");
     end.qpn = *qpn;
   }

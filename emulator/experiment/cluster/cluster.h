@@ -49,7 +49,7 @@ struct ClusterCounts {
 
 class Cluster {
  public:
-  Cluster(const network::Description& network, const NicSettings& nic, uint64_t seed);
+  Cluster(const network::Description& network, const Nics& nics, uint64_t seed);
   ~Cluster();
 
   uint32_t host_count() const { return network_.host_count(); }
@@ -111,7 +111,7 @@ class Cluster {
   void turn(uint32_t host, TimeNs now);
   void pump(uint32_t host, TimeNs now);
 
-  NicSettings settings_;
+  Nics settings_;
   Random random_;
   HeaderFramePool frames_;
   BuildingBuffers buffers_;

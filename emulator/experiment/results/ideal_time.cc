@@ -25,11 +25,11 @@ uint32_t padded(uint64_t bytes) { return static_cast<uint32_t>((bytes + 3) / 4 *
 
 }  // namespace
 
-IdealTime::IdealTime(const network::Description& network, uint32_t path_mtu_bytes)
+IdealTime::IdealTime(const network::Description& network, const Nics& nics)
     : topology_(network.topology),
       routes_(network.topology),
       hosts_(network.topology.hosts()),
-      mtu_(path_mtu_bytes),
+      nics_(nics),
       overhead_bytes_(network.settings.overhead_bytes) {}
 
 std::vector<network::LinkSettings> IdealTime::path(uint32_t from, uint32_t to) const {
@@ -50,15 +50,16 @@ std::vector<network::LinkSettings> IdealTime::path(uint32_t from, uint32_t to) c
 // the second when it has come and the first has left; those of full size then leave one after the
 // other as fast as this cable, or the slowest before it, lets them; and the last one, which may be
 // shorter, behind them.
-uint64_t IdealTime::message(const std::vector<network::LinkSettings>& path, uint64_t bytes,
-                            uint32_t first_header_bytes, uint32_t header_bytes) const {
-  const uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mtu_ + 1;
-  const uint64_t last_bytes = padded(bytes - (packets - 1) * mtu_);
+uint64_t IdealTime::arrival(const std::vector<network::LinkSettings>& path,
+                            const Message& message) const {
+  const auto& [bytes, mtu, first_header_bytes, header_bytes] = message;
+  const uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mtu + 1;
+  const uint64_t last_bytes = padded(bytes - (packets - 1) * mtu);
   const uint64_t middle = packets > 2 ? packets - 2 : 0;
   uint64_t first = 0, second = 0, full = 0, last = 0;  // times of leaving a cable's near end
   for (const network::LinkSettings& link : path) {
-    const uint64_t first_size = on_cable(first_header_bytes + (packets > 1 ? mtu_ : last_bytes));
-    const uint64_t full_size = on_cable(header_bytes + mtu_);
+    const uint64_t first_size = on_cable(first_header_bytes + (packets > 1 ? mtu : last_bytes));
+    const uint64_t full_size = on_cable(header_bytes + mtu);
     first += sending(first_size, link);
     if (middle > 0) {
       second = std::max(first, second) + sending(full_size, link);
@@ -78,19 +79,21 @@ TimeNs IdealTime::of(uint32_t from, uint32_t to, uint64_t bytes, Verb verb) cons
   constexpr uint32_t kAckBytes = kPlainBytes + wire::kAethBytes;
   const auto there = path(from, to);
   const auto back = path(to, from);
+  const uint32_t mtu = nics_.path_mtu_bytes(from, to);
   uint64_t all = 0;
   switch (verb) {
     case Verb::read:
-      all = message(there, 0, kPlainBytes + wire::kRethBytes, 0) +
-            message(back, bytes, kAckBytes, kPlainBytes);
+      all = arrival(there, {0, mtu, kPlainBytes + wire::kRethBytes, 0}) +
+            arrival(back, {bytes, mtu, kAckBytes, kPlainBytes});
       break;
     case Verb::send:
-      all = message(there, bytes, kPlainBytes, kPlainBytes) + message(back, 0, kAckBytes, 0);
+      all = arrival(there, {bytes, mtu, kPlainBytes, kPlainBytes}) +
+            arrival(back, {0, mtu, kAckBytes, 0});
       break;
     case Verb::write:
     case Verb::write_imm:
-      all = message(there, bytes, kPlainBytes + wire::kRethBytes, kPlainBytes) +
-            message(back, 0, kAckBytes, 0);
+      all = arrival(there, {bytes, mtu, kPlainBytes + wire::kRethBytes, kPlainBytes}) +
+            arrival(back, {0, mtu, kAckBytes, 0});
       break;
   }
   return std::max<TimeNs>(1, all >> kPartBits);

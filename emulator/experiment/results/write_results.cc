@@ -121,7 +121,7 @@ void write_results(const Experiment& experiment, const Outcome& outcome,
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw std::runtime_error(directory.string() + " cannot be made: " + error.message());
-  const IdealTime ideal(experiment.network, experiment.nic.path_mtu_bytes);
+  const IdealTime ideal(experiment.network, experiment.nics);
   std::vector<TimeNs> ideal_ns;
   for (const Flow& flow : outcome.flows)
     ideal_ns.push_back(flow.bytes == 0 ? 0 : ideal.of(flow.from, flow.to, flow.bytes, flow.verb));

@@ -25,6 +25,12 @@ struct WorkloadDraft {
   std::map<std::string, Values> given;  // as they stand in the file
 };
 
+// [nic.NAME]: hosts whose NICs have settings of their own.
+struct NicGroup {
+  std::vector<std::string> hosts;
+  std::vector<network::TomlKey> keys;
+};
+
 struct Draft {
   std::filesystem::path directory;  // where files are looked for
   Experiment experiment;
@@ -35,6 +41,7 @@ struct Draft {
   std::string network_file;
   std::vector<network::TomlKey> network_keys;
   std::vector<std::pair<std::string, WorkloadDraft>> workloads;
+  std::vector<std::pair<std::string, NicGroup>> nic_groups;  // by name, in the file's order
 };
 
 // Thrown: what is wrong with a key, and what is allowed.
@@ -60,6 +67,9 @@ class HostNames {
  private:
   std::map<std::string, uint32_t> names_;
 };
+
+// Throws WrongKey. The settings of the groups' NICs: the usual ones, but for what the groups say.
+std::map<uint32_t, NicSettings> make_other_nics(const Draft& draft, const HostNames& hosts);
 
 // Throws WrongKey.
 WorkloadSettings make_workload_settings(const std::string& name, const WorkloadDraft& draft,

@@ -1,7 +1,9 @@
 // An experiment as its file says it (docs/simulator.md): values alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +31,20 @@ struct NicSettings {
   uint8_t max_rd_atomic = 16;
   uint8_t dscp = 0;
   Connections connections = Connections::per_flow;
+};
+
+struct Nics {
+  NicSettings usual;
+  std::map<uint32_t, NicSettings> others;  // by host: those with settings of their own
+
+  const NicSettings& of(uint32_t host) const {
+    const auto own = others.find(host);
+    return own == others.end() ? usual : own->second;
+  }
+  // Of a connection between the two: no more than both have.
+  uint32_t path_mtu_bytes(uint32_t a, uint32_t b) const {
+    return std::min(of(a).path_mtu_bytes, of(b).path_mtu_bytes);
+  }
 };
 
 enum class Verb : uint8_t { write, write_imm, send, read };
@@ -84,7 +100,7 @@ struct Experiment {
   TimeNs duration_ns = 0;  // as long as flows begin
   TimeNs drain_ns = 0;     // and so long at most after that for them to end
   network::Description network;
-  NicSettings nic;
+  Nics nics;
   std::vector<WorkloadSettings> workloads;
   ResultSettings results;
 };

@@ -30,7 +30,7 @@ void choose_congestion(Draft& draft, const Values& values) {
     throw Wrong{"there are congestion of [nic] and algorithm of [congestion]; give one of them"};
   const congestion::ParsedSettings parsed = congestion::parse_settings(one(values));
   if (!parsed.settings) throw Wrong{parsed.error};
-  draft.experiment.nic.limits.congestion = *parsed.settings;
+  draft.experiment.nics.usual.limits.congestion = *parsed.settings;
 }
 
 constexpr Key kKeys[] = {
@@ -48,36 +48,38 @@ constexpr Key kKeys[] = {
      [](Draft& d, const Values& v) { d.network_file = one(v); }},
     {"nic", "path_mtu", "1024",
      [](Draft& d, const Values& v) {
-       d.experiment.nic.path_mtu_bytes = network::choice<uint32_t>(
+       d.experiment.nics.usual.path_mtu_bytes = network::choice<uint32_t>(
            v, {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}});
      }},
     {"nic", "timeout", "14",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.timeout, v, 0, 31); }},
+     [](Draft& d, const Values& v) { set_number(d.experiment.nics.usual.timeout, v, 0, 31); }},
     {"nic", "retry_count", "7",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.retry_count, v, 0, 7); }},
+     [](Draft& d, const Values& v) { set_number(d.experiment.nics.usual.retry_count, v, 0, 7); }},
     {"nic", "rnr_retry", "7",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.rnr_retry, v, 0, 7); }},
+     [](Draft& d, const Values& v) { set_number(d.experiment.nics.usual.rnr_retry, v, 0, 7); }},
     {"nic", "max_rd_atomic", "16",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.max_rd_atomic, v, 1, 128); }},
+     [](Draft& d, const Values& v) {
+       set_number(d.experiment.nics.usual.max_rd_atomic, v, 1, 128);
+     }},
     {"nic", "window_packets", "256",
      [](Draft& d, const Values& v) {
-       set_number(d.experiment.nic.limits.window_packets, v, 1, 1 << 22);
+       set_number(d.experiment.nics.usual.limits.window_packets, v, 1, 1 << 22);
      }},
     {"nic", "ack_interval_packets", "64",
      [](Draft& d, const Values& v) {
-       set_number(d.experiment.nic.limits.ack_interval_packets, v, 1, 1 << 22);
+       set_number(d.experiment.nics.usual.limits.ack_interval_packets, v, 1, 1 << 22);
      }},
     {"nic", "quantum_frames", "16",
      [](Draft& d, const Values& v) {
-       set_number(d.experiment.nic.limits.quantum_frames, v, 1, 1024);
+       set_number(d.experiment.nics.usual.limits.quantum_frames, v, 1, 1024);
      }},
     {"nic", "dscp", "26",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.dscp, v, 0, 63); }},
+     [](Draft& d, const Values& v) { set_number(d.experiment.nics.usual.dscp, v, 0, 63); }},
     {"nic", "max_qps", "16384",
-     [](Draft& d, const Values& v) { set_number(d.experiment.nic.max_qps, v, 1, 1 << 20); }},
+     [](Draft& d, const Values& v) { set_number(d.experiment.nics.usual.max_qps, v, 1, 1 << 20); }},
     {"nic", "connections", "\"flow\"",
      [](Draft& d, const Values& v) {
-       d.experiment.nic.connections = network::choice<Connections>(
+       d.experiment.nics.usual.connections = network::choice<Connections>(
            v, {{"flow", Connections::per_flow}, {"pair", Connections::per_pair}});
      }},
     {"nic", "congestion", "\"dcqcn:paper\"", choose_congestion},
@@ -85,13 +87,13 @@ constexpr Key kKeys[] = {
     {"nic", "recovery", "\"go-back-n\"",
      [](Draft& d, const Values& v) {
        using transport::Recovery;
-       d.experiment.nic.limits.recovery = network::choice<Recovery>(
+       d.experiment.nics.usual.limits.recovery = network::choice<Recovery>(
            v,
            {{"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}});
      }},
     {"nic", "multipath", "true",
      [](Draft& d, const Values& v) {
-       d.experiment.nic.limits.multipath =
+       d.experiment.nics.usual.limits.multipath =
            network::choice<bool>(v, {{"true", true}, {"false", false}});
      }},
     {"results", "interval", "\"10us\"",
@@ -133,6 +135,16 @@ void apply_workload_key(Draft& draft, const std::string& name, const network::To
   workload->second.given[key.name] = key.values;
 }
 
+void note_nic_key(Draft& draft, const std::string& name, const network::TomlKey& key) {
+  auto group = std::ranges::find(draft.nic_groups, name, &std::pair<std::string, NicGroup>::first);
+  if (group == draft.nic_groups.end()) group = draft.nic_groups.insert(group, {name, NicGroup{}});
+  if (key.name == "hosts") {
+    group->second.hosts = key.values;
+  } else {
+    group->second.keys.push_back({"nic", key.name, key.values});
+  }
+}
+
 }  // namespace
 
 void apply_key(Draft& draft, const network::TomlKey& toml) {
@@ -146,6 +158,7 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     return;
   }
   if (within(toml.section, "workload", inner)) return apply_workload_key(draft, inner, toml);
+  if (within(toml.section, "nic", inner) && !inner.empty()) return note_nic_key(draft, inner, toml);
   const auto* const key = std::ranges::find_if(kKeys, [&](const Key& each) {
     return each.section == toml.section && each.name == toml.name;
   });
@@ -153,7 +166,7 @@ void apply_key(Draft& draft, const network::TomlKey& toml) {
     const std::string known = network::names_in(kKeys, toml.section);
     if (known.empty())
       throw WrongKey{"", toml.section,
-                     "there is no such section; there are network, nic, congestion, "
+                     "there is no such section; there are network, nic, nic.NAME, congestion, "
                      "workload.NAME, results"};
     throw WrongKey{toml.section, toml.name, "there is no such key; there are " + known};
   }

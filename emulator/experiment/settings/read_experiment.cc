@@ -70,11 +70,12 @@ Experiment put_together(Draft& draft) {
   if (!draft.has_drain) experiment.drain_ns = kDrain * experiment.duration_ns;
   for (const auto& [key, value] : draft.parameters) {
     const std::string wrong =
-        congestion::set_parameter(experiment.nic.limits.congestion, key, value);
+        congestion::set_parameter(experiment.nics.usual.limits.congestion, key, value);
     if (!wrong.empty()) throw WrongKey{"congestion", key, wrong};
   }
   experiment.network = make_network(draft);
   const HostNames hosts(experiment.network.topology);
+  experiment.nics.others = make_other_nics(draft, hosts);
   constexpr size_t kMostWorkloads = 256;
   if (draft.workloads.size() > kMostWorkloads)
     throw WrongKey{"", "workload", "there are more than 256 of them"};

@@ -236,6 +236,7 @@ std::vector<uint32_t> HostNames::list(const Values& names) const {
     const size_t dots = name.find("..");
     const uint32_t first = find(name.substr(0, dots));
     const uint32_t last = dots == std::string::npos ? first : find(name.substr(dots + 2));
+    if (last < first) throw Wrong{quoted(name) + ": the second comes before the first"};
     for (uint32_t host = first; host <= last; ++host) {
       if (std::ranges::find(hosts, host) != hosts.end())
         throw Wrong{quoted(name) + " is there twice"};

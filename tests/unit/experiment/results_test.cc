@@ -35,7 +35,8 @@ TEST_CASE("numbers as text") {
 TEST_CASE("one packet takes its cables, and the ACK the way back") {
   network::Description network;
   network.topology = network::star(2, {.rate_bits_per_s = 8'000'000'000, .delay_ns = 1000});
-  const IdealTime ideal(network, 1024);
+  const Nics nics;
+  const IdealTime ideal(network, nics);
   // At a byte in 1 ns: headers of 58 bytes, a RETH of 16, an ACK of 62.
   CHECK(ideal.of(0, 1, 100, Verb::send) == 2 * (158 + 1000) + 2 * (62 + 1000));
   CHECK(ideal.of(0, 1, 100, Verb::write) == 2 * (174 + 1000) + 2 * (62 + 1000));
@@ -69,7 +70,7 @@ TEST_CASE("a flow alone takes its ideal time") {
         REQUIRE(flow.state == FlowState::completed);
         CHECK(flow.moved_bytes == bytes);
         const TimeNs ideal =
-            IdealTime(experiment.network, 1024).of(flow.from, flow.to, bytes, verb);
+            IdealTime(experiment.network, experiment.nics).of(flow.from, flow.to, bytes, verb);
         // The network counts whole nanoseconds.
         CHECK(flow.end_ns + 10 > ideal);
         CHECK(flow.end_ns < ideal + 10);

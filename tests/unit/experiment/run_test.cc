@@ -163,4 +163,53 @@ TEST_CASE("an allreduce ends at all hosts") {
   }
 }
 
+TEST_CASE("NICs with different settings meet") {
+  // Two hosts obey CNPs, two do not, and these have most of the link.
+  const Outcome uneven = run(R"(duration = "5ms"
+[network.topology]
+kind = "star"
+hosts = 5
+[network.links]
+rate = "10gbit"
+[network.ecn]
+kmin = "20kb"
+kmax = "60kb"
+[nic]
+congestion = "dcqcn:paper"
+[nic.greedy]
+hosts = ["h3..h4"]
+congestion = "none"
+path_mtu = 4096
+recovery = "selective-repeat"
+[workload.w]
+kind = "incast"
+)");
+  REQUIRE(uneven.flows.size() == 4);
+  for (const Flow& flow : uneven.flows) {
+    const bool greedy = flow.from >= 3;
+    CHECK((flow.moved_bytes > 2'000'000) == greedy);
+    CHECK(flow.moved_bytes > 0);
+  }
+}
+
+TEST_CASE("a connection has the smaller path MTU of its ends, either way") {
+  for (const char* const from : {"h0", "h1"}) {
+    const Outcome outcome = run(R"(duration = "1ms"
+[network.topology]
+kind = "pair"
+[nic.small]
+hosts = ["h1"]
+path_mtu = 256
+max_rd_atomic = 1
+[workload.w]
+kind = "incast"
+size = "256kb"
+verb = "read"
+to = ")" + std::string(from) + "\"\n");
+    REQUIRE(outcome.flows.size() == 1);
+    CHECK(outcome.flows[0].state == FlowState::completed);
+    CHECK(outcome.frames_delivered > 1000);
+  }
+}
+
 }  // namespace rocemu::experiment

@@ -79,9 +79,9 @@ plots = false
   CHECK(experiment.drain_ns == 1'000'000);
   CHECK(experiment.network.settings.seed == 3);
   CHECK(experiment.network.topology.links[0].settings.rate_bits_per_s == 40'000'000'000);
-  CHECK(experiment.nic.path_mtu_bytes == 4096);
-  CHECK(experiment.nic.limits.window_packets == 64);
-  CHECK(experiment.nic.connections == Connections::per_pair);
+  CHECK(experiment.nics.usual.path_mtu_bytes == 4096);
+  CHECK(experiment.nics.usual.limits.window_packets == 64);
+  CHECK(experiment.nics.usual.connections == Connections::per_pair);
   REQUIRE(experiment.workloads.size() == 2);
   const WorkloadSettings& background = experiment.workloads[0];
   CHECK(background.hosts == std::vector<uint32_t>{0, 1, 2, 3, 7});
@@ -109,7 +109,7 @@ TEST_CASE("congestion control is chosen as in the NIC's configuration file") {
   const std::string incast = "[workload.w]\nkind = \"incast\"\n";
   const Experiment experiment =
       read(kStar + "[congestion]\nrpg_ai_rate = 7\nalgorithm = \"dcqcn:paper\"\n" + incast);
-  const congestion::Settings& settings = experiment.nic.limits.congestion;
+  const congestion::Settings& settings = experiment.nics.usual.limits.congestion;
   CHECK(settings.name() == "dcqcn");
   CHECK(settings.preset == "paper");
   bool found = false;
@@ -122,6 +122,62 @@ TEST_CASE("congestion control is chosen as in the NIC's configuration file") {
                "algorithm = \"dcqcn\"\n" +
                incast),
       Catch::StartsWith("e.toml: [congestion] algorithm: there are congestion of [nic] and"));
+}
+
+TEST_CASE("NICs that are not like the others") {
+  const Experiment experiment = read(kStar + R"(
+[nic.old]
+hosts = ["h1..h2", "h4"]
+congestion = "none"
+path_mtu = 512
+dscp = 8
+[nic.spare]
+hosts = ["h0"]
+recovery = "selective-repeat"
+[nic]
+path_mtu = 2048
+[congestion]
+algorithm = "dcqcn:paper"
+rpg_ai_rate = 7
+[workload.w]
+kind = "incast"
+)");
+  const Nics& nics = experiment.nics;
+  CHECK(nics.others.size() == 4);
+  CHECK(nics.of(3).limits.congestion.name() == "dcqcn");
+  CHECK(nics.of(2).limits.congestion.name() == "adaptive_window");
+  CHECK(nics.of(2).dscp == 8);
+  CHECK(nics.of(0).dscp == 0);
+  CHECK(nics.of(0).limits.recovery == transport::Recovery::selective_repeat);
+  CHECK(nics.of(0).limits.congestion.name() == "dcqcn");
+  CHECK(nics.of(0).limits.congestion.preset == "paper");
+  CHECK(nics.path_mtu_bytes(0, 3) == 2048);
+  CHECK(nics.path_mtu_bytes(0, 4) == 512);
+  CHECK(nics.path_mtu_bytes(4, 3) == 512);
+}
+
+TEST_CASE("what is wrong with NICs of their own") {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"dscp = 8\n", "[nic.a] hosts: it is missing (as in hosts = "},
+      {"hosts = [\"h9\"]\n", "[nic.a] hosts: there is no host 'h9'; there are 5"},
+      {"hosts = [\"h3..h1\"]\n", "[nic.a] hosts: 'h3..h1': the second comes before the first"},
+      {"hosts = [\"h1\", \"h1\"]\n", "[nic.a] hosts: 'h1' is there twice"},
+      {"hosts = [\"h1\"]\n[nic.b]\nhosts = [\"h0..h2\"]\n",
+       "[nic.b] hosts: host 1 is in another group as well"},
+      {"hosts = [\"h1\"]\npath_mtu = 1500\n",
+       "[nic.a] path_mtu: '1500' is none of 256, 512, 1024, 2048, 4096"},
+      {"hosts = [\"h1\"]\nspeed = 1\n",
+       "[nic.a] speed: there is no such key; there are path_mtu, timeout"},
+      {"hosts = [\"h1\"]\nconnections = \"pair\"\n",
+       "[nic.a] connections: it is the same for all NICs: [nic]"},
+      {"hosts = [\"h1\"]\ncongestion = \"dcqcn:fast\"\n", "[nic.a] congestion: "},
+  };
+  for (const auto& [text, error] : kCases) {
+    INFO(text);
+    const std::string found = error_of(kStar + "[workload.w]\nkind = \"incast\"\n[nic.a]\n" + text);
+    INFO(found);
+    CHECK(found.starts_with(std::string("e.toml: ") + error));
+  }
 }
 
 TEST_CASE("a key is given another value") {
@@ -147,7 +203,7 @@ TEST_CASE("what is wrong with an experiment") {
       {"speed = 5\n", "e.toml: speed: there is no such key"},
       {"[neck]\na = 1\n",
        "e.toml: neck: there is no such section; there are network, nic, "
-       "congestion, workload.NAME, results"},
+       "nic.NAME, congestion, workload.NAME, results"},
       {incast, "e.toml: duration: it is missing (as in duration = \"10ms\")"},
       {"duration = \"1ms\"\n" + incast, "e.toml: network: it is missing; write network = \"FILE\""},
       {"duration = \"1ms\"\nnetwork = \"none.toml\"\n" + incast,

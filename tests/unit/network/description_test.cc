@@ -1,7 +1,9 @@
 #include "network/description/description.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "network/description/ns3_topology.h"
 
@@ -138,6 +140,92 @@ TEST_CASE("what a description does not say is off, or as settings.h has it") {
   CHECK(network.topology.links[0].settings == LinkSettings{});
 }
 
+TEST_CASE("switches that are not like the others") {
+  const Description network = read(R"([topology]
+kind = "leaf-spine"
+leaves = 3
+spines = 2
+hosts_per_leaf = 2
+[switches.old]
+names = ["leaf1..leaf2", "spine0"]
+[switches.old.switch]
+buffer = "2mb"
+[switches.old.ecn]
+use = "off"
+[switches.old.pfc]
+priorities = []
+[switches.old.priorities]
+strict = [7]
+[switches.edge]
+names = ["leaf0"]
+ecn.kmin = "5kb"
+trimming.keep = "80b"
+paths.by = "packet"
+# The usual ones may stand behind.
+[ecn]
+kmin = "10kb"
+kmax = "20kb"
+[pfc]
+priorities = [3]
+)");
+  const NetworkSettings& s = network.settings;
+  std::map<std::string, uint32_t> nodes;
+  for (uint32_t i = 0; i < network.topology.nodes.size(); ++i)
+    nodes[network.topology.nodes[i].name] = i;
+  CHECK(s.other_switches.size() == 4);
+  CHECK(s.of_node(nodes["spine1"]).buffer_bytes == SwitchSettings{}.buffer_bytes);
+  CHECK(s.of_node(nodes["spine1"]).pfc.lossless == 0b1000);
+  for (const char* const name : {"leaf1", "leaf2", "spine0"}) {
+    const SwitchSettings& old = s.of_node(nodes[name]);
+    CHECK(old.buffer_bytes == 2'000'000);
+    CHECK_FALSE(old.ecn->on);
+    CHECK(old.pfc.lossless == 0);
+    CHECK(old.scheduling.strict == 0x80);
+    CHECK(old.paths.by == PathBy::flow);
+  }
+  const SwitchSettings& edge = s.of_node(nodes["leaf0"]);
+  CHECK(edge.ecn->kmin_bytes == 5000);
+  CHECK(edge.ecn->kmax_bytes == 20'000);
+  CHECK(edge.ecn->on);
+  CHECK(edge.trim->keep_bytes == 80);
+  CHECK(edge.paths.by == PathBy::packet);
+  CHECK(edge.pfc.lossless == 0b1000);
+}
+
+TEST_CASE("what is wrong with switches of their own") {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"[switches]\nnames = [\"s0\"]\n",
+       "[switches] names: switches with settings of their own have a name"},
+      {"[switches.a]\necn.kmin = \"1kb\"\n", "[switches.a] names: it is missing (as in names"},
+      {"[switches.a]\nnames = [\"s1\"]\n",
+       "[switches.a] names: there is no switch 's1'; the first is 's0'"},
+      {"[switches.a]\nnames = [\"h0\"]\n", "[switches.a] names: there is no switch 'h0'"},
+      {"[switches.a]\nnames = [\"s0\", \"s0\"]\n", "[switches.a] names: 's0' is there twice"},
+      {"[switches.a]\nnames = [\"s0\"]\n[switches.b]\nnames = [\"s0..s0\"]\n",
+       "[switches.b] names: 's0' is there twice, here or in another group"},
+      {"[switches.a]\nbuffer = \"1mb\"\n",
+       "[switches.a] buffer: there is no such key; there is names, and [switches.a.SECTION] with"},
+      {"[switches.a.links]\nrate = \"1gbit\"\n",
+       "[switches.a] links: switches have no such section of their own; they have switch, ecn"},
+      {"[switches.a.priorities]\nby = \"pcp\"\n",
+       "[switches.a.priorities] by: it is the same in the whole network: [priorities]"},
+      {"[switches.a]\nnames = [\"s0\"]\necn.kmin = \"1\"\n",
+       "[switches.a.ecn] kmin: '1' has no unit; write a size"},
+      {"[switches.a]\nnames = [\"s0\"]\necn.colour = \"red\"\n",
+       "[switches.a.ecn] colour: there is no such key; there are kmin, kmax, pmax, at_rate, use"},
+      {"[switches.a]\nnames = [\"s0\"]\necn.kmin = \"1kb\"\n",
+       "[ecn] kmin: of 's0': it is more than kmax"},
+      {"[switches.a]\nnames = [\"s0\"]\npfc.priorities = [3]\nswitch.buffer = \"50kb\"\n",
+       "[switch] buffer: 50kb is not more than the headroom of the ports of 's0'"},
+  };
+  for (const auto& [text, error] : kCases) {
+    INFO(text);
+    const std::string found = error_of(kStar + text);
+    INFO(found);
+    CHECK(found.starts_with(std::string("n.toml: ") + error));
+  }
+}
+
 TEST_CASE("nodes and links by name") {
   const Description network = read(R"([topology]
 kind = "list"
@@ -174,9 +262,8 @@ TEST_CASE("errors name file, key, and what is allowed") {
   CHECK(error_of(kStar + "[switch]\ncolour = 1") ==
         "n.toml: [switch] colour: there is no such key; there are buffer, alpha, queue_limit, "
         "telemetry");
-  CHECK(
-      error_of(kStar + "[switches]\nbuffer = 1")
-          .starts_with("n.toml: switches: there is no such section; there are topology, links, "));
+  CHECK(error_of(kStar + "[swatch]\nbuffer = 1")
+            .starts_with("n.toml: swatch: there is no such section; there are topology, links, "));
   CHECK(error_of("speed = 1\n" + kStar) ==
         "n.toml: speed: there is no such key; there are seed, overhead, reroute, failures");
   CHECK(error_of(kStar + "[priorities]\nweights = [1, 2]") ==

@@ -115,4 +115,43 @@ TEST_CASE("trimming: what is no UDP, or no longer than its headers, is lost") {
   CHECK(stage.sum(&PortCounters::trimmed) == 0);
 }
 
+TEST_CASE("switches with settings of their own mark, cut and make room by these") {
+  // Through two switches; the first is where frames wait.
+  LinkSettings fast = kByteNs;
+  fast.rate_bits_per_s *= 1000;
+  const Topology topology = dumbbell(1, 1, {fast, kByteNs});
+  const auto of_node = [&](const std::string& name) {
+    uint32_t node = 0;
+    while (topology.nodes[node].name != name) ++node;
+    return node;
+  };
+  NetworkSettings settings;
+  settings.switches.ecn = EcnSettings{};
+  settings.switches.queue_limit_bytes = 5000;
+  settings.switches.trim = TrimSettings{.keep_bytes = 100};
+  SwitchSettings own = settings.switches;
+  const auto send = [&](const std::string& name) {
+    settings.other_switches = {{of_node(name), own}};
+    auto stage = std::make_unique<Stage>(topology, settings);
+    for (int i = 0; i < 20; ++i) stage->send(0, {0, 1, 1000, 0, kEct0});
+    stage->run();
+    return stage;
+  };
+  SECTION("no marks") {
+    own.ecn->on = false;
+    CHECK(send("s0")->sum(&PortCounters::marked) == 0);
+    CHECK(send("s1")->sum(&PortCounters::marked) > 0);
+  }
+  SECTION("nothing is cut") {
+    own.trim->on = false;
+    CHECK(send("s0")->sum(&PortCounters::trimmed) == 0);
+    CHECK(send("s1")->sum(&PortCounters::trimmed) > 0);
+  }
+  SECTION("more room") {
+    own.queue_limit_bytes = 100'000;
+    CHECK(send("s0")->sum(&PortCounters::trimmed) == 0);
+    CHECK(send("s1")->sum(&PortCounters::trimmed) > 0);
+  }
+}
+
 }  // namespace rocemu::network

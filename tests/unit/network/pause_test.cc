@@ -148,4 +148,31 @@ TEST_CASE("PFC: a link that comes back knows of no pause") {
   CHECK(stage.network.packets() == 0);
 }
 
+TEST_CASE("PFC: of the switches that have it, and for as long as its sender says") {
+  LinkSettings fast = kByteNs;
+  fast.rate_bits_per_s *= 10;
+  const Topology topology = dumbbell(1, 1, {fast, kByteNs});
+  const auto send = [&](const NetworkSettings& settings) {
+    auto stage = std::make_unique<Stage>(topology, settings);
+    for (int i = 0; i < 20; ++i) stage->send(0, {0, 1});
+    stage->run();
+    return stage;
+  };
+  uint32_t first_switch = 0;
+  while (topology.nodes[first_switch].name != "s0") ++first_switch;
+  NetworkSettings settings;
+  settings.other_switches[first_switch] = lossless(3000, 1000).switches;
+  CHECK(send(settings)->sum(&PortCounters::pauses_sent) > 0);
+  std::swap(settings.switches, settings.other_switches[first_switch]);
+  CHECK(send(settings)->sum(&PortCounters::pauses_sent) == 0);
+
+  // A pause of 512 bit times, 6 ns here, has to be repeated all the time; the usual settings, those
+  // of the host's port, say a longer one.
+  settings = lossless(3000, 1000);
+  settings.other_switches[first_switch] = settings.switches;
+  settings.other_switches[first_switch].pfc.quanta = 1;
+  CHECK(send(settings)->sum(&PortCounters::pauses_sent) >
+        10 * send(lossless(3000, 1000))->sum(&PortCounters::pauses_sent));
+}
+
 }  // namespace rocemu::network
