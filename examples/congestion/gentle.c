@@ -1,18 +1,12 @@
 /* A congestion control of one's own: the rate falls by a part for CNPs, at most once a period, and
  * grows by a step every period. docs/congestion.md, "Your own".
- *
- *   cc -shared -fPIC -o libgentle.so gentle.c
- */
+ *   cc -shared -fPIC -o libgentle.so gentle.c */
 #include <rocemu/congestion.h>
 #include <stdlib.h>
 
-enum { INCREASE_MBPS, DECREASE, PERIOD_US, PARAMETERS };
-
-static const struct rocemu_parameter parameters[PARAMETERS] = {
-    {"increase", "Mbit/s", 5, 0.001, 1e6},
-    {"decrease", "", 0.3, 0, 1},
-    {"period", "us", 100, 1, 1e6},
-};
+/* create() has their values in this order. */
+static const struct rocemu_parameter parameters[] = {
+    {"increase", "Mbit/s", 5, 0.001, 1e6}, {"decrease", "", 0.3, 0, 1}, {"period", "us", 100, 1, 1e6}};
 
 struct gentle {
   double rate_bps, line_bps, increase_bps, keep;
@@ -24,9 +18,9 @@ static void* create(const struct rocemu_flow* flow, const double* values) {
   struct gentle* g = calloc(1, sizeof *g);
   if (!g) return NULL;
   g->rate_bps = g->line_bps = (double)flow->line_rate_bps;
-  g->increase_bps = values[INCREASE_MBPS] * 1e6;
-  g->keep = 1 - values[DECREASE];
-  g->period_ns = (uint64_t)(values[PERIOD_US] * 1e3);
+  g->increase_bps = values[0] * 1e6;
+  g->keep = 1 - values[1];
+  g->period_ns = (uint64_t)(values[2] * 1e3);
   g->next_ns = ROCEMU_NEVER;
   return g;
 }
@@ -48,13 +42,9 @@ static void on_timer(void* state, uint64_t now_ns) {
 }
 
 static uint64_t deadline(const void* state) { return ((const struct gentle*)state)->next_ns; }
+static uint64_t rate_bps(const void* state) { return (uint64_t)((const struct gentle*)state)->rate_bps; }
 
-static uint64_t rate_bps(const void* state) {
-  return (uint64_t)((const struct gentle*)state)->rate_bps;
-}
-
-static uint32_t view(const void* state, uint64_t now_ns, struct rocemu_value* values,
-                     uint32_t room) {
+static uint32_t view(const void* state, uint64_t now_ns, struct rocemu_value* values, uint32_t room) {
   (void)now_ns;
   if (room < 1) return 0;
   values[0] = (struct rocemu_value){"gentle_cnps", (double)((const struct gentle*)state)->cnps};
@@ -62,18 +52,9 @@ static uint32_t view(const void* state, uint64_t now_ns, struct rocemu_value* va
 }
 
 static const struct rocemu_algorithm gentle = {
-    .version = ROCEMU_CONGESTION_VERSION,
-    .needs = ROCEMU_NEEDS_ECN,
-    .name = "gentle",
-    .parameters = parameters,
-    .parameter_count = PARAMETERS,
-    .create = create,
-    .destroy = free,
-    .on_cnp = on_cnp,
-    .on_timer = on_timer,
-    .deadline = deadline,
-    .rate_bps = rate_bps,
-    .view = view,
-};
+    .version = ROCEMU_CONGESTION_VERSION, .name = "gentle", .needs = ROCEMU_NEEDS_ECN,
+    .parameters = parameters, .parameter_count = sizeof parameters / sizeof *parameters,
+    .create = create, .destroy = free, .on_cnp = on_cnp, .on_timer = on_timer,
+    .deadline = deadline, .rate_bps = rate_bps, .view = view};
 
 const struct rocemu_algorithm* rocemu_congestion(void) { return &gentle; }

@@ -17,6 +17,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here/../../../examples/congestion/gentle.c" "$work"
 cd "$work"
+(($(wc -l < gentle.c) <= 60)) || {
+  echo "FAIL: the example is longer than the 60 lines that docs/experiments.md promises"
+  exit 1
+}
 cc -Wall -Wextra -Werror -shared -fPIC -I "$include" -o libgentle.so gentle.c
 
 refused() {  # SPEC TEXT
