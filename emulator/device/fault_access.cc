@@ -122,6 +122,14 @@ void FaultAccess::fail_cqs_of_context(ContextId id) {
     context->cqs.for_each([](Cq& cq) { cq.fail(); });
 }
 
+void FaultAccess::close_channels(TimeNs now) {
+  do {
+    hca_.publish_completions(now);
+  } while (!impl_.deferred.qps_in_error.empty());
+  for (const auto& entry : impl_.contexts)
+    entry.second->channels.for_each([](Channel& channel) { channel.events.reset(); });
+}
+
 void FaultAccess::tell_all(uint32_t event_type) {
   for (const auto& entry : impl_.contexts) entry.second->async_events->async_event(0, event_type);
 }

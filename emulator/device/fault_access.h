@@ -35,7 +35,7 @@ struct ContextView {
 
 class FaultAccess {
  public:
-  explicit FaultAccess(Hca& hca) : impl_(*hca.impl_) {}
+  explicit FaultAccess(Hca& hca) : hca_(hca), impl_(*hca.impl_) {}
 
   std::vector<ContextView> contexts() const;
   std::vector<QpView> qps() const;
@@ -51,6 +51,9 @@ class FaultAccess {
   // next publication does it.
   void fail_cqs_of_qp(wire::Qpn qpn);
   void fail_cqs_of_context(ContextId context);
+  // Ends all completion channels, behind the events of what was flushed: who waits for one hears
+  // that none will come.
+  void close_channels(TimeNs now);
   // An event about the device or its port, to every program that has it open.
   void tell_all(uint32_t event_type);
   // An event about a QP or an SRQ that a tap held back. Nothing happens when the object is gone.
@@ -76,6 +79,7 @@ class FaultAccess {
  private:
   QpView view_of(const QpBody& body) const;
 
+  Hca& hca_;
   Hca::Impl& impl_;
 };
 

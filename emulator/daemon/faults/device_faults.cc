@@ -124,6 +124,7 @@ void DeviceFaults::fail_cqs(const Spec& spec) {
 void DeviceFaults::lose_device() {
   FaultAccess access(hca_);
   for (const device::QpView& qp : access.qps()) access.flush_qp(qp.qpn);
+  access.close_channels(faults_.now_ns());
   access.tell_all(verbs::async_event::kDeviceFatal);
   for (const device::ContextView& context : access.contexts())
     last_lost_ = std::max(last_lost_, context.id);

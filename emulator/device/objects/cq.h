@@ -15,6 +15,7 @@ namespace rocemu::device {
 struct Context;
 
 struct Channel {
+  // Null once the device is lost (FaultAccess::close_channels).
   std::unique_ptr<EventChannel> events;
   uint32_t users = 0;
 };
@@ -140,7 +141,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
   }
 
   bool send_event(TimeNs now) {
-    if (channel_ == nullptr) event_due_ = false;
+    if (channel_ == nullptr || channel_->events == nullptr) event_due_ = false;
     if (!event_due_) return true;
     if (now < no_room_until_) return false;
     if (!channel_->events->completion_event(user_pointer_)) {

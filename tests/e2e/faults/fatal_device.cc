@@ -38,13 +38,18 @@ void run(const char* name, int gid_index) {
     Device a = open_device(name, gid_index);
     Device b = open_device(name, gid_index);
     EndOptions options;
+    options.with_channel = true;
     Ends ends{make_end(a, options), make_end(b, options)};
     connect(ends.a, ends.b);
     post(ends.a, IBV_WR_SEND, 1, ends.a.sge(0, 100), ends.b);
     post_recv_ok(ends.a.qp.get(), 2, ends.a.sge(0, 100));
+    must(ibv_req_notify_cq(ends.a.recv_cq.get(), 0), "ibv_req_notify_cq");
     AskedFault fault(std::string(name) + " device-fatal");
     expect_event(a, IBV_EVENT_DEVICE_FATAL);
     expect_event(b, IBV_EVENT_DEVICE_FATAL);
+    expect_completion_event(ends.a, ends.a.recv_cq.get());
+    expect_end_of_events(ends.a);
+    expect_end_of_events(ends.b);
     expect_flushed(ends.a.send_cq.get(), {1});
     expect_flushed(ends.a.recv_cq.get(), {2});
     expect_lost(a, ends.a);

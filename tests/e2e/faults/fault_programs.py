@@ -135,6 +135,23 @@ def reconnect():
     nothing_left()
 
 
+def rsockets():
+    """rpoll() tells of the NIC's end. (rrecv() says the end of the stream by 0, of which rstream without "-T a" takes no
+    notice while errno is EAGAIN.)"""
+    words = ["rstream", "-T", "a", "-S", "4096", "-C", "1", "-I", "100000000"]
+    ends = [End("server", [*words, "-b", B])]
+    try:
+        wait_until("the server listens", lambda: status()["connection_management"]["listeners"], ends[0].report)
+        ends.append(End("client", [*words, "-s", B]))
+        wait_for_traffic()
+        ask("all", "kill")
+        for end in ends:
+            ends_with(end, "")
+    finally:
+        for end in ends:
+            end.kill()
+
+
 class UcxPair(Pair):
     def _start(self, name, host):
         environment = dict(os.environ, UCX_TLS="rc_verbs,ud_verbs:aux", UCX_NET_DEVICES=self.devices[name],
@@ -217,10 +234,12 @@ CASES = {
     "perftest:device-fatal": perftest(["rocemu0", "device-fatal", "for=1s"], "status 5|Failed|error"),
     "rping": rping,
     "reconnect": reconnect,
+    "rsockets": rsockets,
     "ucx": ucx_loses_one_of_two,
     "mpi": mpi,
 }
 NEEDED = {"start": ("ibv_devinfo", "ibverbs-utils"), "perftest": ("ib_write_bw", "perftest"), "rping": ("rping", "rdmacm-utils"),
+          "rsockets": ("rstream", "rdmacm-utils"),
           "ucx": ("ucx_perftest", "ucx-utils"), "mpi": ("mpirun", "openmpi-bin")}
 
 

@@ -255,6 +255,18 @@ void expect_no_completion_event(End& end) {
 
 bool has_completion_event(const End& end) { return readable(end.channel->fd, 0); }
 
+// As where the kernel closes the channel of a device that goes; errno says so, whatever it was.
+void expect_end_of_events(const End& end) {
+  pollfd waits{end.channel->fd, POLLIN, 0};
+  if (poll(&waits, 1, static_cast<int>(kPatience.count())) <= 0) fail("the channel is silent");
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  errno = EAGAIN;
+  if (ibv_get_cq_event(end.channel.get(), &cq, &context) == 0)
+    fail("an event of a device that is gone");
+  expect_errno(errno, {EIO}, "ibv_get_cq_event");
+}
+
 void expect_equal(uint64_t is, uint64_t due, const char* what) {
   if (is != due)
     fail("%s is %#llx, must be %#llx", what, static_cast<unsigned long long>(is),

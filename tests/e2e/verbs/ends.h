@@ -119,6 +119,8 @@ inline void expect_completion_event(End& end, ibv_cq* cq) {
 }
 void expect_no_completion_event(End& end);
 bool has_completion_event(const End& end);
+// The device is gone, and a program that waits for an event hears so.
+void expect_end_of_events(const End& end);
 
 void expect_equal(uint64_t is, uint64_t due, const char* what);
 

@@ -41,11 +41,14 @@ void give_up(Owner& owner, Destroy destroy, const char* what) {
 
 void run(const char* name, int gid_index, const char* command) {
   Lab lab(open_device(name, gid_index), open_device(name, gid_index));
-  Ends ends = make_ends(lab, IBV_QPT_RC);
+  EndOptions options;
+  options.with_channel = true;
+  Ends ends = make_ends(lab, options);
   post_recv_ok(ends.a.qp.get(), 1, ends.a.sge(0, 100));
   if (const int code = std::system(command); code != 0) fail("the command ended with %d", code);
 
   expect_fatal(lab.a());
+  expect_end_of_events(ends.a);
   poll_until_it_fails(ends.b.recv_cq.get());
   expect_fatal(lab.b());
   ibv_context* context = lab.a().context.get();

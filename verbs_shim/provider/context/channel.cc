@@ -145,10 +145,11 @@ ssize_t ChannelList::on_last_event(void* list, void* data, size_t bytes) {
 }
 
 int ChannelList::create() {
-  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr, nullptr,
-                                               nullptr};
+  static constexpr rocemu_fd_watch kChannel = {nullptr, &ChannelList::on_close, nullptr,
+                                               &ChannelList::after_last_event, nullptr};
   static constexpr rocemu_fd_watch kCheckedChannel = {nullptr, &ChannelList::on_close, nullptr,
-                                                      nullptr, &ChannelList::before_read};
+                                                      &ChannelList::after_last_event,
+                                                      &ChannelList::before_read};
   auto* channel = new_object<Channel>();
   int error = channel == nullptr ? ENOMEM : channel->events.open(channel->write_end);
   if (error != 0) {
@@ -171,6 +172,14 @@ int ChannelList::create() {
   ::close(fd);
   remove(channel);
   errno = error;
+  return -1;
+}
+
+// The NIC's end was the pipe's: read(2) fails as it does where the kernel has closed the channel of
+// a device that is gone. ibv_get_cq_event(3) sets no errno of its own, and rsockets take whatever
+// errno is left from the call before for a reason to try again.
+ssize_t ChannelList::after_last_event(void*, void*, size_t) {
+  errno = EIO;
   return -1;
 }
 

@@ -52,6 +52,7 @@ class ChannelList {
   static void on_close(void* channel);
   static int on_ioctl(void* list, unsigned long request, void* argument);
   static ssize_t on_last_event(void* list, void* data, size_t bytes);
+  static ssize_t after_last_event(void* channel, void* data, size_t bytes);
   static void before_read(void* channel, int fd);
   void remove(Channel* channel);
   static void free(Channel* channel);
