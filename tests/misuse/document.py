@@ -2,7 +2,9 @@
 """Makes docs/check-misuse.md: each program of the corpus beside what the checker says of it.
 
     document.py BUILD-FOLDER > docs/check-misuse.md
-    document.py --compare docs/check-misuse.md      is every program there as it is now?
+    document.py --table docs/check.md               the last column of the table of checks there
+    document.py --compare docs/check-misuse.md docs/check.md
+                                                    is every program there as it is now, and that column?
 
 Numbers that differ from run to run (processes, threads, addresses, keys, QPNs) are written as letters.
 """
@@ -75,6 +77,55 @@ def report_of(build, source):
     return neutral(found[0]) + (f"\n(and {more} more of the kind)" if more else "")
 
 
+# What no program of the corpus can be sure to do, or not in one process: which test shows that it is found.
+BY_OTHERS = {
+    "`channel-in-use`": "`e2e/check/races-rping`",
+    "`empty-event`": "`e2e/check/races-pingpong`",
+    "`listen-gap`": "`e2e/check/races-listens-twice`",
+    "`byte-order` (between programs)": "`unit_inspection`, refused_keys_test.cc",
+}
+# A check that has two rows: the part of the corpus that is the second one's, and not the first one's.
+BY_PART = {"`memory-gone` (by a peer)": "remote"}
+NOT_ITS = {("`memory-gone`", "remote")}
+# | `NAME` … | what is found | what is not | corpus |
+ROW = re.compile(r"^\| ((`[a-z-]+`)[^|]*?) *\|(?:\\\||[^|])*\|(?:\\\||[^|])*\|")
+
+
+def corpus_of(row, check):
+    """The programs that the checker finds by the check, as links, and those alone that are the row's own."""
+    found = []
+    for part in PARTS:
+        if BY_PART.get(row, part) != part or (row, part) in NOT_ITS:
+            continue
+        found += [source.stem for source in sources(part)
+                  if f"`{finding_of(source)}`" == check and source.stem not in gaps()]
+    return ", ".join(f"[{name}](check-misuse.md#{name})" for name in found)
+
+
+def with_column(text):
+    """docs/check.md with the column as it is to be: what e2e/misuse/* find, and are silent at when it is done right."""
+    before, title, table = text.partition("## What is found\n")
+    table, end, after = table.partition("## What the NIC adds\n")
+    lines, named = [], set()
+    for line in table.splitlines():
+        if row := ROW.match(line):
+            named.add(row[2])
+            corpus = BY_OTHERS.get(row[1]) or corpus_of(row[1], row[2])
+            if not corpus:
+                sys.exit(f"document.py: no program of the corpus is found by {row[1]}")
+            line = f"{row[0]} {corpus} |"
+        lines.append(line)
+    for source in (source for part in PARTS for source in sources(part) if source.stem not in gaps()):
+        if f"`{finding_of(source)}`" not in named:
+            sys.exit(f"document.py: {finding_of(source)} has no row in the table of checks")
+    return before + title + "\n".join(lines) + "\n" + end + after
+
+
+def compare_table(page):
+    if with_column(page.read_text()) != page.read_text():
+        sys.exit(f"document.py: {page}: the corpus is not as it is now; document.py --table {page}")
+
+
 def write(build):
     print(HEAD)
     missing = gaps()
@@ -103,8 +154,12 @@ def compare(page):
                 sys.exit(f"document.py: {page}: {source.stem} is not there as it is now; make the page again")
 
 
-if len(sys.argv) == 3 and sys.argv[1] == "--compare":
+if len(sys.argv) == 4 and sys.argv[1] == "--compare":
     compare(pathlib.Path(sys.argv[2]))
+    compare_table(pathlib.Path(sys.argv[3]))
+elif len(sys.argv) == 3 and sys.argv[1] == "--table":
+    table = pathlib.Path(sys.argv[2])
+    table.write_text(with_column(table.read_text()))
 elif len(sys.argv) == 2:
     write(pathlib.Path(sys.argv[1]).resolve())
 else:

@@ -16,4 +16,5 @@ foreach(source ${misuse_sources})
     OUTPUT_NAME ${row} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/misuse)
   rocemu_e2e_test(misuse/${row} 60 ${misuse}/run.py --source ${source} $<TARGET_FILE:misuse_${row}>)
 endforeach()
-add_test(NAME structure/misuse-page COMMAND ${misuse}/document.py --compare ${PROJECT_SOURCE_DIR}/docs/check-misuse.md)
+add_test(NAME structure/misuse-page COMMAND ${misuse}/document.py --compare
+         ${PROJECT_SOURCE_DIR}/docs/check-misuse.md ${PROJECT_SOURCE_DIR}/docs/check.md)
