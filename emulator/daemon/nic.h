@@ -41,6 +41,12 @@ struct Nic {
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
   std::vector<dpdk_io::MulticastGroups*> groups{};
 
+  // The control thread's, by device: how often its port went from up to down. Empty: never.
+  std::vector<uint64_t> link_downs{};
+
+  uint64_t link_downs_of(uint32_t device) const {
+    return link_downs.empty() ? 0 : link_downs[device];
+  }
   dpdk_io::MulticastGroups* groups_of(uint32_t device) const {
     return groups.empty() ? nullptr : groups[device];
   }

@@ -15,7 +15,7 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kCounterPeriod{1};
+constexpr std::chrono::milliseconds kCounterPeriod{kCounterLifespanMs};
 
 }  // namespace
 
@@ -35,6 +35,7 @@ ShownPorts::ShownPorts(boost::asio::io_context& io, Nic& nic, Attachments& attac
       sysfs_(sysfs, nic.devices),
       counter_timer_(io) {
   for (const device::HcaConfig& device : nic.devices) ports_.push_back(device.port);
+  nic.link_downs.resize(nic.devices.size());
 }
 
 void ShownPorts::follow_network() {
@@ -58,6 +59,7 @@ void ShownPorts::show(uint32_t index) {
   if (port == device.port) return;
   Attachment* const attachment = attachments_.of(index);
   if (attachment == nullptr) gids_.replace(device.port, port);
+  if (device.port.active && !port.active) ++nic_.link_downs[index];
   device.port = port;
   spdlog::info("{}: {}", device.name, describe_port_state(port));
   try {
@@ -73,7 +75,8 @@ void ShownPorts::show(uint32_t index) {
   }));
 }
 
-// The counters are what changes in sysfs without an event. A NIC without traffic writes nothing.
+// The counters are what changes in sysfs without an event. A NIC where nothing happens writes
+// nothing.
 void ShownPorts::refresh_counters() {
   counter_timer_.expires_after(kCounterPeriod);
   counter_timer_.async_wait([this](const error_code& error) {
@@ -104,7 +107,7 @@ void ShownPorts::write_counters(const EngineSnapshot& snapshot) {
   for (size_t i = 0; i < snapshot.devices.size(); ++i) {
     const DeviceSnapshot& device = snapshot.devices[i];
     try {
-      sysfs_.write_counters(nic_.devices[i], device.counters, device.port);
+      sysfs_.write_counters(nic_.devices[i], {device.counters, device.port, nic_.link_downs[i]});
     } catch (const std::exception& error) {
       spdlog::error("{}", error.what());
     }

@@ -124,6 +124,14 @@ Counters Endpoint::counters(wire::Qpn qpn) const {
   return qp == nullptr ? Counters{} : qp->tally().counters();
 }
 
+void Endpoint::note_late_error(const Completion& completion) {
+  Qp* const qp = qps_.find(completion.qpn);
+  if (qp == nullptr) return;
+  const Side side = completion.opcode < WcOpcode::receive ? Side::requester : Side::responder;
+  qp->tally().note(TraceEvent::completion_with_error, static_cast<uint32_t>(completion.status));
+  note_failed_completion(qp->tally(), side, completion.status);
+}
+
 namespace {
 
 bool tells_of_congestion(const wire::Packet& packet) {
@@ -185,6 +193,7 @@ bool Endpoint::to_management(const wire::Packet& packet) {
 }
 
 void Endpoint::deliver_multicast(TimeNs now, const wire::Packet& packet) {
+  tally_.note(TraceEvent::multicast_received, packet.bth.psn.value());
   for (const wire::Qpn member : multicast_groups_.members(packet.ip.destination)) {
     receive(*qps_.find(member), now, packet);
   }

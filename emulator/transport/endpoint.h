@@ -118,6 +118,8 @@ class Endpoint {
   // none of that number).
   const Counters& counters() const { return tally_.counters; }
   Counters counters(wire::Qpn qpn) const;
+  // Counts a completion that was a success until it had left the endpoint; unknown QPs are ignored.
+  void note_late_error(const Completion& completion);
   // The flows that an algorithm decides over, at most `most` of them.
   std::vector<FlowReport> report_flows(TimeNs now, size_t most) const;
   // The loss recovery of each QP, of `most` QPs at most; empty unless selective repeat is

@@ -28,6 +28,8 @@ bool CompletionTap::push(const transport::Completion& completion) noexcept {
   if (changed) {
     shown.status = static_cast<transport::WcStatus>(changed->status);
     if (changed->status != 0) shown.inline_data.length_bytes = 0;
+    if (changed->status != 0 && completion.status == transport::WcStatus::success)
+      hca_.endpoint().note_late_error(shown);
   }
   const auto late = faults_.strike(Kind::completion_late, who, [](const What&) { return true; });
   if (!late && held_.empty()) return inner_->push(shown);

@@ -17,7 +17,6 @@
 #include "base/unique_fd.h"
 #include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/attachment/port_description.h"
-#include "emulator/daemon/view/sysfs_counters.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
@@ -198,6 +197,14 @@ void write_device(const Directory& root, const HcaConfig& device) {
       .link(uverbs_name(device), from_class / "infiniband_verbs" / uverbs_name(device));
 }
 
+// `shown` is empty, or has the same names.
+void write_changed(const Directory& directory, NamedCounters& shown, NamedCounters now) {
+  for (size_t i = 0; i < now.size(); ++i)
+    if (shown.empty() || shown[i].second != now[i].second)
+      directory.file(now[i].first, now[i].second);
+  shown = std::move(now);
+}
+
 }  // namespace
 
 SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
@@ -213,7 +220,7 @@ SysfsTree::SysfsTree(fs::path root, const std::vector<HcaConfig>& devices)
   // order of the directory: "the first device" is to be the first.
   for (auto device = devices.rbegin(); device != devices.rend(); ++device) {
     write_device(top, *device);
-    write_counters(*device, {}, {});
+    write_counters(*device, {});
   }
 }
 
@@ -228,16 +235,11 @@ void SysfsTree::write_port(const HcaConfig& device) const {
   write_port_state(pci.sub("infiniband").sub(device.name).sub("ports/1"), device);
 }
 
-void SysfsTree::write_counters(const HcaConfig& device, const transport::Counters& counters,
-                               const dpdk_io::PortStats& port) {
-  const uint64_t frames = port.rx_frames + port.tx_frames;
-  const auto [shown, is_first] = frames_shown_.try_emplace(device.index, frames);
-  if (!is_first && std::exchange(shown->second, frames) == frames) return;
-  const fs::path ports = root_ / pci_path(device) / "infiniband" / device.name / "ports/1";
-  const Directory standard(ports / "counters");
-  for (const auto& [name, value] : port_counters(counters, port)) standard.file(name, value);
-  const Directory hardware(ports / "hw_counters");
-  for (const auto& [name, value] : hw_counters(counters)) hardware.file(name, value);
+void SysfsTree::write_counters(const HcaConfig& device, const PortCounts& counts) {
+  const fs::path port = root_ / pci_path(device) / "infiniband" / device.name / "ports/1";
+  Shown& shown = shown_[device.index];
+  write_changed(Directory(port / "counters"), shown.counters, port_counters(counts));
+  write_changed(Directory(port / "hw_counters"), shown.hw_counters, hw_counters(counts.transport));
 }
 
 }  // namespace rocemu::daemon

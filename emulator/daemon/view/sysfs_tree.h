@@ -13,9 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dpdk_io/port/port.h"
+#include "emulator/daemon/view/sysfs_counters.h"
 #include "emulator/device/attributes/device_config.h"
-#include "emulator/transport/interface/counters.h"
 
 namespace rocemu::daemon {
 
@@ -31,14 +30,17 @@ class SysfsTree {
   // Brings what may change of a port up to date: state, GIDs, the interface behind it.
   void write_port(const device::HcaConfig& device) const;
 
-  // Brings counters/ and hw_counters/ of a device up to date, if a frame has crossed its port since
-  // the last time.
-  void write_counters(const device::HcaConfig& device, const transport::Counters& counters,
-                      const dpdk_io::PortStats& port);
+  // Writes those of counters/ and hw_counters/ of a device that have changed since the last time.
+  void write_counters(const device::HcaConfig& device, const PortCounts& counts);
 
  private:
+  struct Shown {
+    NamedCounters counters;
+    NamedCounters hw_counters;
+  };
+
   std::filesystem::path root_;
-  std::unordered_map<uint32_t, uint64_t> frames_shown_;  // as of the last write, by device
+  std::unordered_map<uint32_t, Shown> shown_;  // as of the last write, by device
 };
 
 }  // namespace rocemu::daemon

@@ -40,19 +40,38 @@ enum class TraceEvent : uint8_t {
   stale_ack,
   responder_error,        // a request or a receive took the QP to ERROR
   completion_with_error,  // WcStatus
-  ecn_marked,             // a packet with CE has come
-  cnp_sent,               // 0
-  cnp_handled,            // 0
-  cnp_ignored,            // a CNP for nobody's flow, or no algorithm listens; 0
-  state_changed,          // QpState, the new one
+  // Completions with an error as they are shown, by side and cause; the value is the WcStatus.
+  request_failed,  // any of the five below, and others
+  request_flushed,
+  remote_access_error,
+  remote_invalid_request,
+  retries_exceeded,
+  rnr_retries_exceeded,
+  receive_failed,  // either of the two below, and others
+  receive_flushed,
+  receive_length_error,
+
+  remote_access_refused,  // a request of the peer, for its key or what that no longer names
+  // Requests of the peer that were executed: a message counts once, with its last packet.
+  write_executed,
+  read_executed,
+  atomic_executed,
+  multicast_sent,
+
+  ecn_marked,     // a packet with CE has come
+  cnp_sent,       // 0
+  cnp_handled,    // 0
+  cnp_ignored,    // a CNP for nobody's flow, or no algorithm listens; 0
+  state_changed,  // QpState, the new one
 
   // Events of the port alone: these frames have no QP.
   received,    // any frame, before it is looked at; 0
   malformed,   // not a RoCEv2 frame, or a header that contradicts itself; 0
   icrc_error,  // the PSN cannot be trusted; 0
+  multicast_received,
 };
 
-inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::icrc_error) + 1;
+inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::multicast_received) + 1;
 
 // Refusal is the reason why a packet was not taken: a row of responder/refusals.h.
 enum class Refusal : uint8_t;

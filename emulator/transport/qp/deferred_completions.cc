@@ -1,10 +1,51 @@
 #include "emulator/transport/qp/deferred_completions.h"
 
+#include <optional>
 #include <utility>
 
 #include "emulator/transport/qp/qp.h"
 
 namespace rocemu::transport {
+
+namespace {
+
+std::optional<TraceEvent> cause_at_requester(WcStatus status) {
+  switch (status) {
+    case WcStatus::flush_error:
+      return TraceEvent::request_flushed;
+    case WcStatus::remote_access_error:
+      return TraceEvent::remote_access_error;
+    case WcStatus::remote_invalid_request_error:
+      return TraceEvent::remote_invalid_request;
+    case WcStatus::retry_exceeded_error:
+      return TraceEvent::retries_exceeded;
+    case WcStatus::rnr_retry_exceeded_error:
+      return TraceEvent::rnr_retries_exceeded;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<TraceEvent> cause_at_responder(WcStatus status) {
+  switch (status) {
+    case WcStatus::flush_error:
+      return TraceEvent::receive_flushed;
+    case WcStatus::local_length_error:
+      return TraceEvent::receive_length_error;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void note_failed_completion(QpTally& tally, Side side, WcStatus status) {
+  const bool requester = side == Side::requester;
+  const auto value = static_cast<uint32_t>(status);
+  tally.note(requester ? TraceEvent::request_failed : TraceEvent::receive_failed, value);
+  if (const auto cause = requester ? cause_at_requester(status) : cause_at_responder(status))
+    tally.note(*cause, value);
+}
 
 void DeferredCompletions::flush(Memory& memory) {
   if (!scatters_.empty()) {
@@ -15,9 +56,14 @@ void DeferredCompletions::flush(Memory& memory) {
   }
   if (!kept_.empty()) [[unlikely]]
     kept_.clear();
-  for (const Pending& pending : pending_)
-    if (pending.announce || pending.completion.status != WcStatus::success)
-      pending.queue->push(pending.completion);
+  for (const Pending& pending : pending_) {
+    if (pending.completion.status != WcStatus::success) [[unlikely]] {
+      note_failed_completion(pending.qp->tally(), pending.side, pending.completion.status);
+    } else if (!pending.announce) {
+      continue;
+    }
+    pending.queue->push(pending.completion);
+  }
   pending_.clear();
 }
 

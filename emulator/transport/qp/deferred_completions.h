@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/qp/tally.h"
 
 namespace rocemu::transport {
 
@@ -30,6 +31,10 @@ constexpr Side side_of(ScatterKind kind) {
              ? Side::requester
              : Side::responder;
 }
+
+// Counts a completion that a program is shown with an error, once its status cannot change any
+// more.
+void note_failed_completion(QpTally& tally, Side side, WcStatus status);
 
 class DeferredCompletions {
  public:

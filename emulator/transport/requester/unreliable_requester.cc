@@ -89,6 +89,8 @@ Turn UnreliableRequester::send_packet(Burst& burst, Request& request) {
     burst.discard_added();  // as if the memory could not be read
     return Turn::idle;
   }
+  if (bth.destination_qp == wire::kMulticastQpn)
+    context_.tally.note(TraceEvent::multicast_sent, bth.psn.value());
   window_.advance(1);
   return Turn::sent;
 }

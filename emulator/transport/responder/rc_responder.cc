@@ -314,6 +314,13 @@ Refusal RcResponder::execute_atomic(const wire::Packet& packet, const SharedRece
   return Refusal::none;
 }
 
+void RcResponder::note_executed_request(MessageKind kind, wire::Psn psn) {
+  const TraceEvent event = kind == MessageKind::read     ? TraceEvent::read_executed
+                           : kind == MessageKind::atomic ? TraceEvent::atomic_executed
+                                                         : TraceEvent::write_executed;
+  context_.tally.note(event, psn.value());
+}
+
 // The packet has been executed: the next one is expected.
 void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message_ends) {
   // A NAK for this packet that has not left yet is out of date.
@@ -321,8 +328,11 @@ void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message
   expected_psn_ = expected_psn_ + psns;
   if (ahead_) [[unlikely]]
     note_executed(packet, expected_psn_ - psns, psns);
-  if (message_ends) responses_.count_message();
   const MessageKind kind = packet.traits().kind;
+  if (message_ends) {
+    responses_.count_message();
+    if (kind != MessageKind::send) note_executed_request(kind, packet.bth.psn);
+  }
   if (packet.bth.ack_request && (kind == MessageKind::send || kind == MessageKind::write))
     queue_acknowledge(wire::syndrome::kAck, packet.bth.psn);
 }

@@ -88,6 +88,8 @@ namespace refusal_table {
 
 constexpr Reaction kNo{};
 constexpr Reaction kFail{Reaction::Kind::fail, TraceEvent::responder_error};
+constexpr Reaction kFailAccess{Reaction::Kind::fail, TraceEvent::responder_error,
+                               TraceEvent::remote_access_refused};
 constexpr Reaction drop(TraceEvent event) { return {Reaction::Kind::drop, event}; }
 constexpr Reaction kMismatch = drop(TraceEvent::mismatched);
 constexpr Reaction kNoQp = drop(TraceEvent::no_qp);
@@ -138,8 +140,8 @@ inline constexpr RefusalRule kRules[] = {
      kNakInvalidRequest, request_error},
     {access_not_enabled, "access_not_enabled", "9.9.3, class C", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},
-    {bad_rkey, "bad_rkey", "9.7.4.1.5, class C; of WRITE with immediate: 11.6.2", kFail, kCut, kNo,
-     kNakRemoteAccess, access_error, local_access_error},
+    {bad_rkey, "bad_rkey", "9.7.4.1.5, class C; of WRITE with immediate: 11.6.2",
+     kFailAccess, kCut, kNo, kNakRemoteAccess, access_error, local_access_error},
     {dma_length, "dma_length", "9.7.4.1.6, class C", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},
     {message_too_long, "message_too_long", "C9-94, class C", kFail, kNo, kNo,
@@ -156,12 +158,12 @@ inline constexpr RefusalRule kRules[] = {
      kNakInvalidRequest, request_error, local_length_error},
     {receive_protection, "receive_protection", "9.9.3, class A", kFail, kFail, kFail,
      kNakRemoteOperation, fatal, local_protection_error},
-    {bad_invalidate, "bad_invalidate", "9.9.3, class J", kFail, kNo, kNo,
+    {bad_invalidate, "bad_invalidate", "9.9.3, class J", kFailAccess, kNo, kNo,
      kNakRemoteAccess, access_error, remote_invalid_request_error},
 
     // After the checks: the memory has gone when it is moved. The receive under way is another one
     // when the failed one has been completed already.
-    {remote_memory_lost, "remote_memory_lost", "9.7.4.1.5, class C", kFail, kFail, kNo,
+    {remote_memory_lost, "remote_memory_lost", "9.7.4.1.5, class C", kFailAccess, kFailAccess, kNo,
      kNakRemoteAccess, access_error},
     {receive_memory_lost, "receive_memory_lost", "9.9.3, class A", kFail, kFail, kFail,
      kNakRemoteOperation, fatal, local_protection_error},

@@ -112,6 +112,7 @@ Refusal UcQp::execute_write(const wire::Packet& packet) {
   write_.length_bytes -= bytes;
   received_bytes_ += bytes;
   message_ = traits.ends ? MessageKind::none : MessageKind::write;
+  if (traits.ends) context_.tally.note(TraceEvent::write_executed, packet.bth.psn.value());
   if (traits.imm) announce(packet, received_bytes_);
   return Refusal::none;
 }
