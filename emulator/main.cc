@@ -36,6 +36,8 @@ int dispatch(const Options& options) {
       return exec(options);
     case Command::kStatus:
       return status(options);
+    case Command::kMetrics:
+      return metrics(options);
     case Command::kDown:
       return down(options);
     case Command::kEnv:

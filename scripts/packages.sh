@@ -18,8 +18,8 @@ fuzz=(clang libclang-rt-dev llvm)
 bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libopenmpi-dev librdmacm-dev musl-tools mypy
-      openmpi-bin procps python3 python3-grpcio python3-pip python3-pytest python3-pytest-xdist python3-pyverbs python3-scapy
-      python3-yaml qemu-block-extra qemu-utils qperf rdmacm-utils sudo tgt tshark ucx-utils valgrind)
+      openmpi-bin procps prometheus-node-exporter python3 python3-grpcio python3-pip python3-pytest python3-pytest-xdist
+      python3-pyverbs python3-scapy python3-yaml qemu-block-extra qemu-utils qperf rdmacm-utils sudo tgt tshark ucx-utils valgrind)
 release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)

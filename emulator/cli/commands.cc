@@ -29,6 +29,8 @@ NicOptions checked(NicOptions options) {
   for (std::filesystem::path* file : {&options.pcap, &options.config}) {
     if (!file->empty()) *file = std::filesystem::absolute(*file);
   }
+  if (options.metrics.find('/') != std::string::npos)
+    options.metrics = std::filesystem::absolute(options.metrics);
   if (!options.pcap.empty() && !std::filesystem::is_directory(options.pcap.parent_path(), error)) {
     throw Failure("there is no folder " + options.pcap.parent_path().native() + " for --pcap",
                   kUsage);

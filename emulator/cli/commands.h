@@ -18,6 +18,7 @@ int run(const Options& options);
 int up(const Options& options);
 int exec(const Options& options);
 int status(const Options& options);
+int metrics(const Options& options);
 int down(const Options& options);
 int env(const Options& options);
 int link_set(const Options& options);

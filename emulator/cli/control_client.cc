@@ -110,7 +110,7 @@ UniqueFd ControlClient::simple_request(std::uint32_t op) {
   return request(&message, sizeof(message), &reply, sizeof(reply));
 }
 
-Json ControlClient::json_request(std::uint32_t op, Json::value_t type) {
+std::string ControlClient::text_request(std::uint32_t op) {
   const UniqueFd file = simple_request(op);
   if (!file) fail("its answer came without the file");
   struct stat info = {};
@@ -124,7 +124,11 @@ Json ControlClient::json_request(std::uint32_t op, Json::value_t type) {
     if (got <= 0) fail("its answer cannot be read");
     have += static_cast<std::size_t>(got);
   }
-  Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return text;
+}
+
+Json ControlClient::json_request(std::uint32_t op, Json::value_t type) {
+  Json answer = Json::parse(text_request(op), nullptr, /*allow_exceptions=*/false);
   if (answer.type() == type) return answer;
   throw Failure(
       "the NIC behind " + socket_path_.native() + " answered with something that is no JSON " +
@@ -132,6 +136,8 @@ Json ControlClient::json_request(std::uint32_t op, Json::value_t type) {
 }
 
 Json ControlClient::status() { return json_request(ROCEMU_OP_STATUS, Json::value_t::object); }
+
+std::string ControlClient::metrics() { return text_request(ROCEMU_OP_METRICS); }
 
 Json ControlClient::links() { return json_request(ROCEMU_OP_LINK_SHOW, Json::value_t::array); }
 

@@ -26,6 +26,7 @@ class ControlClient {
   // Both return what control.h says: an object and an array.
   Json status();
   Json links();
+  std::string metrics();  // Prometheus' text format
 
   // `text` is as impairment::parse_assignment() takes it. Throws Failure (usage) when the NIC has
   // no such device.
@@ -46,6 +47,7 @@ class ControlClient {
   // with a status in `expected` it is the reply.
   UniqueFd request(const void* message, std::size_t message_bytes, void* reply,
                    std::size_t reply_bytes, std::initializer_list<int> expected = {});
+  std::string text_request(std::uint32_t op);
   Json json_request(std::uint32_t op, Json::value_t type);
   UniqueFd simple_request(std::uint32_t op);
   [[noreturn]] void fail(const std::string& what) const;

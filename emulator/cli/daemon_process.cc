@@ -82,6 +82,7 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   for (const std::string& text : options.impair) add("--impair", text);
   for (const std::string& text : options.faults) add("--fault", text);
   for (const std::string& text : options.congestion) add("--congestion", text);
+  if (!options.metrics.empty()) add("--metrics", options.metrics);
   if (!options.config.empty()) add("--config", options.config.native());
   if (options.check) command.emplace_back("--check");
   if (!options.log_level.empty()) add("--log-level", options.log_level);

@@ -66,6 +66,14 @@ Examples:
   rocemu status
   rocemu status --name lab --json)";
 
+constexpr const char* kMetricsFooter = R"(
+Counters of all devices, and of 256 QPs of each at most, in Prometheus' text format (docs/counters.md).
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu metrics
+  rocemu metrics --name lab | grep ^rocemu_qp_)";
+
 constexpr const char* kDownFooter = R"(
 Example:
   rocemu down --name lab)";
@@ -140,6 +148,7 @@ class Parser {
     add_up();
     add_exec();
     add_status();
+    add_metrics();
     add_down();
     add_env();
     add_link();
@@ -265,6 +274,10 @@ class Parser {
         ->option_text("[=NAMES]")
         ->expected(0, 1)
         ->default_str("all");
+    sub->add_option("--metrics", options_.nic.metrics,
+                    "Serve the counters to Prometheus, over HTTP at /metrics: ADDRESS:PORT, PORT "
+                    "on loopback, or the path of a Unix socket (docs/counters.md)")
+        ->option_text("ADDRESS");
     sub->add_option("--config", options_.nic.config,
                     "TOML file with these options and more (docs/configuration.md)")
         ->option_text("FILE")
@@ -362,6 +375,13 @@ class Parser {
     add_name(sub);
     add_socket(sub);
     add_json(sub);
+  }
+
+  void add_metrics() {
+    CLI::App* sub =
+        add(Command::kMetrics, "metrics", "Print a NIC's counters for Prometheus", kMetricsFooter);
+    add_name(sub);
+    add_socket(sub);
   }
 
   void add_down() { add_name(add(Command::kDown, "down", "End a NIC that is up", kDownFooter)); }

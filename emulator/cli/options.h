@@ -23,6 +23,7 @@ struct NicOptions {
   std::vector<std::string> congestion;  // each as rocemud takes it
   std::string recovery;                 // as rocemud takes it; empty: the default
   std::optional<std::string> shake;     // as rocemud takes it
+  std::string metrics;                  // as rocemud takes it; empty: not served
   std::filesystem::path config;
   std::string log_level;
   bool check = false;  // the NIC looks for what only it can see of checked programs
@@ -33,6 +34,7 @@ enum class Command {
   kUp,
   kExec,
   kStatus,
+  kMetrics,
   kDown,
   kEnv,
   kLinkSet,
@@ -44,16 +46,16 @@ enum class Command {
 
 struct Options {
   Command command = Command::kVersion;
-  NicOptions nic;                  // run, up
-  bool keep_log = false;           // run
-  std::string server;              // run; empty when not given
-  bool share_memory = false;       // run, exec
-  CheckOptions check;              // run, exec, up, findings
-  std::string name;                // empty when not given
-  std::filesystem::path socket;    // exec, status, env, link, fault, findings; empty when not given
-  bool json = false;               // up, status, link show, fault, findings, version
-  std::vector<std::string> link;   // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
-  std::vector<std::string> fault;  // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
+  NicOptions nic;                    // run, up
+  bool keep_log = false;             // run
+  std::string server;                // run; empty when not given
+  bool share_memory = false;         // run, exec
+  CheckOptions check;                // run, exec, up, findings
+  std::string name;                  // empty when not given
+  std::filesystem::path socket;      // of a NIC that is up; empty when not given
+  bool json = false;                 // up, status, link show, fault, findings, version
+  std::vector<std::string> link;     // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
+  std::vector<std::string> fault;    // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
   std::vector<std::string> program;  // run, exec: at least the program's name
 
   std::string name_or_default() const;

@@ -1,4 +1,4 @@
-// `rocemu status`: a NIC that is up, as rocemud describes it.
+// `rocemu status` and `rocemu metrics`: a NIC that is up, as rocemud describes it.
 #include <iostream>
 
 #include "emulator/cli/commands.h"
@@ -18,6 +18,11 @@ int status(const Options& options) {
   } else {
     std::cout << status_text(shown);
   }
+  return kSuccess;
+}
+
+int metrics(const Options& options) {
+  std::cout << ControlClient(find_running_nic(options).socket()).metrics();
   return kSuccess;
 }
 

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "base/monotonic_clock.h"
+#include "base/program_name.h"
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/cm_service/cm_service.h"
 #include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/view/link_report.h"
+#include "emulator/daemon/view/metrics.h"
 #include "emulator/daemon/view/status.h"
 
 namespace rocemu::daemon {
@@ -26,8 +28,19 @@ NicAdministration::Report Administration::take_status() {
   return [&nic = nic_, snapshot = nic_.engine.snapshot(), links = report_links(nic_.ports),
           network = std::move(network), shaken = std::move(shaken)] {
     return to_json(Status{monotonic_now_ns() - nic.started_ns, nic.dma, nic.devices, snapshot,
-                          links, network, nic.cm == nullptr ? nullptr : &nic.cm->cm(),
+                          links, network, nic.metrics, nic.cm == nullptr ? nullptr : &nic.cm->cm(),
                           nic.shaking == nullptr ? nullptr : &nic.shaking->settings(), shaken});
+  };
+}
+
+NicAdministration::Report Administration::take_metrics() {
+  return [&nic = nic_, snapshot = nic_.engine.snapshot()] {
+    Metrics metrics{monotonic_now_ns() - nic.started_ns, nic.devices, nic.link_downs, snapshot};
+    for (const DeviceSnapshot& device : snapshot.devices)
+      for (const device::QpReport& qp : device.qps)
+        if (qp.program != 0 && !metrics.programs.contains(qp.program))
+          metrics.programs.emplace(qp.program, program_name(qp.program));
+    return to_prometheus(metrics);
   };
 }
 

@@ -13,6 +13,7 @@ class Administration final : public NicAdministration {
   explicit Administration(const Nic& nic) : nic_(nic) {}
 
   Report take_status() override;
+  Report take_metrics() override;
   Report take_links() override;
   bool has_links() const override { return !nic_.ports.empty(); }
   device::Result<Change> set_links(pid_t asked_by, const char* assignment) override;

@@ -3,12 +3,15 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <utility>
 
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
+#include "emulator/daemon/view/metrics.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
@@ -36,6 +39,7 @@ Daemon::Daemon(const Options& options)
                                 : nullptr),
       engine_(dpdk_switch_.pool()),
       nic_{engine_, configure(options), options.dma, monotonic_now_ns(), [this] { io_.stop(); }},
+      administration_(nic_),
       signals_(io_, SIGTERM, SIGINT) {
   engine_.set_capture(dpdk_switch_.capture());
   set_up_shaking(options);
@@ -142,6 +146,20 @@ void Daemon::set_up_services(const Options& options) {
   control_ = std::make_unique<ControlPlane>(io_, nic_, options, inspection_.get());
   shown_ports_ =
       std::make_unique<ShownPorts>(io_, nic_, attachments_, gids_, options.dir / ROCEMU_SYSFS_NAME);
+  if (options.metrics) serve_metrics(*options.metrics);
+}
+
+void Daemon::serve_metrics(const MetricsAddress& address) {
+  metrics_ =
+      std::make_unique<MetricsServer>(io_, address, kMetricsType, [this](MetricsServer::Done done) {
+        engine_.post(Task([this, done = std::move(done)]() mutable {
+          boost::asio::post(io_, [report = administration_.take_metrics(), done = std::move(done)] {
+            done(report());
+          });
+        }));
+      });
+  nic_.metrics = metrics_->address();
+  spdlog::info("metrics are served at {}", nic_.metrics);
 }
 
 void Daemon::run() {

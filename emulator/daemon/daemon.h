@@ -6,6 +6,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <memory>
 
+#include "emulator/daemon/administration.h"
 #include "emulator/daemon/attachment/attachments.h"
 #include "emulator/daemon/attachment/gid_directory.h"
 #include "emulator/daemon/cm_service/cm_service.h"
@@ -13,6 +14,7 @@
 #include "emulator/daemon/dpdk_switch.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/faults/fault_injector.h"
+#include "emulator/daemon/metrics/metrics_server.h"
 #include "emulator/daemon/move_watchdog.h"
 #include "emulator/daemon/nic.h"
 #include "emulator/daemon/options.h"
@@ -43,6 +45,7 @@ class Daemon {
   transport::TransportLimits limits_of(const device::HcaConfig& config, const Options& options,
                                        size_t host) const;
   void set_up_services(const Options& options);
+  void serve_metrics(const MetricsAddress& address);
 
   // The members stand in the order in which they depend on each other: the engine goes before the
   // io_context that its answers are posted to, and the frames before the pool.
@@ -59,6 +62,8 @@ class Daemon {
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<ControlPlane> control_;
   std::unique_ptr<ShownPorts> shown_ports_;
+  Administration administration_;
+  std::unique_ptr<MetricsServer> metrics_;  // nullptr: not asked for
   boost::asio::signal_set signals_;
 };
 

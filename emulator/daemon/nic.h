@@ -41,6 +41,8 @@ struct Nic {
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.
   std::vector<dpdk_io::MulticastGroups*> groups{};
 
+  std::string metrics{};  // where they are served; empty: nowhere
+
   // The control thread's, by device: how often its port went from up to down. Empty: never.
   std::vector<uint64_t> link_downs{};
 

@@ -261,6 +261,7 @@ struct Texts {
   std::string dma = "auto";
   std::string pcap;
   std::string network;
+  std::string metrics;
   std::vector<std::string> impair;
   std::vector<std::string> congestion;
   CongestionTexts congestion_section;
@@ -346,6 +347,10 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
          "How to reach programs' memory: auto, process_vm or mem_fd (docs/configuration.md)")
       ->check(CLI::IsMember({"auto", "process_vm", "mem_fd"}))
       ->option_text("NAME");
+  app.add_option("--metrics", texts.metrics,
+                 "Serve the counters to Prometheus, over HTTP at /metrics: ADDRESS:PORT, PORT on "
+                 "loopback, or the path of a Unix socket")
+      ->option_text("ADDRESS");
   app.add_option("--parallel", options.parallel,
                  "Devices on the switch work at the same time, on several cores: where that is "
                  "faster (auto), never, or always, for tests")
@@ -431,6 +436,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   if (!texts.network.empty())
     if (const std::string error = read_network(texts.network, options); !error.empty())
       return refuse("network", error);
+  if (!texts.metrics.empty()) {
+    ParsedMetricsAddress parsed = parse_metrics_address(texts.metrics);
+    if (!parsed.address) return refuse("metrics", parsed.error);
+    options.metrics = std::move(parsed.address);
+  }
   if (!texts.pcap.empty()) options.pcap = texts.pcap;
   if (app.count("--recovery") > 0) options.transport.recovery = texts.recovery;
   if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;

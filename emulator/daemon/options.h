@@ -9,6 +9,7 @@
 
 #include "dpdk_io/spec/port_spec.h"
 #include "emulator/daemon/engine/parallel_policy.h"
+#include "emulator/daemon/metrics/metrics_address.h"
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/shake/common/settings.h"
@@ -29,6 +30,7 @@ struct Options {
   std::vector<impairment::Assignment> impair;   // in their order: a later one replaces an earlier
   std::vector<std::string> faults;              // each as fault::parse_faults() takes it
   std::optional<network::Description> network;  // between the devices on the switch
+  std::optional<MetricsAddress> metrics;        // where they are served; empty: nowhere
   std::optional<int> ready_fd;
   std::string log_level = "info";
   bool die_with_parent = false;

@@ -230,6 +230,7 @@ std::vector<QpReport> Hca::report_qps(size_t most) const {
                        .service = body->service,
                        .state = impl_->endpoint->state(body->qpn),
                        .remote_qpn = wire::Qpn{body->attr.dest_qp_num},
+                       .remote_gid = body->attr.ah.dgid,
                        .program = holder == nullptr ? 0 : holder->memory->pid(),
                        .load = impl_->endpoint->load(body->qpn),
                        .counters = impl_->endpoint->counters(body->qpn)});

@@ -45,6 +45,7 @@ void answer_hello(SessionCore& session, int status, std::span<const int> fds = {
 
 // handlers_administration.cc: control connections, and those for connection management.
 void status(SessionCore& session);
+void metrics(SessionCore& session);
 void shut_down(SessionCore& session);
 void link_set(SessionCore& session, const rocemu_link_set& message);
 void link_show(SessionCore& session);

@@ -25,6 +25,10 @@ void status(SessionCore& session) {
   show(session, "rocemu-status", &NicAdministration::take_status);
 }
 
+void metrics(SessionCore& session) {
+  show(session, "rocemu-metrics", &NicAdministration::take_metrics);
+}
+
 void shut_down(SessionCore& session) {
   session.shut_down_after_reply();
   session.answer_empty();

@@ -145,6 +145,7 @@ constexpr Operation kOperations[] = {
     row<hello, reserved>(ConnectionKind::fresh, ROCEMU_OP_HELLO, {0, 2}),
 
     control<status>(ROCEMU_OP_STATUS),
+    control<metrics>(ROCEMU_OP_METRICS),
     control<shut_down>(ROCEMU_OP_SHUTDOWN),
     control<link_set, in_link_set>(ROCEMU_OP_LINK_SET),
     control<link_show>(ROCEMU_OP_LINK_SHOW),

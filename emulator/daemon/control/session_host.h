@@ -91,8 +91,9 @@ class NicAdministration {
   using Change = std::function<void()>;
 
   virtual ~NicAdministration() = default;
-  // The engine thread: what STATUS and LINK_SHOW answer.
+  // The engine thread: what STATUS, METRICS and LINK_SHOW answer.
   virtual Report take_status() = 0;
+  virtual Report take_metrics() = 0;
   virtual Report take_links() = 0;
   // Without links, LINK_SET and LINK_SHOW are EOPNOTSUPP.
   virtual bool has_links() const = 0;

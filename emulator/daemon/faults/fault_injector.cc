@@ -8,10 +8,10 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/monotonic_clock.h"
+#include "base/program_name.h"
 #include "emulator/daemon/faults/call_names.h"
 #include "emulator/daemon/faults/port_overlay.h"
 #include "emulator/fault/grammar.h"
@@ -28,13 +28,6 @@ std::vector<std::string> names_of(const std::vector<device::HcaConfig>& devices)
   std::vector<std::string> names;
   for (const device::HcaConfig& device : devices) names.push_back(device.name);
   return names;
-}
-
-std::string name_of_program(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
 }
 
 const char* to_text(fault::Trigger::State state) {
@@ -57,7 +50,7 @@ FaultInjector::FaultInjector(boost::asio::io_context& io, Engine& engine,
     : io_(io),
       engine_(engine),
       show_port_(std::move(show_port)),
-      armed_(names_of(devices), nic_began_ns, name_of_program),
+      armed_(names_of(devices), nic_began_ns, program_name),
       last_lost_(devices.size()),
       timer_(io),
       self_(std::make_shared<FaultInjector*>(this)) {

@@ -6,6 +6,7 @@
 
 #include "emulator/daemon/attachment/address_text.h"
 #include "emulator/daemon/view/cm_status.h"
+#include "emulator/daemon/view/qp_text.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -138,16 +139,6 @@ ordered_json describe(const shake::Settings& settings, const shake::Counts& coun
   return shown;
 }
 
-std::string_view text(transport::Service service) {
-  constexpr std::string_view kNames[] = {"RC", "UC", "UD", "XRC_SEND", "XRC_RECV", "RAW_PACKET"};
-  return kNames[static_cast<size_t>(service)];
-}
-
-std::string_view text(transport::QpState state) {
-  constexpr std::string_view kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-  return kNames[static_cast<size_t>(state)];
-}
-
 // Shows those counters of a QP alone that are not zero: there may be many QPs.
 ordered_json describe(const std::vector<device::QpReport>& qps) {
   ordered_json shown = ordered_json::array();
@@ -217,6 +208,7 @@ std::string to_json(const Status& status) {
                        {"engine", describe(status.snapshot.engine)}};
   if (status.shake != nullptr) json["shake"] = shake::to_text(*status.shake);
   if (!status.network.empty()) json["network"] = describe(status.network);
+  if (!status.metrics.empty()) json["metrics"] = status.metrics;
   if (status.cm != nullptr) json["connection_management"] = describe(*status.cm);
   return json.dump(2) + "\n";
 }

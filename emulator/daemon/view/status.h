@@ -25,6 +25,7 @@ struct Status {
   EngineSnapshot snapshot;
   std::vector<LinkPair> links;                 // by device
   std::vector<network::PortReport> network{};  // empty: the switch is perfect
+  std::string metrics{};                       // where they are served; empty: nowhere
   const cm::RdmaCm* cm = nullptr;              // nullptr: connections are not managed
   const shake::Settings* shake = nullptr;      // nullptr: the NIC is not shaken
   std::vector<shake::Counts> shaken{};         // by device, when it is

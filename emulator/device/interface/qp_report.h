@@ -13,6 +13,7 @@ struct QpReport {
   transport::Service service = transport::Service::rc;
   transport::QpState state = transport::QpState::reset;
   wire::Qpn remote_qpn{};  // 0: it has no peer
+  wire::Gid remote_gid{};  // the peer's address, where it has one
   pid_t program = 0;       // the process that holds it; 0: none does
   transport::QpLoad load;
   transport::Counters counters;  // since it was made

@@ -9,13 +9,18 @@ case gets its own NIC with two devices. Exit code 77: a program is missing.
 import json
 import os
 import pathlib
+import re
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
-from program_cases import ROCEMU, fail, main  # noqa: E402
+from pairs import Pair  # noqa: E402
+from program_cases import ROCEMU, fail, main, skip  # noqa: E402
 
 SELF = os.path.realpath(__file__)
 SECONDS = 30
@@ -131,11 +136,148 @@ def changed_status():
     wait_until("the error is counted", counted)
 
 
-CASES = {"files": (files, ()), "link_downed": (link_downed, ()), "changed_status": (changed_status, ())}
+def need(program, package):
+    if shutil.which(program) is None:
+        skip(f"{program} is missing (Debian package {package})")
+
+
+def parse(text):
+    """{metric: {labels: value}} of Prometheus' text format; each line is a comment or a sample of it."""
+    metrics = {}
+    for line in text.splitlines():
+        if line.startswith("# HELP ") or line.startswith("# TYPE "):
+            continue
+        sample = re.fullmatch(r'([a-zA-Z_]\w*)(?:\{(.*)\})? ([-+.e\d]+|NaN)', line)
+        if sample is None:
+            fail(f"this is no sample: {line!r}")
+        labels = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', sample[2] or "")
+        metrics.setdefault(sample[1], {})[tuple(labels)] = float(sample[3])
+    return metrics
+
+
+def of_port(metrics, name):
+    """{device: value}"""
+    return {dict(labels)["device"]: value for labels, value in metrics[name].items()}
+
+
+def metrics_text():
+    return subprocess.check_output([ROCEMU, "metrics"], text=True)
+
+
+def metrics():
+    """`rocemu metrics` has what the files have, and each QP with its program and its peer while it is there."""
+    make_traffic()
+    shown_are_counted()
+    shown = parse(metrics_text())
+    for folder in ("counters", "hw_counters"):
+        for name in read(DEVICES[0], folder):
+            if name == "lifespan":
+                continue
+            words = name in ("port_rcv_data", "port_xmit_data")
+            values = of_port(shown, f"rocemu_{name}{'_bytes' if words else ''}_total")
+            for device in DEVICES:
+                if values[device] != read(device, folder)[name] * (4 if words else 1):
+                    fail(f"{name} of {device}: {values[device]}, and not {read(device, folder)[name]}")
+    need("ib_write_bw", "perftest")
+    with Pair("ib_write_bw", ["-F", "-D", "3"], *DEVICES) as pair:
+        pair.start_server()
+        pair.start_client()
+
+        def sends():
+            sent = parse(metrics_text()).get("rocemu_qp_sent_bytes_total", {})
+            return any(value > 0 and dict(labels)["program"] == "ib_write_bw" and "/" in dict(labels)["peer"]
+                       for labels, value in sent.items())
+        wait_until("a QP of ib_write_bw sends", sends)
+        pair.client.wait(60)
+
+
+def curl(*arguments):
+    return subprocess.run(["curl", "-sS", "--max-time", "20", *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def http():
+    """Served at a port of loopback that the kernel has chosen; nobody else is asked, and nothing can be changed."""
+    need("curl", "curl")
+    address = status()["metrics"]
+    if not address.startswith("127.0.0.1:"):
+        fail(f"served at {address}")
+    names = parse(curl(f"http://{address}/metrics")).keys()
+    if names != parse(metrics_text()).keys() or "rocemu_port_up" not in names:
+        fail(f"served are {names}")
+    codes = [curl("-o", "/dev/null", "-w", "%{http_code} %{content_type}", *arguments) for arguments in
+             ((f"http://{address}/metrics",), (f"http://{address}/other",), ("-X", "DELETE", f"http://{address}/metrics"))]
+    if codes != ["200 text/plain; version=0.0.4; charset=utf-8", "404 text/plain", "405 text/plain"]:
+        fail(f"the answers are {codes}")
+    # One connection for several requests, as Prometheus does it.
+    twice = curl("-w", "%{num_connects} ", "-o", "/dev/null", f"http://{address}/metrics", "-o", "/dev/null",
+                 f"http://{address}/metrics")
+    if twice.split() != ["1", "0"]:
+        fail(f"connections for two requests: {twice}")
+
+
+def unix_socket():
+    need("curl", "curl")
+    path = status()["metrics"]
+    if path != os.environ["METRICS_SOCKET"] or os.stat(path).st_mode & 0o777 != 0o600:
+        fail(f"served at {path}")
+    if "rocemu_port_up" not in parse(curl("--unix-socket", path, "http://nic/metrics")):
+        fail("the socket serves something else")
+
+
+# The exporter's names of what it reads in counters/.
+EXPORTED = {"port_data_received_bytes": "port_rcv_data", "port_data_transmitted_bytes": "port_xmit_data",
+            "port_packets_received": "port_rcv_packets", "port_packets_transmitted": "port_xmit_packets",
+            "unicast_packets_received": "unicast_rcv_packets", "multicast_packets_received": "multicast_rcv_packets",
+            "multicast_packets_transmitted": "multicast_xmit_packets", "link_downed": "link_downed",
+            "port_errors_received": "port_rcv_errors", "port_discards_received": "port_rcv_discards",
+            "port_discards_transmitted": "port_xmit_discards", "symbol_error": "symbol_error",
+            "port_constraint_errors_received": "port_rcv_constraint_errors",
+            "port_constraint_errors_transmitted": "port_xmit_constraint_errors",
+            "port_receive_remote_physical_errors": "port_rcv_remote_physical_errors",
+            "port_receive_switch_relay_errors": "port_rcv_switch_relay_errors", "vl15_dropped": "VL15_dropped"}
+
+
+def node_exporter():
+    """Debian's exporter, a static program, reads the tree of files and exports what is in it."""
+    program = "prometheus-node-exporter"
+    need(program, program)
+    need("curl", "curl")
+    make_traffic()
+    shown_are_counted()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    exporter = subprocess.Popen([program, f"--path.sysfs={tree()}", "--collector.disable-defaults",
+                                 "--collector.infiniband", f"--web.listen-address={address}"], stderr=subprocess.DEVNULL)
+    try:
+        wait_until("the exporter answers", lambda: exporter.poll() is None and subprocess.run(
+            ["curl", "-sf", "-o", "/dev/null", f"http://{address}/metrics"], check=False).returncode == 0)
+        shown = parse(curl(f"http://{address}/metrics"))
+    finally:
+        exporter.terminate()
+        exporter.wait()
+    for name, file in EXPORTED.items():
+        values = of_port(shown, f"node_infiniband_{name}_total")
+        for device in DEVICES:
+            wanted = read(device, "counters")[file] * (4 if name.endswith("_bytes") else 1)
+            if values[device] != wanted:
+                fail(f"node_infiniband_{name}_total of {device} is {values[device]}, and not {wanted}")
+    if of_port(shown, "node_infiniband_state_id") != dict.fromkeys(DEVICES, 4) or \
+            of_port(shown, "node_infiniband_physical_state_id") != dict.fromkeys(DEVICES, 5) or \
+            of_port(shown, "node_infiniband_rate_bytes_per_second") != dict.fromkeys(DEVICES, 12.5e9):
+        fail("the exporter takes the ports' states or rates for something else")
+
+
+CASES = {"files": (files, ()), "link_downed": (link_downed, ()), "changed_status": (changed_status, ()),
+         "metrics": (metrics, ()), "http": (http, ("--metrics", "0")), "unix_socket": (unix_socket, ("--metrics", "SOCKET")),
+         "node_exporter": (node_exporter, ())}
 
 
 def start(name):
-    return subprocess.run([ROCEMU, "run", *CASES[name][1], "--", SELF, "--inside", name], check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["METRICS_SOCKET"] = f"{folder}/metrics.sock"
+        options = [os.environ["METRICS_SOCKET"] if option == "SOCKET" else option for option in CASES[name][1]]
+        return subprocess.run([ROCEMU, "run", *options, "--", SELF, "--inside", name], check=False).returncode
 
 
 def inside(name):

@@ -49,6 +49,7 @@ class NoAdministration final : public daemon::NicAdministration {
   Report take_status() override {
     return [] { return std::string("{}"); };
   }
+  Report take_metrics() override { return take_status(); }
   Report take_links() override { return take_status(); }
   bool has_links() const override { return false; }
   device::Result<Change> set_links(pid_t, const char*) override {

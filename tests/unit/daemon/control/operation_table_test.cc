@@ -62,6 +62,7 @@ constexpr struct {
     {ROCEMU_OP_SHUTDOWN, sizeof(rocemu_header)},
     {ROCEMU_OP_LINK_SET, sizeof(rocemu_link_set)},
     {ROCEMU_OP_LINK_SHOW, sizeof(rocemu_header)},
+    {ROCEMU_OP_METRICS, sizeof(rocemu_header)},
     {ROCEMU_OP_FAULT_ADD, sizeof(rocemu_fault_add)},
     {ROCEMU_OP_FAULT_CLEAR, sizeof(rocemu_handle_message)},
     {ROCEMU_OP_FAULT_LIST, sizeof(rocemu_header)},
