@@ -224,6 +224,16 @@ def unix_socket():
         fail("the socket serves something else")
 
 
+def dashboard():
+    """Grafana's dashboard asks for metrics that there are."""
+    file = HERE.parents[2] / "packaging/grafana/rocemu.json"
+    panels = json.loads(file.read_text())["panels"]
+    asked = {name for panel in panels for target in panel["targets"] for name in re.findall(r"rocemu_\w+", target["expr"])}
+    begun = set(re.findall(r"^# TYPE (\w+)", metrics_text(), re.M))
+    if not asked or not asked <= begun:
+        fail(f"there are none of these: {asked - begun}")
+
+
 # The exporter's names of what it reads in counters/.
 EXPORTED = {"port_data_received_bytes": "port_rcv_data", "port_data_transmitted_bytes": "port_xmit_data",
             "port_packets_received": "port_rcv_packets", "port_packets_transmitted": "port_xmit_packets",
@@ -270,7 +280,7 @@ def node_exporter():
 
 CASES = {"files": (files, ()), "link_downed": (link_downed, ()), "changed_status": (changed_status, ()),
          "metrics": (metrics, ()), "http": (http, ("--metrics", "0")), "unix_socket": (unix_socket, ("--metrics", "SOCKET")),
-         "node_exporter": (node_exporter, ())}
+         "dashboard": (dashboard, ()), "node_exporter": (node_exporter, ())}
 
 
 def start(name):
