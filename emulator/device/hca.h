@@ -199,7 +199,7 @@ class Hca {
 
   ObjectCounts counts() const;
   // The QPs' reports by number; where there are more than `most` QPs, some of them.
-  std::vector<QpReport> report_qps(size_t most) const;
+  std::vector<QpReport> report_qps(TimeNs now, size_t most) const;
 
  private:
   friend class FaultAccess;  // fault_access.h

@@ -92,6 +92,7 @@ struct Hca::Impl final : transport::EventSink {
   Handle insert_qp(Context& context, std::unique_ptr<Qp> qp);
   void destroy_qp(Qp& qp);
   int check_attributes(const QpAttr& attr, uint32_t mask) const;
+  transport::WaitFacts wait_facts(TimeNs now, const QpBody& body) const;
   Result<QpPaths> resolve_paths(const QpBody& body, const QpAttr& attr, uint32_t mask);
   transport::QpAttributes transport_attributes(const QpBody& body, const QpAttr& attr,
                                                const QpPaths& paths) const;

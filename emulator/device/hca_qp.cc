@@ -6,6 +6,7 @@
 #include "base/verbs/numbers.h"
 #include "emulator/device/attributes/path.h"
 #include "emulator/device/hca_impl.h"
+#include "emulator/transport/qp/wait_reason.h"
 
 namespace rocemu::device {
 
@@ -221,7 +222,22 @@ Result<transport::Counters> Hca::qp_counters(ContextId id, Handle handle) const 
   return impl_->endpoint->counters(qp->body->qpn);
 }
 
-std::vector<QpReport> Hca::report_qps(size_t most) const {
+transport::WaitFacts Hca::Impl::wait_facts(TimeNs now, const QpBody& body) const {
+  transport::WaitFacts facts = endpoint->wait_facts(now, body.qpn);
+  if (body.openings.empty()) return facts;
+  const Qp& qp = *body.openings.front();
+  if (qp.srq != nullptr) {
+    facts.receives_posted = qp.srq->waiting();
+  } else if (body.queues != nullptr) {
+    facts.receives_posted = body.queues->receive().waiting();
+  }
+  if (qp.send_cq != nullptr) facts.unread_completions = qp.send_cq->unread();
+  if (qp.receive_cq != nullptr && qp.receive_cq != qp.send_cq)
+    facts.unread_completions += qp.receive_cq->unread();
+  return facts;
+}
+
+std::vector<QpReport> Hca::report_qps(TimeNs now, size_t most) const {
   std::vector<QpReport> reports;
   for (const auto& [number, body] : impl_->qps_by_number) {
     if (reports.size() == most) break;
@@ -233,7 +249,9 @@ std::vector<QpReport> Hca::report_qps(size_t most) const {
                        .remote_gid = body->attr.ah.dgid,
                        .program = holder == nullptr ? 0 : holder->memory->pid(),
                        .load = impl_->endpoint->load(body->qpn),
-                       .counters = impl_->endpoint->counters(body->qpn)});
+                       .counters = impl_->endpoint->counters(body->qpn),
+                       .wait = impl_->wait_facts(now, *body)});
+    reports.back().waits_for = transport::find_wait_reason(reports.back().wait);
   }
   std::ranges::sort(reports, {}, [](const QpReport& report) { return report.qpn.value; });
   return reports;

@@ -58,7 +58,10 @@ class SimSendQueue : public transport::SendQueue {
 
   uint64_t posted() const { return posted_; }
   uint64_t popped() const { return released_ + popped_; }
-  uint64_t released() const { return released_; }
+  uint32_t waiting() const noexcept override {
+    return static_cast<uint32_t>(slots_.size() - popped_);
+  }
+  uint32_t released() const noexcept override { return static_cast<uint32_t>(released_); }
   bool full() const { return slots_.size() >= depth_; }
 
  private:
@@ -74,6 +77,7 @@ class SimReceiveQueue : public transport::ReceiveQueue {
   void post(ReceiveRequest request) { posted_.push_back(std::move(request)); }
   bool pop(transport::ReceiveWork& work) noexcept override;
   bool empty() const { return posted_.empty(); }
+  uint32_t waiting() const noexcept override { return static_cast<uint32_t>(posted_.size()); }
 
  private:
   std::deque<ReceiveRequest> posted_;

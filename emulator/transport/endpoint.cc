@@ -119,6 +119,11 @@ QpLoad Endpoint::load(wire::Qpn qpn) const {
   return qp == nullptr ? QpLoad{} : qp->load();
 }
 
+WaitFacts Endpoint::wait_facts(TimeNs now, wire::Qpn qpn) const {
+  const Qp* qp = qps_.find(qpn);
+  return qp == nullptr ? WaitFacts{} : qp->wait_facts(now);
+}
+
 Counters Endpoint::counters(wire::Qpn qpn) const {
   Qp* qp = qps_.find(qpn);
   return qp == nullptr ? Counters{} : qp->tally().counters();

@@ -20,6 +20,7 @@
 #include "emulator/transport/interface/flow_report.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/interface/management.h"
+#include "emulator/transport/interface/wait.h"
 #include "emulator/transport/multicast_groups.h"
 #include "emulator/transport/notification_point.h"
 #include "emulator/transport/qp/burst.h"
@@ -75,6 +76,8 @@ class Endpoint {
   TimeNs ack_timeout_ns(wire::Qpn qpn) const;
 
   QpLoad load(wire::Qpn qpn) const;
+  // What keeps the QP, as far as the transport knows (qp/wait_reason.h).
+  WaitFacts wait_facts(TimeNs now, wire::Qpn qpn) const;
 
   // The groups tell where multicast datagrams go. The device bounds them; a QP that is destroyed is
   // detached.

@@ -45,7 +45,7 @@ DeviceSnapshot EngineDevice::snapshot() {
           endpoint.limits().congestion,
           endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows),
           endpoint.report_recoveries(DeviceSnapshot::kMostFlows),
-          hca_->report_qps(DeviceSnapshot::kMostFlows)};
+          hca_->report_qps(monotonic_now_ns(), DeviceSnapshot::kMostFlows)};
 }
 
 TimeNs EngineDevice::next_event() const {

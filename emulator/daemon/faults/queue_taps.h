@@ -23,6 +23,7 @@ class CompletionTap final : public device::CompletionRingTap {
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
   bool take_arm() noexcept override { return inner_->take_arm(); }
+  uint32_t unread() const noexcept override { return inner_->unread(); }
   std::unique_ptr<device::CompletionRing> release() noexcept override;
 
  private:

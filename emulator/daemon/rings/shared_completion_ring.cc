@@ -123,6 +123,11 @@ bool SharedCompletionRing::take_arm() noexcept {
          ROCEMU_CQ_UNARMED;
 }
 
+// No more than fit, whatever the program says it has taken.
+uint32_t SharedCompletionRing::unread() const noexcept {
+  return std::min(published_ - load_acquire(header_.consumer), entries_);
+}
+
 void SharedCompletionRing::take(const SharedCompletionRing& old, uint32_t count) noexcept {
   for (uint32_t i = 0; i < count; ++i, ++taken_)
     std::memcpy(entry(taken_), old.entry(taken_from_ + taken_), sizeof(rocemu_cqe));

@@ -22,6 +22,7 @@ class SharedCompletionRing final : public device::CompletionRing {
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
   bool take_arm() noexcept override;
+  uint32_t unread() const noexcept override;
   bool take_over(device::CompletionRing& old_ring) noexcept override;
   bool prepare_to_take_over(device::CompletionRing& old_ring) noexcept override;
 

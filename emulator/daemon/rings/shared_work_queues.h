@@ -55,6 +55,8 @@ class SharedSendQueue final : public transport::SendQueue {
                   uint32_t max_message_bytes);
   bool pop(transport::SendWork& work) noexcept override;
   void release(uint32_t count) noexcept override;
+  uint32_t waiting() const noexcept override { return cursor_.waiting(); }
+  uint32_t released() const noexcept override { return cursor_.released(); }
   void reset() noexcept;
 
  private:
@@ -75,7 +77,7 @@ class SharedReceiveQueue final : public transport::ReceiveQueue {
   SharedReceiveQueue(std::byte* memory, const RingLayout& ring);
   bool pop(transport::ReceiveWork& work) noexcept override;
   void reset() noexcept;
-  uint32_t waiting() const noexcept { return cursor_.waiting(); }
+  uint32_t waiting() const noexcept override { return cursor_.waiting(); }
   // Do what device::ReceiveRing says. Precondition: this queue is new.
   bool prepare_to_take_over(const SharedReceiveQueue& old) noexcept;
   bool take_over(const SharedReceiveQueue& old) noexcept;

@@ -139,6 +139,32 @@ ordered_json describe(const shake::Settings& settings, const shake::Counts& coun
   return shown;
 }
 
+// What a QP has under way and why it does not go on. A time that there is none of is null.
+ordered_json describe(const transport::WaitFacts& wait, transport::WaitReason reason) {
+  const auto in_us = [](TimeNs time_ns) {
+    return time_ns == 0 ? ordered_json(nullptr) : ordered_json(static_cast<double>(time_ns) / 1e3);
+  };
+  ordered_json waits_for;
+  if (reason != transport::WaitReason::none)
+    waits_for = transport::kWaitReasonNames[static_cast<size_t>(reason)];
+  const TimeNs left_ns = reason == transport::WaitReason::rnr          ? wait.rnr_left_ns
+                         : reason == transport::WaitReason::pace       ? wait.pace_left_ns
+                         : reason == transport::WaitReason::rate_limit ? wait.rate_limit_left_ns
+                                                                       : 0;
+  ordered_json shown = {{"waits_for", waits_for},
+                        {"wait_left_us", in_us(left_ns)},
+                        {"oldest_request_age_us", in_us(wait.oldest_age_ns)},
+                        {"posted_requests", wait.posted},
+                        {"completed_requests", wait.completed},
+                        {"answered_messages", wait.answered_messages},
+                        {"window_packets", nullptr},
+                        {"retries", wait.retries},
+                        {"posted_receives", wait.receives_posted},
+                        {"unread_completions", wait.unread_completions}};
+  if (wait.window_packets != 0) shown["window_packets"] = wait.window_packets;
+  return shown;
+}
+
 // Shows those counters of a QP alone that are not zero: there may be many QPs.
 ordered_json describe(const std::vector<device::QpReport>& qps) {
   ordered_json shown = ordered_json::array();
@@ -154,6 +180,7 @@ ordered_json describe(const std::vector<device::QpReport>& qps) {
                      {"requests", qp.load.requests},
                      {"unacknowledged_packets", qp.load.unacknowledged_psns},
                      {"counters", counters}});
+    shown.back().update(describe(qp.wait, qp.waits_for));
   }
   return shown;
 }

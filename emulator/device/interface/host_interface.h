@@ -34,8 +34,7 @@ class WorkQueues {
 // The ring of one SRQ.
 class ReceiveRing : public transport::ReceiveQueue {
  public:
-  // The number of receives that are posted and not taken.
-  virtual uint32_t waiting() const noexcept = 0;
+  uint32_t waiting() const noexcept override = 0;
   // Takes over what waits in `old`, another ring of the same maker. False when there is not room
   // for it, and then nothing has changed.
   virtual bool take_over(ReceiveRing& old) noexcept = 0;
@@ -77,6 +76,9 @@ class CompletionRing {
   virtual bool show() noexcept = 0;
   // The event is sent: the program has to ask again. False when it does not wait for one.
   virtual bool take_arm() noexcept = 0;
+  // For those who look at the NIC: how many completions the program has been shown and has not
+  // taken.
+  virtual uint32_t unread() const noexcept { return 0; }
   // Does both at once: true when an event is to be sent now.
   bool publish() noexcept { return show() && take_arm(); }
   // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False

@@ -5,6 +5,7 @@
 
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/counters.h"
+#include "emulator/transport/interface/wait.h"
 
 namespace rocemu::device {
 
@@ -17,6 +18,8 @@ struct QpReport {
   pid_t program = 0;       // the process that holds it; 0: none does
   transport::QpLoad load;
   transport::Counters counters;  // since it was made
+  transport::WaitFacts wait;
+  transport::WaitReason waits_for = transport::WaitReason::none;
 };
 
 }  // namespace rocemu::device

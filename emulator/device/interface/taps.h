@@ -37,6 +37,8 @@ class SendQueueTap : public transport::SendQueue {
  public:
   explicit SendQueueTap(transport::SendQueue& inner) : inner_(inner) {}
   void release(uint32_t count) noexcept override { inner_.release(count); }
+  uint32_t waiting() const noexcept override { return inner_.waiting(); }
+  uint32_t released() const noexcept override { return inner_.released(); }
 
  protected:
   transport::SendQueue& inner() { return inner_; }

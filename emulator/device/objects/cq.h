@@ -63,6 +63,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
     }
     return send_event(now);
   }
+  uint32_t unread() const { return ring_->unread(); }
   // The time at which publish() is to be called again although nothing new has come: an event is
   // held back, or found no room in its pipe. kNever: not at all.
   TimeNs due() const { return event_due_ ? no_room_until_ : held_until_; }

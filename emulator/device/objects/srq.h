@@ -32,6 +32,8 @@ class Srq final : public transport::ReceiveQueue {
     return true;
   }
 
+  uint32_t waiting() const noexcept override { return ring_->waiting(); }
+
   // Arms the event once; 0 disarms it.
   void arm(uint32_t limit) {
     limit_ = limit;

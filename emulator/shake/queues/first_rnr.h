@@ -30,6 +30,7 @@ class FirstRnr final : public transport::ReceiveQueue {
     not_ready_ = false;
     return false;
   }
+  uint32_t waiting() const noexcept override { return inner_.waiting(); }
 
  private:
   static constexpr uint32_t kNotReadyPpm = 750'000;

@@ -21,6 +21,8 @@ class LateDoorbells final : public transport::SendQueue, private Agenda::Item {
 
   bool pop(transport::SendWork& work) noexcept override;
   void release(uint32_t count) noexcept override { inner_.release(count); }
+  uint32_t waiting() const noexcept override { return inner_.waiting(); }
+  uint32_t released() const noexcept override { return inner_.released(); }
 
  private:
   void on_time() noexcept override;

@@ -22,6 +22,7 @@ class PassingRing : public device::CompletionRing {
   }
   bool show() noexcept override { return inner_->show(); }
   bool take_arm() noexcept override { return inner_->take_arm(); }
+  uint32_t unread() const noexcept override { return inner_->unread(); }
   bool take_over(device::CompletionRing& old) noexcept override {
     return inner_->take_over(*static_cast<PassingRing&>(old).inner_);
   }

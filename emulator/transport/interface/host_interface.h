@@ -22,6 +22,10 @@ class SendQueue {
   virtual bool pop(SendWork& work) noexcept = 0;
   // The oldest `count` popped requests are over: their slots may be posted to again.
   virtual void release(uint32_t count) noexcept = 0;
+  // For those who look at the NIC: how many are posted and not popped, and how many have been
+  // released, modulo 2^32. A queue that does not say is shown as empty.
+  virtual uint32_t waiting() const noexcept { return 0; }
+  virtual uint32_t released() const noexcept { return 0; }
 };
 
 class ReceiveQueue {
@@ -29,6 +33,8 @@ class ReceiveQueue {
   virtual ~ReceiveQueue() = default;
   // Takes the next posted receive; false when there is none.
   virtual bool pop(ReceiveWork& work) noexcept = 0;
+  // The number of receives that are posted and not taken.
+  virtual uint32_t waiting() const noexcept { return 0; }
 };
 
 // A range of some program's memory that has passed the protection check.

@@ -45,6 +45,8 @@ class ControlledFlow {
 
   // For the endpoint: rule 1.
   bool may_send(TimeNs now) { return pace_.allows(now); }
+  // kNever: no frame is held back.
+  TimeNs held_until() const { return pace_.deadline(); }
   void on_frame_sent(TimeNs now, uint32_t bytes) {
     algorithm_->on_sent(now, bytes);
     pace_.on_sent(now, time_of(bytes));

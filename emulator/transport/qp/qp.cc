@@ -1,5 +1,7 @@
 #include "emulator/transport/qp/qp.h"
 
+#include <algorithm>
+
 #include "emulator/transport/qp/network_header.h"
 
 namespace rocemu::transport {
@@ -61,6 +63,19 @@ FlowReport Qp::report_flow(TimeNs now) const {
           .window_bytes = flow.algorithm().window_bytes(),
           .cnps = flow.cnps(),
           .values = flow.algorithm().view(now)};
+}
+
+WaitFacts Qp::wait_facts(TimeNs now) const {
+  WaitFacts facts;
+  add_facts(now, facts);
+  if (context_.flow != nullptr) {
+    const TimeNs held_until = context_.flow->held_until();
+    if (held_until != kNever && held_until > now)
+      facts.pace_left_ns = std::max(facts.pace_left_ns, held_until - now);
+  }
+  if (pacer_ != nullptr && !pacer_->may_send(now))
+    facts.rate_limit_left_ns = pacer_->next_send() - now;
+  return facts;
 }
 
 void Qp::on_cnp(TimeNs now, const wire::Packet& packet) {

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "emulator/transport/interface/flow_report.h"
+#include "emulator/transport/interface/wait.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/pacer.h"
 #include "emulator/transport/qp/qp_context.h"
@@ -44,6 +45,8 @@ class Qp {
   ControlledFlow* flow() const { return context_.flow.get(); }
   virtual bool draining() const = 0;
   virtual QpLoad load() const = 0;
+  // For those who look at the NIC; of queues that the device knows it says nothing.
+  WaitFacts wait_facts(TimeNs now) const;
 
   void modify(QpState state, const QpAttributes& attributes);
   virtual void on_packet(TimeNs now, const wire::Packet& packet) = 0;
@@ -96,6 +99,7 @@ class Qp {
 
   // The state has changed from `before`, not to ERROR. The attributes are the new ones.
   virtual void on_new_state(QpState before) = 0;
+  virtual void add_facts(TimeNs, WaitFacts&) const {}
   // The program has changed attributes and kept the state.
   virtual void on_new_attributes() {}
   // Completes with a flush error what has been taken off the queues. Precondition: state ERROR.

@@ -111,7 +111,7 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
 
 bool RcRequester::may_start(const Request& request) const {
   if (request.started) return true;
-  if (request.work.fence && window_.rd_atomics() > 0) return false;
+  if (waits_for_fence(request)) return false;
   return !is_read_or_atomic(request.work.opcode) ||
          window_.rd_atomics() < context_.attributes.max_rd_atomic;
 }
@@ -129,11 +129,37 @@ Turn RcRequester::transmit(TimeNs now, Burst& burst) {
   return Turn::later;
 }
 
+// False: as many packets are in flight as may be.
+inline bool RcRequester::has_room_for(wire::Psn psn) const {
+  if (repeats_selectively()) [[unlikely]]
+    return selective_->may_send(psn, packets_allowed());
+  const uint32_t in_flight = recovery_.in_flight_before(psn);
+  if (selective_ && in_flight >= Scoreboard::kMostPsns) return false;  // more could not be noted
+  return in_flight < packets_allowed();
+}
+
+void RcRequester::add_facts(TimeNs now, WaitFacts& facts) const {
+  window_.add_facts(facts);
+  facts.window_packets = packets_allowed();
+  facts.retries = recovery_.retries();
+  facts.rnr_left_ns = recovery_.receiver_wait_ns(now);
+  if (!window_.empty())
+    facts.oldest_age_ns = std::max(now, window_.oldest().taken_ns + 1) - window_.oldest().taken_ns;
+  if (pace_.deadline() != kNever && pace_.deadline() > now)
+    facts.pace_left_ns = pace_.deadline() - now;
+  if (facts.next != WaitFacts::Next::packet) return;
+  const Request& next = window_.current();
+  facts.window_is_full = !has_room_for(next.first_psn + window_.current_packet());
+  if (next.started) return;
+  facts.fenced = waits_for_fence(next);
+  facts.reads_are_full = !facts.fenced && !may_start(next);
+}
+
 // `later`: a local request was executed, and the next one may be looked at.
 Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   // The window also bounds how many requests are taken off the queue.
   if (window_.at_end() &&
-      !window_.take_next([this](const SendWork& work) { return find_fault(work); })) {
+      !window_.take_next(now, [this](const SendWork& work) { return find_fault(work); })) {
     window_.note_drained();
     return Turn::idle;
   }
@@ -144,13 +170,7 @@ Turn RcRequester::transmit_next(TimeNs now, Burst& burst) {
   }
   if (is_local(request.work.opcode)) return take_local_turn(request.work);
   const wire::Psn psn = request.first_psn + window_.current_packet();
-  if (repeats_selectively()) [[unlikely]] {
-    if (!selective_->may_send(psn, packets_allowed())) return Turn::idle;
-  } else if (const uint32_t in_flight = recovery_.in_flight_before(psn);
-             in_flight >= packets_allowed() ||
-             (selective_ && in_flight >= Scoreboard::kMostPsns)) {  // more could not be noted
-    return Turn::idle;
-  }
+  if (!has_room_for(psn)) return Turn::idle;
   if (!may_start(request) || !pace_.allows(now)) return Turn::idle;
   if (selective_ && !request.started) [[unlikely]]
     selective_->prepare(request);

@@ -56,6 +56,8 @@ class RcRequester {
     load.recovery = repeats_selectively() ? Recovery::selective_repeat : Recovery::go_back_n;
   }
 
+  void add_facts(TimeNs now, WaitFacts& facts) const;
+
   Turn transmit(TimeNs now, Burst& burst);
   void on_response(TimeNs now, const wire::Packet& packet);
   void on_timeout(TimeNs now, TimeNs answers_by);
@@ -76,6 +78,10 @@ class RcRequester {
 
   // rc_requester.cc
   WcStatus find_fault(const SendWork& work) const;
+  bool has_room_for(wire::Psn psn) const;
+  bool waits_for_fence(const Request& request) const {
+    return request.work.fence && window_.rd_atomics() > 0;
+  }
   bool may_start(const Request& request) const;
   Turn transmit_next(TimeNs now, Burst& burst);
   Turn take_local_turn(const SendWork& work);

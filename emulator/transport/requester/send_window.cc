@@ -86,6 +86,21 @@ void SendWindow::complete_oldest(WcStatus status) {
   }
 }
 
+void SendWindow::add_facts(WaitFacts& facts) const {
+  facts.may_take = context_.state == QpState::ready_to_send;
+  facts.may_send = facts.may_take || context_.state == QpState::send_queue_drain;
+  facts.requests = size();
+  if (const SendQueue* const queue = context_.resources.send_queue) {
+    facts.posted = queue->waiting();
+    facts.completed = queue->released();
+  }
+  if (!at_end()) {
+    facts.next = current().sends_packets() ? WaitFacts::Next::packet : WaitFacts::Next::not_sent;
+  } else if (facts.posted > 0) {
+    facts.next = WaitFacts::Next::unknown;
+  }
+}
+
 void SendWindow::flush() {
   while (!empty()) complete_oldest(WcStatus::flush_error);
 }

@@ -14,6 +14,8 @@
 //    and a fence waits for them.
 #pragma once
 
+#include "base/time.h"
+#include "emulator/transport/interface/wait.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/qp/ring_buffer.h"
 
@@ -27,6 +29,7 @@ class SendWindow {
     uint32_t packets = 0;    // PSNs it owns
     uint32_t responses = 0;  // READ and atomics: response packets that have come, in order
     bool started = false;    // its first packet has been sent (RC and XRC)
+    TimeNs taken_ns = 0;     // when it was taken off the send queue (RC and XRC)
     uint32_t receive = 0;    // the number of the receive that it takes there
 
     wire::Psn end_psn() const { return first_psn + packets; }
@@ -41,15 +44,17 @@ class SendWindow {
   bool empty() const { return requests_.empty(); }
   uint32_t size() const { return static_cast<uint32_t>(requests_.size()); }
   Request& oldest() { return requests_.front(); }
+  const Request& oldest() const { return requests_.front(); }
   Request& operator[](uint32_t index) { return requests_[index]; }
   uint32_t rd_atomics() const { return rd_atomics_; }
 
   // Takes the next request off the send queue. False: there is none, or the state forbids it.
   // `find_fault` says what is wrong with a well-formed request before any packet is sent.
   template <class FindFault>
-  bool take_next(FindFault find_fault) {
+  bool take_next(TimeNs now, FindFault find_fault) {
     Request* const request = pop();
     if (request == nullptr) return false;
+    request->taken_ns = now;
     if (request->work.fault == WcStatus::success) request->work.fault = find_fault(request->work);
     number(*request);
     return true;
@@ -59,6 +64,7 @@ class SendWindow {
   bool at_end() const { return index_ == requests_.size(); }
   bool at_oldest() const { return index_ == 0; }
   Request& current() { return requests_[index_]; }
+  const Request& current() const { return requests_[index_]; }
   uint32_t current_packet() const { return packet_; }
 
   // The first packet of the current request is sent: rule 5.
@@ -83,6 +89,9 @@ class SendWindow {
   // The payload from `psn` on could not be read: the request that owns it is faulty, and the cursor
   // does not go beyond it. True when it is the oldest.
   bool note_unreadable(wire::Psn psn);
+
+  // For those who look at the NIC: requests, and what stands next.
+  void add_facts(WaitFacts& facts) const;
 
   // Precondition: not empty().
   void complete_oldest(WcStatus status);

@@ -13,11 +13,11 @@ WcStatus UnreliableRequester::find_fault(const SendWork& work) const {
   return may_use(context_, work, kLocalRead) ? WcStatus::success : WcStatus::local_protection_error;
 }
 
-Turn UnreliableRequester::transmit(Burst& burst) {
+Turn UnreliableRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
   if (window_.at_end() &&
-      !window_.take_next([this](const SendWork& work) { return find_fault(work); })) {
+      !window_.take_next(now, [this](const SendWork& work) { return find_fault(work); })) {
     window_.note_drained();
     return Turn::idle;
   }

@@ -41,7 +41,9 @@ class UnreliableRequester {
   bool drained() const { return window_.empty(); }
   void add_load(QpLoad& load) const { load.requests = window_.size(); }
 
-  Turn transmit(Burst& burst);
+  void add_facts(WaitFacts& facts) const { window_.add_facts(facts); }
+
+  Turn transmit(TimeNs now, Burst& burst);
   void on_burst_sent();
   void on_fetch_failed(wire::Psn psn) { window_.note_unreadable(psn); }
 

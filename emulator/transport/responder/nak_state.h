@@ -29,6 +29,9 @@ class NakState {
 
   bool outstanding() const { return state_ == State::sequence || state_ == State::rnr; }
 
+  // The last word was that no receive is there.
+  bool not_ready() const { return state_ == State::rnr; }
+
   // A packet ahead of the expected one has come. True: it draws a NAK for a sequence error.
   bool on_ahead(wire::Psn psn) {
     if (outstanding()) {

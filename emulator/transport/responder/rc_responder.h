@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 
+#include "emulator/transport/interface/wait.h"
 #include "emulator/transport/qp/burst.h"
 #include "emulator/transport/qp/qp_context.h"
 #include "emulator/transport/responder/atomic_results.h"
@@ -44,6 +45,12 @@ class RcResponder {
   void add_load(QpLoad& load) const {
     load.queued_responses = static_cast<uint32_t>(responses_.size());
     load.kept_atomic_results = static_cast<uint32_t>(atomic_results_.size());
+  }
+
+  void add_facts(WaitFacts& facts) const {
+    facts.answered_messages = responses_.completed_messages();
+    facts.queued_responses = static_cast<uint32_t>(responses_.size());
+    facts.told_not_ready = nak_.not_ready();
   }
 
   // Completes the receive under way with a flush error.

@@ -44,6 +44,7 @@ class ResponseQueue {
 
   // One more message has been completed: answers carry the count from now on (9.7.7.1, MSN).
   void count_message() { msn_ = (msn_ + 1) & wire::Psn::kMask; }
+  uint32_t completed_messages() const { return msn_; }
 
   // `nak_outstanding`: an ACK behind a NAK that has not left says nothing new.
   void add_acknowledge(uint8_t syndrome, wire::Psn psn, bool nak_outstanding);

@@ -20,6 +20,11 @@ QpLoad RcQp::load() const {
   return load;
 }
 
+void RcQp::add_facts(TimeNs now, WaitFacts& facts) const {
+  requester_.add_facts(now, facts);
+  responder_.add_facts(facts);
+}
+
 void RcQp::on_new_state(QpState before) {
   switch (context_.state) {
     case QpState::reset:

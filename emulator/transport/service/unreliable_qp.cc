@@ -33,7 +33,9 @@ void UnreliableQp::on_new_state(QpState before) {
   }
 }
 
-Turn UnreliableQp::transmit(TimeNs, Burst& burst) { return requester_.transmit(burst); }
+void UnreliableQp::add_facts(TimeNs, WaitFacts& facts) const { requester_.add_facts(facts); }
+
+Turn UnreliableQp::transmit(TimeNs now, Burst& burst) { return requester_.transmit(now, burst); }
 
 void UnreliableQp::flush() {
   requester_.flush();

@@ -49,6 +49,7 @@ class UnreliableQp : public Qp, public UnreliableService {
   void fail(const RefusalRule& rule);
   void end_receive(WcStatus status);  // without data
   void on_new_state(QpState before) final;
+  void add_facts(TimeNs now, WaitFacts& facts) const final;
   void flush() final;
 
   UnreliableRequester requester_;

@@ -259,8 +259,8 @@ TEST_CASE("The device tells of its QPs, by number, and of some where there are t
   std::vector<std::byte> here(100), there(100);
   Fabric fabric;
   Program sender(fabric.a, here), receiver(fabric.b, there), other(fabric.a, there);
-  CHECK(fabric.a.report_qps(10).size() == 2);
-  CHECK(fabric.a.report_qps(1).size() == 1);
+  CHECK(fabric.a.report_qps(0, 10).size() == 2);
+  CHECK(fabric.a.report_qps(0, 1).size() == 1);
   sender.connect(receiver);
   receiver.connect(sender);
   receiver.queues->receives.posted.push_back(receive_of(receiver, 7, 100));
@@ -268,7 +268,7 @@ TEST_CASE("The device tells of its QPs, by number, and of some where there are t
   fabric.a.endpoint().on_doorbell(sender.qpn);
   fabric.run();
 
-  const std::vector<QpReport> reports = fabric.a.report_qps(10);
+  const std::vector<QpReport> reports = fabric.a.report_qps(0, 10);
   REQUIRE(reports.size() == 2);
   REQUIRE(reports[0].qpn < reports[1].qpn);
   const QpReport& sent = reports[reports[0].qpn == sender.qpn ? 0 : 1];

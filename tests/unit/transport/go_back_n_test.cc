@@ -18,7 +18,7 @@ struct RecoveryStage : RequesterStage {
     window.start();
     recovery.start();
     post(WorkOpcode::write, 200 * 1024);
-    REQUIRE(window.take_next([](const SendWork&) { return WcStatus::success; }));
+    REQUIRE(window.take_next(0, [](const SendWork&) { return WcStatus::success; }));
   }
   Psn at() { return window.current().first_psn + window.current_packet(); }
   // Returns how many of them had been sent before.

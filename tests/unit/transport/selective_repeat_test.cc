@@ -372,7 +372,7 @@ TEST_CASE("What go-back-N was about to send again when both ends know of each ot
   window.start();
   recovery.start();
   stage.post(WorkOpcode::write, 10 * 1024);
-  REQUIRE(window.take_next([](const SendWork&) { return WcStatus::success; }));
+  REQUIRE(window.take_next(0, [](const SendWork&) { return WcStatus::success; }));
   for (uint32_t psn = 100; psn < 110; ++psn) recovery.on_sent(0, Psn(psn), Psn(psn + 1), true);
   window.advance(10);
   SelectiveRepeat at_end(stage.context());

@@ -13,7 +13,7 @@ struct WindowStage : RequesterStage {
   WindowStage() { window.start(); }
 
   bool take() {
-    return window.take_next([this](const SendWork&) { return service_fault; });
+    return window.take_next(0, [this](const SendWork&) { return service_fault; });
   }
   // Where the cursor stands.
   Psn at() { return window.current().first_psn + window.current_packet(); }

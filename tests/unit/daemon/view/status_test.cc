@@ -77,13 +77,33 @@ TEST_CASE("the status has QPs, with what their counters have counted") {
                       .remote_qpn = wire::Qpn{18},
                       .program = 4711,
                       .load = {.requests = 2, .unacknowledged_psns = 3},
-                      .counters = {}};
+                      .counters = {},
+                      .wait = {.posted = 7,
+                               .requests = 2,
+                               .completed = 9,
+                               .window_packets = 256,
+                               .retries = 1,
+                               .oldest_age_ns = 1500,
+                               .rnr_left_ns = 2000,
+                               .answered_messages = 4,
+                               .receives_posted = 6,
+                               .unread_completions = 8},
+                      .waits_for = transport::WaitReason::rnr};
   qp.counters[transport::TraceEvent::retransmitted] = 5;
   status.snapshot.devices[0].qps = {qp};
   const auto json = nlohmann::ordered_json::parse(to_json(status));
   CHECK(json.at("devices").at(0).at("qps").dump() ==
         R"([{"qpn":17,"service":"XRC_RECV","state":"ERR","remote_qpn":18,"program":4711,)"
-        R"("requests":2,"unacknowledged_packets":3,"counters":{"retransmitted_frames":5}}])");
+        R"("requests":2,"unacknowledged_packets":3,"counters":{"retransmitted_frames":5},)"
+        R"("waits_for":"rnr","wait_left_us":2.0,"oldest_request_age_us":1.5,"posted_requests":7,)"
+        R"("completed_requests":9,"answered_messages":4,"window_packets":256,"retries":1,)"
+        R"("posted_receives":6,"unread_completions":8}])");
+  status.snapshot.devices[0].qps[0].wait = {};
+  status.snapshot.devices[0].qps[0].waits_for = transport::WaitReason::none;
+  const auto idle = nlohmann::ordered_json::parse(to_json(status)).at("devices").at(0).at("qps");
+  CHECK(idle.at(0).at("waits_for").is_null());
+  CHECK(idle.at(0).at("oldest_request_age_us").is_null());
+  CHECK(idle.at(0).at("window_packets").is_null());
 }
 
 TEST_CASE("what an algorithm shows of a flow takes the place of nothing else") {
