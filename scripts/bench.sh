@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures rocemu beside its floors and beside what a user would have otherwise, all in one run.
 #
-#   scripts/bench.sh [--quick | --full] [--json FILE] [--plots DIRECTORY] [--only REGEX]
+#   scripts/bench.sh [--quick | --full] [--json FILE] [--plots DIRECTORY] [--only REGEX] [--htsim DIR]
 #
 # --quick (the default) takes a few minutes and measures what the targets need; --full adds the curves
 # over message sizes. More: scripts/bench.sh --help and docs/performance.md.

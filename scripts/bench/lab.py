@@ -20,6 +20,10 @@ class MeasurementFailed(Exception):
     pass
 
 
+class NotMeasured(Exception):
+    """What it takes is not here, and need not be."""
+
+
 def output_of(command, environment=None):
     done = subprocess.run([str(part) for part in command], env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False)

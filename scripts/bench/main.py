@@ -25,6 +25,8 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="print the keys of the measurements")
     parser.add_argument("--json", metavar="FILE", help="write all figures to this file")
     parser.add_argument("--plots", metavar="DIRECTORY", help="write SVG plots there (with --full)")
+    parser.add_argument("--htsim", metavar="DIR",
+                        help="a checkout of csg-htsim that has been built, to measure beside (HTSIM_DIR)")
     parser.add_argument("--build", default=lab.ROOT / "build/release", metavar="DIRECTORY", help="(%(default)s)")
     options = parser.parse_args()
     if options.repetitions < 1:
@@ -33,7 +35,7 @@ def arguments():
 
 
 def wanted(nic, options):
-    for measurement in measurements.all_measurements(nic):
+    for measurement in measurements.all_measurements(nic, options.htsim):
         if options.only:
             if re.search(options.only, measurement.key):
                 yield measurement
@@ -69,6 +71,8 @@ def measure(chosen, repetitions):
             progress.show(repetition, place, measurement.key)
             try:
                 results.add(measurement.key, measurement.run())
+            except lab.NotMeasured as absent:
+                results.absent.setdefault(measurement.key, str(absent))
             except (lab.MeasurementFailed, lab.PairFailed, subprocess.SubprocessError, OSError, ValueError,
                     IndexError) as failure:
                 results.failures.setdefault(measurement.key, str(failure))
@@ -90,11 +94,13 @@ def main():
         results = measure(chosen, options.repetitions)
     report.print_machine(described)
     report.print_figures(results)
-    report.print_targets(results)
+    report.print_targets(results, every=not options.only)
     if options.json:
         report.write_json(options.json, described, results)
     if options.plots:
         plots.write_plots(options.plots, results)
+    for key, why in results.absent.items():
+        print(f"\nnot measured: {key}: {why}", file=sys.stderr)
     for key, failure in results.failures.items():
         print(f"\nFAILED {key}: {failure}", file=sys.stderr)
     return 1 if results.failures else 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable
 
 import busy
+import htsim
 import lab
 import simulators
 import veth
@@ -264,14 +265,18 @@ def kernel_devices():
             yield path.name
 
 
-def simulator_measurements(build):
+def simulator_measurements(build, htsim_checkout):
     """By a core's own time: other work on the machine is not counted, though it is felt."""
     yield Measurement("sim/leaf-spine-128", lambda: simulators.experiment(build, "leaf_spine"))
     yield Measurement("sim/fat-tree-1024", lambda: simulators.experiment(build, "fat_tree"))
-    yield Measurement("ns3/leaf-spine-128", lambda: simulators.ns3(build))
+    yield Measurement("sim-ns3/leaf-spine-128", lambda: simulators.ns3(build))
+    yield Measurement("sim/load-128", lambda: htsim.rocemu_load(build))
+    yield Measurement("sim-htsim-ndp/load-128", lambda: htsim.htsim_load(htsim_checkout))
+    yield Measurement("sim/permutation-128", lambda: htsim.rocemu_permutation(build))
+    yield Measurement("sim-htsim-roce/permutation-128", lambda: htsim.htsim_permutation(htsim_checkout))
 
 
-def all_measurements(nic):
+def all_measurements(nic, htsim_checkout=None):
     yield from verbs_measurements(nic.build, "rocemu", ("rocemu0", "rocemu1"), nic.environment)
     sharing = {**nic.environment, "ROCEMU_SHARE_MEMORY": "1"}  # as by rocemu exec --share-memory
     for measurement in verbs_measurements(nic.build, "rocemu-share-memory", ("rocemu0", "rocemu1"), sharing):
@@ -282,7 +287,7 @@ def all_measurements(nic):
     yield from other_measurements()
     yield from busy_measurements(nic)
     yield from veth_measurements(nic.build)
-    yield from simulator_measurements(nic.build)
+    yield from simulator_measurements(nic.build, htsim_checkout)
     for device in kernel_devices():
         yield from verbs_measurements(nic.build, f"kernel-{device}", (device, device), None)
 
@@ -293,6 +298,7 @@ class Results:
     def __init__(self):
         self.values = {}  # key → figure → list
         self.failures = {}  # key → text of the first
+        self.absent = {}  # key → why it could not be measured, and need not be
 
     def add(self, key, figures):
         for name, value in figures.items():

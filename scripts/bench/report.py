@@ -24,16 +24,19 @@ def size_text(key):
 
 
 def print_figures(results):
-    print(f"\n{'measured':44} {'figure':>15} {'median':>10} {'lowest':>10} {'highest':>10}  runs")
+    print(f"\n{'measured':44} {'figure':>21} {'median':>10} {'lowest':>10} {'highest':>10}  runs")
     for key, figures in results.values.items():
         for name, values in figures.items():
-            print(f"{size_text(key):44} {name:>15} {number(results.median(key, name)):>10} {number(min(values)):>10} "
+            print(f"{size_text(key):44} {name:>21} {number(results.median(key, name)):>10} {number(min(values)):>10} "
                   f"{number(max(values)):>10} {len(values):5}")
 
 
-def print_targets(results):
+def print_targets(results, every):
+    """Of a part of the measurements, those alone that it can tell."""
     print(f"\n{'target':78} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5}")
     for target in all_targets(results):
+        if not every and target.value is None:
+            continue
         verdict = {True: "met", False: "NOT MET", None: "not measured"}[target.met]
         ratio = target.value / target.limit if target.met is not None and target.limit else None
         print(f"{target.what:78} {number(target.value):>9} {'<=' if target.at_most else '>='} {number(target.limit):>8} "
@@ -52,6 +55,7 @@ def write_json(path, machine, results):
                          for key, figures in results.values.items()],
         "targets": [{**dataclasses.asdict(target), "met": target.met} for target in all_targets(results)],
         "failures": results.failures,
+        "not_measured": results.absent,
     }
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)

@@ -1,27 +1,13 @@
 """rocemu sim beside ns-3: the same network and load, by what a core does in a second of its time."""
 import json
-import os
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
 import lab
+from finish import finish
 
 HERE = Path(__file__).resolve().parent
-
-
-def finish(command):
-    """What it printed, the processor's time that it took, and the most memory that it had."""
-    with tempfile.TemporaryFile("w+") as output:
-        child = subprocess.Popen([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        text = output.read()
-    if child.returncode != 0:
-        raise lab.MeasurementFailed(f"{command[0]}: exit code {child.returncode}: {text.strip()}")
-    return text, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
 def experiment(build, name, *arguments):
@@ -38,7 +24,7 @@ def ns3(build):
     sizes = HERE.parents[1] / "emulator/experiment/sizes/websearch.txt"
     program = build.bench / "ns3_leaf_spine"
     if not program.exists():
-        raise lab.MeasurementFailed("ns-3 is not there (libns3-dev), so there is no ns3_leaf_spine")
+        raise lab.NotMeasured("ns-3 is not there (libns3-dev), so there is no ns3_leaf_spine")
     text, seconds, most_bytes = finish([program, "--load=0.5", "--duration=0.0002", f"--sizes={sizes}"])
     packets, hops = map(int, re.match(r"(\d+) packets (\d+) hops", text).groups())
     return {"packets_per_s": packets / seconds, "hops_per_s": hops / seconds, "gb_of_memory": most_bytes / 1e9}
