@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 PAIRS = 4
 FIRST_PORT = 18600
@@ -13,18 +14,21 @@ def command(device, port, seconds):
             "-D", str(seconds)]
 
 
-def client(pair, seconds, patience_s=20):
-    """The client of a pair, once its server listens."""
+def listening_ports():
+    """Of TCP, as the kernel lists them: a port in hexadecimal behind the address, 0A for LISTEN."""
+    rows = [line.split() for file in ("/proc/net/tcp", "/proc/net/tcp6") if Path(file).exists()
+            for line in Path(file).read_text().splitlines()[1:]]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
+
+
+def await_servers(servers, patience_s=30):
+    """All listen, so that all clients begin at the same time: a pair that is alone for a while has more of the link."""
     until = time.monotonic() + patience_s
-    while True:
-        program = subprocess.Popen(command(pair, FIRST_PORT + pair, seconds) + ["localhost"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
-        try:
-            program.wait(1)
-        except subprocess.TimeoutExpired:
-            return program
-        if time.monotonic() > until:
-            sys.exit(f"pair {pair}: {program.stdout.read()}")
+    wanted = {FIRST_PORT + pair for pair in range(PAIRS)}
+    while not wanted <= listening_ports():
+        if time.monotonic() > until or any(server.poll() is not None for server in servers):
+            sys.exit("not all servers of ib_write_bw listen")
+        time.sleep(0.02)
 
 
 def gbit_per_s(output):
@@ -38,7 +42,9 @@ def main():
     seconds = int(sys.argv[1])
     servers = [subprocess.Popen(command(PAIRS + pair, FIRST_PORT + pair, seconds), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                for pair in range(PAIRS)]
-    clients = [client(pair, seconds) for pair in range(PAIRS)]
+    await_servers(servers)
+    clients = [subprocess.Popen(command(pair, FIRST_PORT + pair, seconds) + ["localhost"], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True) for pair in range(PAIRS)]
     for program in clients:
         print(gbit_per_s(program.communicate()[0]))
     for server in servers:
