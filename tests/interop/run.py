@@ -347,7 +347,7 @@ def inside(options):
         version = (folder / "version").read_text(encoding="ascii").strip()
         print(f"Linux {version} is up after {guest.boot_seconds:.1f} s", flush=True)
         if options.scripts:
-            return script_table.play(guest, options.rocemu, GUEST[4], options.scripts, options.table)
+            return script_table.play(guest, options.rocemu, GUEST[4], options.scripts, options.table, version)
         guest.push(options.scenario)
         for kind in options.port or ["interface", "udp", "vlan"]:
             if kind == "vlan":

@@ -1,6 +1,7 @@
 """Scripts of verbs and frames (docs/scripts.md) against Linux rxe: which go as written. Where rxe is known to do something
 else, rxe_deviations.txt says what; a script that fails and is not there is a failure, and so is one that is there and
 goes as written."""
+import datetime
 import json
 import os
 import subprocess
@@ -55,8 +56,13 @@ def results(rocemu, *words):
     return json.loads(played.stdout)["scripts"]
 
 
-def table_of(rows):
-    """Script, the clause that it holds, and what each peer does."""
+def table_of(rows, rocemu, linux):
+    """Of which run it is; and script, the clause that it holds, and what each peer does."""
+    version = subprocess.check_output([rocemu, "--version"], text=True).strip()
+    commit = subprocess.run(["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty"], text=True, capture_output=True,
+                            check=False).stdout.strip() or "no commit"
+    yield f"Run of {datetime.date.today()}: {version} ({commit}), Linux {linux}."
+    yield ""
     yield "| script | holds | rocemu | Linux rxe |"
     yield "|---|---|---|---|"
     for script, own, word, remark in rows:
@@ -65,7 +71,7 @@ def table_of(rows):
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def play(guest, rocemu, address, folder, table):
+def play(guest, rocemu, address, folder, table, linux):
     agent = start_agent(guest)
     scripts = results(rocemu, "--port", address, "--slack", SLACK_MS, "--quiet", QUIET_MS, folder)
     agent.stop()
@@ -78,6 +84,6 @@ def play(guest, rocemu, address, folder, table):
         print(f"{'' if fits else 'FAIL '}{word}  {name_of(script)}{': ' if remark else ''}{remark}", flush=True)
         rows.append((script, own[script["file"]], word, remark))
     if table:
-        Path(table).write_text("\n".join(table_of(rows)) + "\n", encoding="utf-8")
+        Path(table).write_text("\n".join(table_of(rows, rocemu, linux)) + "\n", encoding="utf-8")
     print(f"{len(scripts) - wrong} of {len(scripts)} as they must be")
     return 1 if wrong or not scripts else 0
