@@ -1,4 +1,5 @@
-"""Go-back-N and selective repeat over a link that loses frames, in virtual time and by ib_write_bw over the live NIC."""
+"""Go-back-N and selective repeat over a link that loses frames: WRITEs in virtual time and by ib_write_bw over the live NIC,
+READs in virtual time."""
 import subprocess
 
 from common.claims import Claim
@@ -15,8 +16,9 @@ def losses(small):
 
 def points(small):
     few = {"duration": "20ms"} if small else {}
-    return [Point(f"{recovery}-{loss}", "loss.toml", {"nic.recovery": recovery, "network.links.loss": f"{loss}%", **few})
-            for recovery in RECOVERIES for loss in losses(small)]
+    return [Point(f"{verb}-{recovery}-{loss}", "loss.toml", {"workload.write.verb": verb, "nic.recovery": recovery,
+                                                           "network.links.loss": f"{loss}%", **few})
+            for verb in ("write", "read") for recovery in RECOVERIES for loss in losses(small)]
 
 
 def live(rocemu, small):
@@ -39,17 +41,18 @@ def live(rocemu, small):
 
 
 def shares(results, recovery, small):
-    """Of the goodput without loss: in virtual time, and live."""
-    virtual = {loss: results[f"{recovery}-{loss}"].goodput_gbit("write") for loss in losses(small)}
+    """Of the goodput without loss: WRITEs in virtual time, and live, and READs in virtual time."""
+    virtual, read = ({loss: results[f"{verb}-{recovery}-{loss}"].goodput_gbit("write") for loss in losses(small)}
+                     for verb in ("write", "read"))
     measured = {loss: results["live"][recovery, loss] for loss in losses(small) if results["live"]}
-    return [{loss: rate / rates[0] for loss, rate in rates.items()} for rates in (virtual, measured)]
+    return [{loss: rate / rates[0] for loss, rate in rates.items()} for rates in (virtual, measured, read)]
 
 
 def claims(results, small):
     found = []
     by_recovery = {recovery: shares(results, recovery, small) for recovery in RECOVERIES}
     for loss in losses(small)[1:]:
-        for place, where in enumerate(("virtual time", "live")):
+        for place, where in enumerate(("WRITE, virtual time", "WRITE, live", "READ, virtual time")):
             back, selective = (by_recovery[recovery][place].get(loss) for recovery in RECOVERIES)
             if back is None:
                 continue
