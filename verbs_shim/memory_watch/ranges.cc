@@ -91,4 +91,11 @@ void Ranges::remove(uintptr_t from, uintptr_t to) {
   pthread_rwlock_unlock(&lock_);
 }
 
+void Ranges::after_fork() {
+  pthread_rwlock_init(&lock_, nullptr);
+  ranges_ = nullptr;
+  count_ = room_ = 0;
+  on_change(0);
+}
+
 }  // namespace rocemu::memory_watch

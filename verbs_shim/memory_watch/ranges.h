@@ -23,8 +23,9 @@ class Ranges {
   // The same, when only the beginning is known yet: false is sure.
   bool may_meet(uintptr_t from) const { return from < high_.load(std::memory_order_relaxed); }
 
-  // In the child after fork(2), where nobody gives the lock back.
-  void after_fork() { pthread_rwlock_init(&lock_, nullptr); }
+  // In the child after fork(2): nobody gives the lock back, a thread of the parent may have been in
+  // the middle of a change, and the ranges are of the parent's requests. Forgets all of them.
+  void after_fork();
 
  private:
   struct Range {

@@ -19,6 +19,7 @@
 #include "emulator/daemon/faults/armed_faults.h"
 #include "emulator/daemon/faults/device_faults.h"
 #include "emulator/daemon/faults/fault_source.h"
+#include "emulator/daemon/faults/program_names.h"
 
 namespace rocemu::daemon {
 
@@ -68,6 +69,7 @@ class FaultInjector final : public OperationGate, private FaultSource {
   boost::asio::io_context& io_;
   Engine& engine_;
   ShowPort show_port_;
+  ProgramNames names_;
   ArmedFaults armed_;
   std::vector<std::unique_ptr<DeviceFaults>> devices_;  // the engine thread's
   std::vector<std::atomic<device::ContextId>> last_lost_;

@@ -156,6 +156,17 @@ TEST_CASE("One scratch element of several requests is meant") {
   CHECK_FALSE(targets.other(queue, requests[0], spans, spans));
 }
 
+TEST_CASE("Ranges that are watched are the parent's after a fork") {
+  Ranges ranges;
+  ranges.add(1000, 2000);
+  ranges.after_fork();
+  CHECK_FALSE(ranges.meets(0, UINTPTR_MAX));
+  ranges.remove(1000, 2000);
+  ranges.add(3000, 4000);
+  CHECK(ranges.meets(3000, 3001));
+  CHECK_FALSE(ranges.meets(1000, 2000));
+}
+
 TEST_CASE("Ranges that are watched") {
   Ranges ranges;
   CHECK_FALSE(ranges.meets(0, UINTPTR_MAX));
