@@ -1,4 +1,4 @@
-# A build that moves: linked with an older glibc, whose root is ROCEMU_RELEASE_SYSROOT, and with DPDK, spdlog, fmt
+# A build that moves: linked with an older glibc, whose root is ROCEMU_RELEASE_SYSROOT, and with DPDK, ncurses, spdlog, fmt
 # and the C++ runtime in the executables. ISA-L and libmnl, of which Debian has no archives, lie beside the provider.
 # scripts/release.sh makes it. Without the variable nothing here changes anything.
 set(ROCEMU_RELEASE_SYSROOT "" CACHE PATH "Root with the glibc to link with, for scripts/release.sh; empty: this machine's")

@@ -38,6 +38,8 @@ int dispatch(const Options& options) {
       return status(options);
     case Command::kMetrics:
       return metrics(options);
+    case Command::kTop:
+      return show_top(options);
     case Command::kDown:
       return down(options);
     case Command::kEnv:

@@ -12,14 +12,15 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
-       libspdlog-dev nlohmann-json3-dev libexpected-dev libmnl-dev libibverbs-dev libnuma-dev)
+       libspdlog-dev nlohmann-json3-dev libexpected-dev libmnl-dev libibverbs-dev libncurses-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
 bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libopenmpi-dev librdmacm-dev musl-tools mypy
       openmpi-bin procps prometheus-node-exporter python3 python3-grpcio python3-pip python3-pytest python3-pytest-xdist
-      python3-pyverbs python3-scapy python3-yaml qemu-block-extra qemu-utils qperf rdmacm-utils sudo tgt tshark ucx-utils valgrind)
+      python3-pyverbs python3-scapy python3-yaml qemu-block-extra qemu-utils qperf rdmacm-utils sudo tgt tmux tshark ucx-utils
+      valgrind)
 release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)

@@ -19,6 +19,7 @@ int up(const Options& options);
 int exec(const Options& options);
 int status(const Options& options);
 int metrics(const Options& options);
+int show_top(const Options& options);
 int down(const Options& options);
 int env(const Options& options);
 int link_set(const Options& options);

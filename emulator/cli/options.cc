@@ -10,6 +10,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/state_dir.h"
+#include "emulator/cli/top/columns.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::cli {
@@ -26,7 +27,7 @@ Examples:
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration
-  3 up: is up already; status, down, env, link, fault, findings: is not up
+  3 up: is up already; status, top, down, env, link, fault, findings: is not up
   run and exec hand on the program's own (128 + N when signal N ended it), or
   66 --check found something (findings, too)   125 rocemu failed   126 the program
   cannot be executed   127 it was not found)";
@@ -73,6 +74,17 @@ Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one
 Examples:
   rocemu metrics
   rocemu metrics --name lab | grep ^rocemu_qp_)";
+
+constexpr const char* kTopFooter = R"(
+Keys are those of htop: F1 or h shows them. With --once it prints one picture of the NIC, for scripts: its rates
+are over --interval, and with --json docs/top.md says what is in it.
+Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
+Examples:
+  rocemu top
+  rocemu top --name lab --sort retransmissions --filter ib_write_bw
+  rocemu top --once --interval 5
+  rocemu top --once --json)";
 
 constexpr const char* kDownFooter = R"(
 Example:
@@ -149,6 +161,7 @@ class Parser {
     add_exec();
     add_status();
     add_metrics();
+    add_top();
     add_down();
     add_env();
     add_link();
@@ -332,7 +345,9 @@ class Parser {
         ->check(CLI::Range(0, 255));
   }
 
-  void add_json(CLI::App* sub) { sub->add_flag("--json", options_.json, "Print JSON"); }
+  CLI::Option* add_json(CLI::App* sub) {
+    return sub->add_flag("--json", options_.json, "Print JSON");
+  }
 
   void add_run() {
     CLI::App* sub = add(Command::kRun, "run", "Run a program with a NIC of its own", kRunFooter);
@@ -382,6 +397,37 @@ class Parser {
         add(Command::kMetrics, "metrics", "Print a NIC's counters for Prometheus", kMetricsFooter);
     add_name(sub);
     add_socket(sub);
+  }
+
+  void add_top() {
+    CLI::App* sub =
+        add(Command::kTop, "top", "Show what happens in a NIC: devices, programs, QPs", kTopFooter);
+    add_name(sub);
+    add_socket(sub);
+    TopOptions& top = options_.top;
+    auto* const once =
+        sub->add_flag("--once", top.once, "Print it once, as text, instead of on a screen");
+    add_json(sub)->needs(once);
+    sub->add_option("--interval", top.interval_s, "Seconds from one picture to the next (1)")
+        ->option_text("SECONDS")
+        ->check(CLI::Range(0.1, 3600.0));
+    sub->add_option("--sort", top.sort, "Sort QPs by this column (tx): " + columns_of_top())
+        ->option_text("COLUMN")
+        ->check([](const std::string& name) {
+          const std::vector<std::string> names = top::qp_column_ids();
+          return std::ranges::find(names, name) != names.end()
+                     ? std::string()
+                     : "there is no column '" + name + "'; there are " + columns_of_top();
+        });
+    sub->add_flag("--reverse", top.reverse, "Sort the other way around: the smallest first");
+    sub->add_option("--filter", top.filter, "Show QPs with this text alone, in any column")
+        ->option_text("TEXT");
+  }
+
+  static std::string columns_of_top() {
+    std::string text;
+    for (const std::string& id : top::qp_column_ids()) text += (text.empty() ? "" : ", ") + id;
+    return text;
   }
 
   void add_down() { add_name(add(Command::kDown, "down", "End a NIC that is up", kDownFooter)); }

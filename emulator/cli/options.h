@@ -35,6 +35,7 @@ enum class Command {
   kExec,
   kStatus,
   kMetrics,
+  kTop,
   kDown,
   kEnv,
   kLinkSet,
@@ -44,6 +45,14 @@ enum class Command {
   kVersion
 };
 
+struct TopOptions {
+  bool once = false;
+  double interval_s = 1;
+  std::string sort = "tx";
+  bool reverse = false;
+  std::string filter;
+};
+
 struct Options {
   Command command = Command::kVersion;
   NicOptions nic;                    // run, up
@@ -51,9 +60,10 @@ struct Options {
   std::string server;                // run; empty when not given
   bool share_memory = false;         // run, exec
   CheckOptions check;                // run, exec, up, findings
+  TopOptions top;
   std::string name;                  // empty when not given
   std::filesystem::path socket;      // of a NIC that is up; empty when not given
-  bool json = false;                 // up, status, link show, fault, findings, version
+  bool json = false;                 // up, status, top, link show, fault, findings, version
   std::vector<std::string> link;     // link set: DEVICE [DIRECTION] SPEC; link show: [DEVICE]
   std::vector<std::string> fault;    // DEVICE WHAT [KEY=VALUE]..., or list, or clear ID
   std::vector<std::string> program;  // run, exec: at least the program's name

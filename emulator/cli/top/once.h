@@ -1,0 +1,22 @@
+// What `rocemu top --once` prints.
+#pragma once
+
+#include <string>
+
+#include "emulator/cli/top/model.h"
+#include "emulator/cli/top/table.h"
+
+namespace rocemu::cli::top {
+
+// Which QPs, and in which order.
+struct Choice {
+  std::string filter;
+  Order order;
+};
+
+// Tables of the devices, programs and QPs, which `choice` is about.
+std::string once_text(const View& view, const Choice& choice);
+// The same for programs: docs/top.md describes it.
+Json once_json(const View& view, const Choice& choice);
+
+}  // namespace rocemu::cli::top
