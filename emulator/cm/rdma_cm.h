@@ -117,6 +117,11 @@ class RdmaCm {
   size_t group_count() const { return groups_.size(); }
   uint64_t events_lost() const { return events_lost_; }  // for want of room in their channel
   OwnerId owner_of(const RdmaId& id) const { return channels_.at(id.channel).owner; }
+  // The process whose id it is, as set_program() said; 0: nobody said, or it is not known.
+  uint32_t process_of(const RdmaId& id) const {
+    const ProgramId program = program_of(id);
+    return program >> 32 == 0 ? static_cast<uint32_t>(program) : 0;
+  }
 
  private:
   struct Channel {

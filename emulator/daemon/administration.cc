@@ -12,9 +12,11 @@
 #include "emulator/daemon/cm_service/cm_service.h"
 #include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
+#include "emulator/daemon/view/cm_ids.h"
 #include "emulator/daemon/view/link_report.h"
 #include "emulator/daemon/view/metrics.h"
 #include "emulator/daemon/view/status.h"
+#include "emulator/daemon/view/sysfs_counters.h"
 
 namespace rocemu::daemon {
 
@@ -72,6 +74,19 @@ device::Result<NicAdministration::AddedFaults> Administration::add_faults(pid_t 
 
 int Administration::clear_fault(uint32_t id) {
   return nic_.faults == nullptr ? EOPNOTSUPP : nic_.faults->clear(id);
+}
+
+void Administration::list_cm_ids(uint32_t device, uint32_t from, rocemu_resources& reply) {
+  if (nic_.cm != nullptr) daemon::list_cm_ids(nic_.cm->cm(), device, from, reply);
+}
+
+uint32_t Administration::count_cm_ids(uint32_t device) {
+  return nic_.cm == nullptr ? 0 : daemon::count_cm_ids(nic_.cm->cm(), device);
+}
+
+NicAdministration::NamedCounters Administration::name_counters(
+    const transport::Counters& counters) {
+  return hw_counters(counters);
 }
 
 device::Result<std::string> Administration::faults() {

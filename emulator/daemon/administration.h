@@ -21,6 +21,9 @@ class Administration final : public NicAdministration {
   device::Result<AddedFaults> add_faults(pid_t asked_by, const char* text) override;
   int clear_fault(uint32_t id) override;
   device::Result<std::string> faults() override;
+  void list_cm_ids(uint32_t device, uint32_t from, rocemu_resources& reply) override;
+  uint32_t count_cm_ids(uint32_t device) override;
+  NamedCounters name_counters(const transport::Counters& counters) override;
 
  private:
   const Nic& nic_;

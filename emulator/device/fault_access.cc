@@ -24,6 +24,7 @@ class OldestRequestTap final : public CompletionRingTap {
                    bool& found)
       : inner_(std::move(inner)), qpn_(qpn), status_(status), found_(found) {}
 
+  uint32_t entries() const noexcept override { return inner_->entries(); }
   bool push(const transport::Completion& completion) noexcept override {
     const bool is_request = completion.qpn == qpn_ && completion.status == WcStatus::flush_error &&
                             completion.opcode < transport::WcOpcode::receive;

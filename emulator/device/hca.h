@@ -25,6 +25,7 @@
 #include "emulator/device/hca_parts.h"
 #include "emulator/device/interface/host_interface.h"
 #include "emulator/device/interface/qp_report.h"
+#include "emulator/device/interface/resource_report.h"
 #include "emulator/device/interface/specs.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/transport/endpoint.h"
@@ -200,6 +201,11 @@ class Hca {
   ObjectCounts counts() const;
   // The QPs' reports by number; where there are more than `most` QPs, some of them.
   std::vector<QpReport> report_qps(TimeNs now, size_t most) const;
+  // hca_inventory.cc: up to `most` objects of a kind, from a place on. An object that is there from
+  // the first page to the last is on one of them, and on two where its table grew meanwhile.
+  ResourcePage list_resources(ResourceKind kind, ResourceCursor from, size_t most) const;
+  // Counts of a QP, whoever has it, since it was made. Empty: there is none of that number.
+  std::optional<transport::Counters> counters_of(wire::Qpn qpn) const;
 
  private:
   friend class FaultAccess;  // fault_access.h

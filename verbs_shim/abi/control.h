@@ -91,6 +91,7 @@ enum rocemu_op {
   ROCEMU_OP_LINK_SET = 66,  /* control connection: impairments of links, from now on */
   ROCEMU_OP_LINK_SHOW = 67, /* control connection: reply carries one memfd with JSON text */
   ROCEMU_OP_METRICS = 68,   /* control connection: reply carries one memfd with Prometheus' text */
+  /* 84 to 86: resources.h */
   /* 72 to 75: fault.h */
   ROCEMU_OP_FAULT_ADD = 72,
   ROCEMU_OP_FAULT_CLEAR = 73,

@@ -11,6 +11,7 @@
 #include "verbs_shim/abi/import.h"
 #include "verbs_shim/abi/inspect.h"
 #include "verbs_shim/abi/memory.h"
+#include "verbs_shim/abi/resources.h"
 #include "verbs_shim/abi/services.h"
 
 namespace rocemu::daemon::handlers {
@@ -56,6 +57,11 @@ void cm_open_channel(SessionCore& session, ReceivedMessage& received);
 void cm_close_channel(SessionCore& session, const rocemu_cm_channel& message);
 void cm_command(SessionCore& session, const rocemu_cm_command& message);
 void cm_next_event(SessionCore& session, const rocemu_cm_channel& message);
+
+// handlers_resources.cc: what there is, for those who look at the NIC from outside.
+void show_device(SessionCore& session, uint32_t device_index);
+void list_resources(SessionCore& session, const rocemu_list_resources& message);
+void named_counters(SessionCore& session, const rocemu_named_counters_of& message);
 
 // handlers_queues.cc: the device itself, channels, CQs and QPs.
 void query_device(SessionCore& session);

@@ -152,6 +152,9 @@ constexpr Operation kOperations[] = {
     control<fault_add, in_fault_add>(ROCEMU_OP_FAULT_ADD),
     control<fault_clear, reserved>(ROCEMU_OP_FAULT_CLEAR),
     control<fault_list>(ROCEMU_OP_FAULT_LIST),
+    control<show_device, reserved>(ROCEMU_OP_DESCRIBE_DEVICE),
+    control<list_resources>(ROCEMU_OP_LIST_RESOURCES),
+    control<named_counters>(ROCEMU_OP_NAMED_COUNTERS),
 
     context<query_device>(ROCEMU_OP_QUERY_DEVICE),
     context<query_device_ex>(ROCEMU_OP_QUERY_DEVICE_EX),
@@ -222,7 +225,7 @@ constexpr Operation kOperations[] = {
     cm<cm_next_event>(ROCEMU_OP_CM_NEXT_EVENT),
 };
 
-constexpr uint32_t kNumbers = ROCEMU_OP_ASK_POST + 1;
+constexpr uint32_t kNumbers = ROCEMU_OP_NAMED_COUNTERS + 1;
 
 // The operation's place in the table plus 1, by its number; 0: there is none.
 constexpr auto kPlaces = [] {

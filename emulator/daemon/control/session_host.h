@@ -11,6 +11,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulator/daemon/control/program_share.h"
@@ -24,6 +26,7 @@
 #include "emulator/dma/address_space.h"
 #include "emulator/inspection/inspection.h"
 #include "verbs_shim/abi/cm.h"
+#include "verbs_shim/abi/resources.h"
 
 namespace rocemu::daemon {
 
@@ -111,6 +114,14 @@ class NicAdministration {
   }
   virtual int clear_fault(uint32_t /*id; 0: all*/) { return EOPNOTSUPP; }
   virtual device::Result<std::string> faults() { return tl::unexpected(EOPNOTSUPP); }
+
+  // These are of LIST_RESOURCES and DESCRIBE_DEVICE, on the control thread: ids of librdmacm that
+  // are on the device or on all. The reply is empty before.
+  virtual void list_cm_ids(uint32_t /*device*/, uint32_t /*from*/, rocemu_resources& /*reply*/) {}
+  virtual uint32_t count_cm_ids(uint32_t /*device*/) { return 0; }
+  // Of NAMED_COUNTERS.
+  using NamedCounters = std::vector<std::pair<std::string_view, uint64_t>>;
+  virtual NamedCounters name_counters(const transport::Counters&) { return {}; }
 };
 
 // Stands before what programs ask of their devices: may refuse it, or let it wait.

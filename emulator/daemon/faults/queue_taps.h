@@ -20,6 +20,7 @@ class CompletionTap final : public device::CompletionRingTap {
                 FaultSource& faults)
       : inner_(std::move(inner)), hca_(hca), faults_(faults) {}
 
+  uint32_t entries() const noexcept override { return inner_->entries(); }
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
   bool take_arm() noexcept override { return inner_->take_arm(); }

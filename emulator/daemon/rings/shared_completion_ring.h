@@ -19,6 +19,7 @@ class SharedCompletionRing final : public device::CompletionRing {
   // the ring.
   SharedCompletionRing(SharedMemory memory, uint32_t entries, CompletionHost& host);
 
+  uint32_t entries() const noexcept override { return entries_; }
   bool push(const transport::Completion& completion) noexcept override;
   bool show() noexcept override;
   bool take_arm() noexcept override;

@@ -114,6 +114,9 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
   }
   bool dirty() const { return dirty_; }
 
+  // 0: it is not known.
+  uint32_t entries() const { return ring_->entries(); }
+
   Context& context() const { return context_; }
   Channel* channel() const { return channel_; }
   uint64_t user_pointer() const { return user_pointer_; }

@@ -73,6 +73,18 @@ class HandleTable {
     for (const Place& place : places_)
       if (place.object) visit(*place.object);
   }
+  // Calls visit(handle, object) for what is at the place `from` and behind it, until that says
+  // false or `most_places` have been looked at. Returns the place behind the last one that was,
+  // which is at least places() at the end. Objects move to places further on, if at all.
+  template <class F>
+  size_t for_some(size_t from, F&& visit, size_t most_places) const {
+    for (; from < places_.size() && most_places > 0; --most_places) {
+      const Place& place = places_[from++];
+      if (place.object && !visit(place.handle, std::as_const(*place.object))) break;
+    }
+    return from;
+  }
+  size_t places() const { return places_.size(); }
   // Some handle that is there, 0 when there is none.
   uint32_t any() {
     while (scan_ > 0 && places_[scan_ - 1].object == nullptr) --scan_;

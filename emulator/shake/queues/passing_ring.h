@@ -17,6 +17,7 @@ class PassingRing : public device::CompletionRing {
     owner_ = &owner;
     inner_->set_owner(owner);
   }
+  uint32_t entries() const noexcept override { return inner_->entries(); }
   bool push(const transport::Completion& completion) noexcept override {
     return inner_->push(completion);
   }
