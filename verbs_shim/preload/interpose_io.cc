@@ -1,17 +1,10 @@
-// read, write and close, for the descriptors in the table; socket, to hide NETLINK_RDMA.
-#include <errno.h>
-#include <sys/socket.h>
-
+// read, write and close, for the descriptors in the table.
 #include "verbs_shim/preload/fd_table.h"
 #include "verbs_shim/preload/real.h"
 
 using namespace rocemu::preload;
 
 namespace {
-
-// linux/netlink.h. libibverbs and libnl ask it for devices first and read sysfs only if the socket
-// can't be had; an answer of a kernel that has no device would end the search.
-constexpr int kNetlinkRdma = 20;
 
 __attribute__((noinline)) ssize_t write_noted(int fd, FdEntry* entry, const void* data,
                                               size_t bytes) {
@@ -66,13 +59,4 @@ ROCEMU_EXPORT int close(int fd) {
   if (entry != nullptr) [[unlikely]]
     before_close(fd, entry);
   return real().close(fd);
-}
-
-ROCEMU_EXPORT int socket(int domain, int type, int protocol) noexcept {
-  const Real& next = real();
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma && active()) {
-    errno = EPROTONOSUPPORT;
-    return -1;
-  }
-  return next.socket(domain, type, protocol);
 }

@@ -78,6 +78,15 @@ void initialise() {
   find(functions.write, "write");
   find(functions.close, "close");
   find(functions.socket, "socket");
+  find(functions.bind, "bind");
+  find(functions.getsockname, "getsockname");
+  find(functions.setsockopt, "setsockopt");
+  find(functions.send, "send");
+  find(functions.sendto, "sendto");
+  find(functions.sendmsg, "sendmsg");
+  find(functions.recv, "recv");
+  find(functions.recvfrom, "recvfrom");
+  find(functions.recvmsg, "recvmsg");
   find(functions.ioctl, "ioctl");
   find(functions.madvise, "madvise");
   if (functions.stat == nullptr) use_old_stat(functions);

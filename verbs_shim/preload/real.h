@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -57,6 +58,15 @@ struct Real {
   ssize_t (*write)(int, const void*, size_t);
   int (*close)(int);
   int (*socket)(int, int, int);
+  int (*bind)(int, const sockaddr*, socklen_t);
+  int (*getsockname)(int, sockaddr*, socklen_t*);
+  int (*setsockopt)(int, int, int, const void*, socklen_t);
+  ssize_t (*send)(int, const void*, size_t, int);
+  ssize_t (*sendto)(int, const void*, size_t, int, const sockaddr*, socklen_t);
+  ssize_t (*sendmsg)(int, const msghdr*, int);
+  ssize_t (*recv)(int, void*, size_t, int);
+  ssize_t (*recvfrom)(int, void*, size_t, int, sockaddr*, socklen_t*);
+  ssize_t (*recvmsg)(int, msghdr*, int);
   int (*ioctl)(int, unsigned long, ...);
   int (*madvise)(void*, size_t, int);
 };

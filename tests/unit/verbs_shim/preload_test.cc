@@ -1,10 +1,14 @@
 // What the preload library makes of paths and descriptors; program_test.cc sees to it that it is
 // loaded, with a sysfs tree of one device.
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/netlink.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -134,12 +138,82 @@ TEST_CASE("what the NIC doesn't have does not exist") {
   }
 }
 
-TEST_CASE("NETLINK_RDMA is hidden, other netlink is not") {
-  constexpr int kNetlinkRdma = 20;
-  errno = 0;
-  CHECK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, kNetlinkRdma) == -1);
-  CHECK(errno == EPROTONOSUPPORT);
-  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0);
+TEST_CASE("a socket of NETLINK_RDMA looks like one of the kernel's") {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  REQUIRE(fd >= 0);
+  CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+  const int on = 1;
+  CHECK(setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) == 0);
+  sockaddr_nl name = {};
+  name.nl_family = AF_NETLINK;
+  CHECK(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  socklen_t bytes = sizeof(name);
+  REQUIRE(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &bytes) == 0);
+  CHECK(bytes == sizeof(name));
+  CHECK(name.nl_family == AF_NETLINK);
+  CHECK(name.nl_pid == static_cast<uint32_t>(getpid()));
+
+  // One that is cut short, so that the NIC is not asked. Nothing is there before and behind.
+  char reply[256];
+  CHECK(recv(fd, reply, sizeof(reply), MSG_DONTWAIT) == -1);
+  nlmsghdr request = {};
+  request.nlmsg_len = 100;
+  request.nlmsg_seq = 7;
+  const auto way = GENERATE(0, 1, 2);
+  if (way == 0) CHECK(send(fd, &request, sizeof(request), 0) == sizeof(request));
+  if (way == 1) CHECK(write(fd, &request, sizeof(request)) == sizeof(request));
+  if (way == 2) {
+    sockaddr_nl kernel = {};
+    kernel.nl_family = AF_NETLINK;
+    CHECK(sendto(fd, &request, sizeof(request), 0, reinterpret_cast<const sockaddr*>(&kernel),
+                 sizeof(kernel)) == sizeof(request));
+  }
+  pollfd readable = {fd, POLLIN, 0};
+  CHECK(poll(&readable, 1, 0) == 1);
+  sockaddr_nl sender = {};
+  bytes = sizeof(sender);
+  const ssize_t got =
+      recvfrom(fd, reply, sizeof(reply), 0, reinterpret_cast<sockaddr*>(&sender), &bytes);
+  REQUIRE(got >= static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr))));
+  CHECK(bytes == sizeof(sender));
+  CHECK(sender.nl_family == AF_NETLINK);
+  CHECK(sender.nl_pid == 0);
+  nlmsghdr header;
+  memcpy(&header, reply, sizeof(header));
+  CHECK(header.nlmsg_type == NLMSG_ERROR);
+  CHECK(header.nlmsg_seq == 7);
+  int error = 0;
+  memcpy(&error, reply + NLMSG_HDRLEN, sizeof(error));
+  CHECK(error == -EINVAL);
+  CHECK(recv(fd, reply, sizeof(reply), MSG_DONTWAIT) == -1);
+  close(fd);
+
+  // Whatever has the number afterwards is itself.
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  CHECK(ends[0] == fd);
+  CHECK(send(ends[0], "x", 1, 0) == 1);
+  CHECK(recv(ends[1], reply, sizeof(reply), 0) == 1);
+  for (const int end : ends) close(end);
+}
+
+TEST_CASE("libnl, by which libibverbs looks for devices, is refused NETLINK_RDMA") {
+  void* const libnl = dlopen("libnl-3.so.200", RTLD_NOW);
+  REQUIRE(libnl != nullptr);
+  const auto alloc = reinterpret_cast<void* (*)()>(dlsym(libnl, "nl_socket_alloc"));
+  const auto connect = reinterpret_cast<int (*)(void*, int)>(dlsym(libnl, "nl_connect"));
+  const auto release = reinterpret_cast<void (*)(void*)>(dlsym(libnl, "nl_socket_free"));
+  REQUIRE((alloc != nullptr && connect != nullptr && release != nullptr));
+  void* const refused = alloc();
+  CHECK(connect(refused, NETLINK_RDMA) < 0);
+  release(refused);
+  void* const other = alloc();
+  CHECK(connect(other, NETLINK_ROUTE) == 0);
+  release(other);
+}
+
+TEST_CASE("other netlink is the kernel's") {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   CHECK(fd >= 0);
   close(fd);
 }
