@@ -55,11 +55,11 @@ struct TopOptions {
 
 struct Options {
   Command command = Command::kVersion;
-  NicOptions nic;                    // run, up
-  bool keep_log = false;             // run
-  std::string server;                // run; empty when not given
-  bool share_memory = false;         // run, exec
-  CheckOptions check;                // run, exec, up, findings
+  NicOptions nic;             // run, up
+  bool keep_log = false;      // run
+  std::string server;         // run; empty when not given
+  bool share_memory = false;  // run, exec
+  CheckOptions check;         // run, exec, up, findings
   TopOptions top;
   std::string name;                  // empty when not given
   std::filesystem::path socket;      // of a NIC that is up; empty when not given
