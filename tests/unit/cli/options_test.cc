@@ -54,6 +54,17 @@ TEST_CASE("impairments are given as often as there are links", "[cli]") {
   CHECK(exit_code_of({"run", "--impair", "--", "true"}) == kOwnFailure);
 }
 
+TEST_CASE("metrics are served where it is said", "[cli]") {
+  const auto asked = [](const Words& words) {
+    return daemon_command("/d", "/s", parse_options(words).nic, 7, Lifetime::kOwn).back();
+  };
+  CHECK(asked({"up", "--metrics", "9400"}) == "9400");
+  CHECK(asked({"run", "--metrics", "[::1]:0", "--", "true"}) == "[::1]:0");
+  CHECK(asked({"up"}) == "7");
+  CHECK(parse_options({"metrics", "--name", "lab"}).command == Command::kMetrics);
+  CHECK(exit_code_of({"metrics", "more"}) == kUsage);
+}
+
 TEST_CASE("a NIC is shaken by names, or by none for all") {
   const auto shaken = [](const Words& words) {
     return daemon_command("/d", "/s", parse_options(words).nic, 7, Lifetime::kOwn).back();
