@@ -20,7 +20,7 @@ class InspectedQueues final : public device::WorkQueues,
   transport::ReceiveQueue& receive() noexcept override { return *this; }
   void show_state(transport::QpState state) noexcept override {
     queues_->show_state(state);
-    inspector_.on_state(record_, state);
+    inspector_.note_state(record_, state);
   }
   void reset() noexcept override {
     queues_->reset();

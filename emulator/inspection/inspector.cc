@@ -84,7 +84,7 @@ void Inspector::meet(QpRecord& record) {
 }
 
 // An end that was in RTR when they met has got the rest of its attributes.
-void Inspector::on_state(QpRecord& record, transport::QpState state) {
+void Inspector::note_state(QpRecord& record, transport::QpState state) {
   if (state != transport::QpState::ready_to_send || !record.meeting.met) return;
   const auto own = hca_->describe_qp(record.qpn);
   if (!own) return;

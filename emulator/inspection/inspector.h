@@ -41,7 +41,7 @@ class Inspector final : public transport::Observer {
   // Called by the queues. `record` is theirs, and known from add() to remove().
   void add(QpRecord& record) { records_[record.qpn.value] = &record; }
   void remove(QpRecord& record);
-  void on_state(QpRecord& record, transport::QpState state);
+  void note_state(QpRecord& record, transport::QpState state);
   void on_taken(QpRecord& record, const transport::SendWork& work);
   void on_released(QpRecord& record, uint32_t count);
 

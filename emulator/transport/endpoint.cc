@@ -51,14 +51,17 @@ Endpoint::Endpoint(Memory& memory, EventSink& events, const TransportLimits& lim
 Endpoint::~Endpoint() = default;
 
 std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& resources) {
-  return qps_.add([&](wire::Qpn qpn) {
+  const auto made = qps_.add([&](wire::Qpn qpn) {
     return make_qp(service, {memory_, events_, deferred_, tally_, limits_}, qpn, resources);
   });
+  if (made && tally_.observer != nullptr) tally_.observer->on_created(*made, service);
+  return made;
 }
 
 void Endpoint::destroy(wire::Qpn qpn) {
   Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return;
+  if (tally_.observer != nullptr) tally_.observer->on_destroyed(qpn);
   deferred_.forget(*qp);
   multicast_groups_.detach_all(qpn);
   turns_.remove(*qp);
@@ -177,7 +180,7 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 }
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
-  qp.tally().note(TraceEvent::delivered, packet.bth.psn.value());
+  qp.tally().note_packet(packet, packet.bth.psn.value());
   if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
     return touch(qp);
   qp.on_packet(now, packet);

@@ -131,7 +131,11 @@ class Endpoint {
   // The rate that an algorithm allows the QP now; nothing when none decides.
   std::optional<uint64_t> allowed_rate_bps(wire::Qpn qpn) const;
   // Without an observer, events are counted only. The observer outlives the endpoint.
-  void set_observer(Observer* observer) { tally_.observer = observer; }
+  void set_observer(Observer* observer) {
+    tally_.observer = observer;
+    deferred_.set_observer(observer);
+  }
+  Observer* observer() const { return tally_.observer; }
   const TransportLimits& limits() const { return limits_; }
   uint32_t qp_count() const { return qps_.size(); }
 

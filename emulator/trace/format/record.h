@@ -12,8 +12,9 @@
 namespace rocemu::trace {
 
 // Where the comments speak of a program's requests, `wr_id` is the program's own, and `request`
-// counts those of one queue: the first that is ever posted there is 1. It wraps at 2^32. Send and
-// receive queues count for themselves (Flag::kReceiveQueue).
+// counts those of one queue that the NIC has taken: the first one is 1 or, of a QP that is older
+// than the trace, the oldest that was under way when it began. It wraps at 2^32. Send and receive
+// queues count for themselves (flag::kReceiveQueue); receives of an SRQ are counted by QP.
 enum class Kind : uint8_t {
   none = 0,  // in no file
 
@@ -23,7 +24,7 @@ enum class Kind : uint8_t {
   stopped = 3,  // why: Cause
   lost = 4,     // `value` records found no room, before this one and after the one before it
 
-  // Programs and objects. What existed when the trace began is told then, with Flag::kExisted.
+  // Programs and objects. What existed when the trace began is told then, with flag::kExisted.
   program_began = 10,  // `program` opened `device`
   program_ended = 11,  // `program` closed `device`, or died: Cause
   qp_created = 12,     // `program`; `code`: verbs::qp_type; `count`, `length_bytes`: numbers of the
@@ -47,7 +48,7 @@ enum class Kind : uint8_t {
   // what is sent, and the source, when known, of what is received; `code`: AETH syndrome, `count`:
   // AETH MSN, or of a READ request the length that it asks for; `value`, `detail`: address and key
   // of a RETH or AtomicETH; `request` when known: whose packet it is, at the requester.
-  packet_sent = 30,  // with Flag::kRetransmission: Cause
+  packet_sent = 30,  // with flag::kRetransmission: Cause
   packet_lost = 31,  // it left `device`, and this impairment took it: `program` is the number of
                      // its name in Table::impairment; kind of loss: Cause
   packet_received = 32,  // a QP of `device` looks at it
@@ -148,7 +149,8 @@ inline constexpr uint16_t kHasAeth = 1 << 10;        // packet: `code` and `coun
 inline constexpr uint16_t kHasReth = 1 << 11;        // packet: `value`, `detail` are of its RETH
 inline constexpr uint16_t kTimeIsNics = 1 << 12;     // posted, completion_polled: the NIC saw it at
                                                      // that time; it happened at some time before
-inline constexpr uint16_t kKnown = (1 << 13) - 1;    // all of them
+inline constexpr uint16_t kArriving = 1 << 13;       // packet_lost: it came from elsewhere to `qpn`
+inline constexpr uint16_t kKnown = (1 << 14) - 1;    // all of them
 }  // namespace flag
 
 inline constexpr uint16_t kNoDevice = 0xffff;

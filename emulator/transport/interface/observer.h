@@ -5,10 +5,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "emulator/wire/types.h"
 
+namespace rocemu::verbs {
+enum class QpState : uint8_t;
+}
+
+namespace rocemu::wire {
+struct Packet;
+}
+
 namespace rocemu::transport {
+
+struct Completion;
+struct QpAttributes;
+struct ReceiveWork;
+struct SendWork;
+enum class Service : uint8_t;
 
 // The comment says what the event's value is: where it says nothing, a PSN, or 0 for a drop of UC
 // or UD.
@@ -76,6 +91,14 @@ inline constexpr size_t kTraceEvents = static_cast<size_t>(TraceEvent::multicast
 // Refusal is the reason why a packet was not taken: a row of responder/refusals.h.
 enum class Refusal : uint8_t;
 
+// A frame that leaves, as it is handed over; valid for the length of a call.
+struct SentFrame {
+  std::span<const std::byte> bytes;  // from the Ethernet header on
+  uint32_t l3_offset_bytes = 0;      // 0: all of it comes from the program
+  uint32_t payload_bytes = 0;
+  bool is_response = false;  // of the QP's responder
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -84,6 +107,23 @@ class Observer {
   virtual void on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) noexcept = 0;
   // Names the rule by which a QP refuses the packet with `psn`, before the events that come of it.
   virtual void on_refusal(wire::Qpn, Refusal, uint32_t /*psn*/) noexcept {}
+
+  // What follows tells more than can be counted. A QP is about to look at a packet: before the
+  // event `delivered`.
+  virtual void on_packet(wire::Qpn, const wire::Packet&) noexcept {}
+  // Before the event `sent`.
+  virtual void on_frame_sent(wire::Qpn, const SentFrame&) noexcept {}
+  // A request was taken off a QP's queue.
+  virtual void on_send_taken(wire::Qpn, const SendWork&) noexcept {}
+  virtual void on_receive_taken(wire::Qpn, const ReceiveWork&) noexcept {}
+  // What the packet with that PSN brought has been moved to where it belongs.
+  virtual void on_placed(wire::Qpn, wire::Psn) noexcept {}
+  // A request is over, after the move of its data. `announced`: the CQ gets it now.
+  virtual void on_completion(const Completion&, bool /*announced*/) noexcept {}
+  // A QP was made, goes away, or has another state, which is told before the event `state_changed`.
+  virtual void on_created(wire::Qpn, Service) noexcept {}
+  virtual void on_destroyed(wire::Qpn) noexcept {}
+  virtual void on_state(wire::Qpn, verbs::QpState, const QpAttributes&) noexcept {}
 };
 
 }  // namespace rocemu::transport

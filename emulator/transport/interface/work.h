@@ -92,6 +92,18 @@ struct WindowBinding {
   uint32_t access = 0;  // verbs::access
 };
 
+// A program that is traced says in each request when it posted it, in units of kPostStampNs that
+// wrap after 275 s.
+inline constexpr uint32_t kPostStampNs = 64;
+
+// The time that `stamp` stands for: the last one that fits, `now` at the latest, of the clock that
+// both read.
+constexpr uint64_t posted_ns(uint32_t stamp, uint64_t now_ns) {
+  const uint32_t ago = static_cast<uint32_t>(now_ns / kPostStampNs) - stamp;
+  const bool is_ahead = ago > UINT32_MAX / 2;  // by a tick of its own, or a lie
+  return is_ahead ? now_ns : now_ns - uint64_t{ago} * kPostStampNs;
+}
+
 // One send work request.
 struct SendWork {
   uint64_t wr_id = 0;
@@ -116,6 +128,8 @@ struct SendWork {
   // has been released (SendQueue::release). A program may scribble on it: only payload comes of it.
   const std::byte* inline_payload = nullptr;
   SgeList sges;
+  // When the program says that it posted it; see posted_ns(). 0: it does not say.
+  uint32_t post_stamp = 0;
   // A copy, in queue memory, of the bytes that the one element of `sges` names, for which the
   // program that posted it vouches; null when there is none.
   const std::byte* inline_wqe_data = nullptr;
@@ -127,6 +141,7 @@ struct SendWork {
 struct ReceiveWork {
   uint64_t wr_id = 0;
   WcStatus fault = WcStatus::success;
+  uint32_t post_stamp = 0;    // as in SendWork
   uint32_t length_bytes = 0;  // the sum over all SGEs
   SgeList sges;
 };

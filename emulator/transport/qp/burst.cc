@@ -84,9 +84,12 @@ unsigned Burst::finish() {
       sink_->discard(frame.buffer);
       continue;
     }
+    frame.qp->tally().note_sent({{frame.buffer.data, frame.length_bytes},
+                                 frame.l3_offset_bytes,
+                                 frame.payload_bytes,
+                                 frame.side == Side::responder},
+                                frame.psn.value());
     sink_->send(frame.buffer, frame.length_bytes);
-    frame.qp->tally().note(TraceEvent::sent, frame.psn.value());
-    frame.qp->tally().note_bytes(TraceEvent::payload_sent, frame.payload_bytes);
     ++sent;
   }
   frames_.clear();

@@ -50,6 +50,8 @@ void note_failed_completion(QpTally& tally, Side side, WcStatus status) {
 void DeferredCompletions::flush(Memory& memory) {
   if (!scatters_.empty()) {
     memory.flush_scatters(failed_);
+    if (observer_ != nullptr) [[unlikely]]
+      tell_placed();
     for (uint32_t tag : failed_) fail(tag);
     failed_.clear();
     scatters_.clear();
@@ -57,14 +59,27 @@ void DeferredCompletions::flush(Memory& memory) {
   if (!kept_.empty()) [[unlikely]]
     kept_.clear();
   for (const Pending& pending : pending_) {
-    if (pending.completion.status != WcStatus::success) [[unlikely]] {
+    const bool failed = pending.completion.status != WcStatus::success;
+    const bool announced = pending.announce || failed;
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->on_completion(pending.completion, announced);
+    if (failed) [[unlikely]]
       note_failed_completion(pending.qp->tally(), pending.side, pending.completion.status);
-    } else if (!pending.announce) {
-      continue;
-    }
-    pending.queue->push(pending.completion);
+    if (announced) pending.queue->push(pending.completion);
   }
   pending_.clear();
+}
+
+// Those of a failed move are among `failed_`, in the order of their tags.
+void DeferredCompletions::tell_placed() const {
+  auto failed = failed_.begin();
+  for (uint32_t tag = 0; tag < scatters_.size(); ++tag) {
+    if (failed != failed_.end() && *failed == tag) {
+      ++failed;
+    } else {
+      observer_->on_placed(scatters_[tag].qp->qpn(), scatters_[tag].psn);
+    }
+  }
 }
 
 void DeferredCompletions::fail(uint32_t tag) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/transport/interface/observer.h"
 #include "emulator/transport/qp/tally.h"
 
 namespace rocemu::transport {
@@ -71,6 +72,9 @@ class DeferredCompletions {
   Qp* take_to_flush();
   bool flushes_wait() const { return !to_flush_.empty(); }
 
+  // It is told of each completion; nullptr: nobody is.
+  void set_observer(Observer* observer) { observer_ = observer; }
+
   bool idle() const { return scatters_.empty() && pending_.empty(); }
 
   // Moves the data, lets QPs whose data could not be moved fail, and pushes the completions.
@@ -94,7 +98,9 @@ class DeferredCompletions {
     Completion completion;
   };
   void fail(uint32_t tag);
+  void tell_placed() const;
 
+  Observer* observer_ = nullptr;
   std::vector<Scatter> scatters_;
   std::deque<std::array<std::byte, kMostKeptBytes>> kept_;  // they stay where they are
   std::vector<Pending> pending_;

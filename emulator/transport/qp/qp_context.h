@@ -42,6 +42,7 @@ struct QpContext {
 
   void set_state(QpState now) {
     state = now;
+    if (Observer* const observer = tally.observer()) observer->on_state(qpn, now, attributes);
     tally.note(TraceEvent::state_changed, static_cast<uint32_t>(now));
   }
 };

@@ -30,6 +30,26 @@ class QpTally {
 
   void note(TraceEvent event, uint32_t value = 0) { count(event, value, 1); }
   void note_bytes(TraceEvent event, uint32_t bytes) { count(event, bytes, bytes); }
+  // The event `delivered`.
+  void note_packet(const wire::Packet& packet, uint32_t psn) {
+    count_traffic(TraceEvent::delivered, 1);
+    if (Observer* const observer = port_.observer) [[unlikely]] {
+      observer->on_packet(qpn_, packet);
+      observer->on_event(qpn_, TraceEvent::delivered, psn);
+    }
+  }
+  // The events `sent` and `payload_sent`.
+  void note_sent(const SentFrame& frame, uint32_t psn) {
+    count_traffic(TraceEvent::sent, 1);
+    count_traffic(TraceEvent::payload_sent, frame.payload_bytes);
+    if (Observer* const observer = port_.observer) [[unlikely]] {
+      observer->on_frame_sent(qpn_, frame);
+      observer->on_event(qpn_, TraceEvent::sent, psn);
+      observer->on_event(qpn_, TraceEvent::payload_sent, frame.payload_bytes);
+    }
+  }
+  // Null where nobody is told.
+  Observer* observer() const { return port_.observer; }
   void note_refusal(Refusal refusal, uint32_t psn) {
     if (port_.observer != nullptr) [[unlikely]]
       port_.observer->on_refusal(qpn_, refusal, psn);
@@ -45,6 +65,12 @@ class QpTally {
  private:
   static constexpr size_t kTraffic = static_cast<size_t>(TraceEvent::payload_sent) + 1;
   static constexpr size_t kOthers = static_cast<size_t>(TraceEvent::state_changed) + 1 - kTraffic;
+
+  // Precondition: `event` is one of traffic.
+  void count_traffic(TraceEvent event, uint32_t count) {
+    traffic_[static_cast<size_t>(event)] += count;
+    port_.counters[event] += count;
+  }
 
   void count(TraceEvent event, uint32_t value, uint32_t count) {
     const auto index = static_cast<size_t>(event);

@@ -13,9 +13,17 @@ void SendWindow::reset() {
 SendWindow::Request* SendWindow::pop() {
   if (context_.state != QpState::ready_to_send) return nullptr;
   Request& request = requests_.push_back();
-  if (context_.resources.send_queue->pop(request.work)) return &request;
+  if (context_.resources.send_queue->pop(request.work)) {
+    tell_taken(request.work);
+    return &request;
+  }
   requests_.pop_back();
   return nullptr;
+}
+
+inline void SendWindow::tell_taken(const SendWork& work) const {
+  if (Observer* const observer = context_.tally.observer()) [[unlikely]]
+    observer->on_send_taken(context_.qpn, work);
 }
 
 void SendWindow::number(Request& request) {
@@ -112,6 +120,7 @@ void SendWindow::flush_posted() {
       requests_.pop_back();
       return;
     }
+    tell_taken(request.work);
     request.started = false;
     complete_oldest(WcStatus::flush_error);
   }

@@ -102,6 +102,7 @@ class SendWindow {
   void note_drained();                            // nothing can be taken: rule 1
 
  private:
+  void tell_taken(const SendWork& work) const;
   Request* pop();
   void number(Request& request);
 

@@ -186,7 +186,10 @@ void RcResponder::note_executed(const wire::Packet& packet, wire::Psn first, uin
 
 void RcResponder::flush_ahead() {
   ahead_->arrivals.release();
-  while (take_claimed_receive()) complete_receive(WcStatus::flush_error, nullptr, 0);
+  while (take_claimed_receive()) {
+    tell_taken(receive_.work);
+    complete_receive(WcStatus::flush_error, nullptr, 0);
+  }
 }
 
 }  // namespace rocemu::transport

@@ -169,11 +169,17 @@ void RcResponder::write(const MemoryRange& range, std::span<const std::byte> pay
   context_.memory.scatter(range, payload.data(), static_cast<uint32_t>(payload.size()), tag);
 }
 
+void RcResponder::tell_taken(const ReceiveWork& work) const {
+  if (Observer* const observer = context_.tally.observer()) [[unlikely]]
+    observer->on_receive_taken(context_.qpn, work);
+}
+
 // Makes sure that a good receive is at hand.
 Refusal RcResponder::take_receive(const SharedReceiver& target) {
   if (!receive_.taken) {
     const bool claimed = ahead_ && take_claimed_receive();
     if (!claimed && !target.queue->pop(receive_.work)) return Refusal::receiver_not_ready;
+    tell_taken(receive_.work);
     receive_.taken = true;
     receive_.received_bytes = 0;
     receive_.inline_data.length_bytes = 0;
@@ -409,6 +415,7 @@ void RcResponder::flush_posted() {
   if (context_.resources.receives_are_shared) return;
   for (uint32_t i = 0; i < Qp::kFlushAtOnce; ++i) {
     if (!context_.resources.receive_queue->pop(receive_.work)) return;
+    tell_taken(receive_.work);
     complete_receive(WcStatus::flush_error, nullptr, 0);
   }
   context_.deferred.flush_later(context_.qp);

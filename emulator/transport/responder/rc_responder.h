@@ -61,6 +61,7 @@ class RcResponder {
   void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced);
 
  private:
+  void tell_taken(const ReceiveWork& work) const;
   // The receive that the message under way consumes.
   struct CurrentReceive {
     bool taken = false;

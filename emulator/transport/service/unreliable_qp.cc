@@ -42,11 +42,17 @@ void UnreliableQp::flush() {
   if (receive_taken_) end_receive(WcStatus::flush_error);
 }
 
+inline void UnreliableQp::tell_taken() const {
+  if (Observer* const observer = context_.tally.observer()) [[unlikely]]
+    observer->on_receive_taken(context_.qpn, receive_);
+}
+
 void UnreliableQp::flush_posted() {
   requester_.flush_posted();
   if (context_.state != QpState::error || context_.resources.receives_are_shared) return;
   for (uint32_t i = 0; i < kFlushAtOnce; ++i) {
     if (!context_.resources.receive_queue->pop(receive_)) return;
+    tell_taken();
     end_receive(WcStatus::flush_error);
   }
   context_.deferred.flush_later(*this);
@@ -55,6 +61,7 @@ void UnreliableQp::flush_posted() {
 Refusal UnreliableQp::take_receive() {
   if (receive_taken_) return Refusal::none;
   if (!context_.resources.receive_queue->pop(receive_)) return Refusal::receiver_not_ready;
+  tell_taken();
   receive_taken_ = true;
   return receive_.fault == WcStatus::success ? Refusal::none : Refusal::receive_malformed;
 }

@@ -46,6 +46,7 @@ class UnreliableQp : public Qp, public UnreliableService {
   void refuse(Refusal refusal, wire::Psn psn);
 
  private:
+  void tell_taken() const;
   void fail(const RefusalRule& rule);
   void end_receive(WcStatus status);  // without data
   void on_new_state(QpState before) final;

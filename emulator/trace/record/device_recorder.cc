@@ -1,0 +1,592 @@
+#include "emulator/trace/record/device_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/transport/responder/refusals.h"
+
+namespace rocemu::trace {
+
+using transport::TraceEvent;
+using verbs::QpState;
+using wire::MessageKind;
+
+namespace {
+
+uint8_t qp_type(transport::Service service) {
+  namespace type = verbs::qp_type;
+  switch (service) {
+    case transport::Service::rc:
+      return type::kRc;
+    case transport::Service::uc:
+      return type::kUc;
+    case transport::Service::ud:
+      return type::kUd;
+    case transport::Service::xrc_send:
+      return type::kXrcSend;
+    case transport::Service::xrc_receive:
+      return type::kXrcReceive;
+    case transport::Service::raw_packet:
+      return type::kRawPacket;
+  }
+  return 0;
+}
+
+uint8_t wr_opcode(transport::WorkOpcode opcode) {
+  namespace number = verbs::wr_opcode;
+  constexpr uint8_t kNumbers[] = {number::kSend,
+                                  number::kSendWithImm,
+                                  number::kRdmaWrite,
+                                  number::kRdmaWriteWithImm,
+                                  number::kRdmaRead,
+                                  number::kAtomicCmpAndSwp,
+                                  number::kAtomicFetchAndAdd,
+                                  number::kSendWithInv,
+                                  number::kBindMw,
+                                  number::kLocalInv,
+                                  number::kAtomicWrite};
+  return kNumbers[static_cast<size_t>(opcode)];
+}
+
+uint16_t flags_of(const transport::SendWork& work) {
+  return static_cast<uint16_t>((work.signaled ? flag::kSignaled : 0) |
+                               (work.solicited ? flag::kSolicited : 0) |
+                               (work.fence ? flag::kFence : 0));
+}
+
+uint16_t flags_of(const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
+  return static_cast<uint16_t>((packet.bth.ack_request ? flag::kAckRequest : 0) |
+                               (packet.bth.solicited ? flag::kSolicited : 0) |
+                               (wire::congestion_met(packet.ip) ? flag::kCongestion : 0) |
+                               (traits.kind == MessageKind::response ? flag::kResponse : 0) |
+                               (traits.aeth ? flag::kHasAeth : 0) |
+                               (traits.reth || traits.atomic_eth ? flag::kHasReth : 0));
+}
+
+bool is_receive(transport::WcOpcode opcode) { return opcode >= transport::WcOpcode::receive; }
+
+}  // namespace
+
+DeviceRecorder::DeviceRecorder(uint16_t device, Ring& ring, Filter filter, RecorderHost& host,
+                               transport::Observer* next)
+    : device_(device), ring_(ring), filter_(std::move(filter)), host_(host), next_(next) {}
+
+// --- QPs ---
+
+// Null when the QP is not traced, or there is none of that number.
+DeviceRecorder::Qp* DeviceRecorder::find(wire::Qpn qpn) {
+  if (last_qp_ == nullptr || last_qpn_ != qpn.value) [[unlikely]] {
+    const auto found = qps_.find(qpn.value);
+    if (found == qps_.end()) return nullptr;
+    last_qpn_ = qpn.value;
+    last_qp_ = &found->second;
+    if (!last_qp_->is_resolved) resolve(qpn, *last_qp_);
+  }
+  return last_qp_->is_traced ? last_qp_ : nullptr;
+}
+
+// Finds out whose the QP is; its program is not known before its creation is over.
+void DeviceRecorder::resolve(wire::Qpn qpn, Qp& qp) {
+  const Owner owner = host_.owner_of(device_, qpn);
+  qp.is_resolved = true;
+  qp.program = owner.program;
+  qp.is_traced = lets_through(filter_, qpn.value, owner.name, owner.pid);
+  qp.pid = owner.pid;
+  if (!qp.is_traced) return;
+  if (owner.program != kNoProgram && programs_.insert(owner.program).second)
+    note_program(Kind::program_began, owner.program, Cause::none);
+  record(creation(qpn.value, qp));
+}
+
+Record DeviceRecorder::creation(uint32_t qpn, const Qp& qp) const {
+  Record record;
+  record.kind = Kind::qp_created;
+  record.time_ns = qp.created_ns;
+  record.device = device_;
+  record.qpn = qpn;
+  record.program = qp.program;
+  record.code = qp.type;
+  if (qp.existed) record.flags = flag::kExisted;
+  return record;
+}
+
+Record DeviceRecorder::state_of(uint32_t qpn, const Qp& qp) const {
+  Record record;
+  record.kind = Kind::qp_state;
+  record.device = device_;
+  record.qpn = qpn;
+  record.code = static_cast<uint8_t>(qp.state);
+  record.peer_qpn = qp.peer_qpn;
+  record.peer_device = qp.peer_device;
+  record.length_bytes = qp.path_mtu_bytes;
+  record.count = qp.timers.packed();
+  return record;
+}
+
+void DeviceRecorder::set_attributes(Qp& qp, const transport::QpAttributes& attributes) {
+  qp.peer_qpn = attributes.remote_qpn.value;
+  qp.peer_device = attributes.path.remote_gid == wire::Gid{}
+                       ? kNoDevice
+                       : host_.device_of(attributes.path.remote_gid);
+  qp.path_mtu_bytes = attributes.path_mtu_bytes;
+  qp.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
+}
+
+void DeviceRecorder::add_known(const KnownQp& known) {
+  Qp& qp = qps_[known.qpn.value];
+  qp.existed = true;
+  qp.type = qp_type(known.service);
+  qp.created_ns = now_ = host_.now();
+  qp.sends = RequestNumbers(known.requests_in_flight);
+  qp.state = known.state;
+  qp.peer_qpn = known.peer_qpn.value;
+  if (known.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(known.peer_gid);
+  qp.path_mtu_bytes = known.path_mtu_bytes;
+  qp.timers = known.timers;
+  if (find(known.qpn) == nullptr) return;
+  Record state = state_of(known.qpn.value, qp);
+  state.flags = flag::kExisted;
+  state.time_ns = now_;
+  record(state);
+}
+
+std::vector<Record> DeviceRecorder::describe_qps() const {
+  std::vector<Record> records;
+  for (const auto& [qpn, qp] : qps_) {
+    if (!qp.is_resolved || !qp.is_traced) continue;
+    for (Record record : {creation(qpn, qp), state_of(qpn, qp)}) {
+      record.time_ns = qp.created_ns;
+      record.flags |= flag::kExisted;
+      records.push_back(record);
+    }
+  }
+  return records;
+}
+
+void DeviceRecorder::on_created(wire::Qpn qpn, transport::Service service) noexcept {
+  if (next_ != nullptr) next_->on_created(qpn, service);
+  Qp& qp = qps_[qpn.value];
+  qp = Qp();
+  last_qp_ = nullptr;
+  qp.type = qp_type(service);
+  qp.created_ns = host_.now();
+}
+
+void DeviceRecorder::on_destroyed(wire::Qpn qpn) noexcept {
+  if (next_ != nullptr) next_->on_destroyed(qpn);
+  now_ = host_.now();
+  if (const Qp* const qp = find(qpn)) {
+    if (Record* const record = begin(Kind::qp_destroyed, qpn)) {
+      record->program = qp->program;
+      end();
+    }
+  }
+  last_qp_ = nullptr;
+  qps_.erase(qpn.value);
+}
+
+void DeviceRecorder::on_state(wire::Qpn qpn, QpState state,
+                              const transport::QpAttributes& attributes) noexcept {
+  if (next_ != nullptr) next_->on_state(qpn, state, attributes);
+  now_ = host_.now();
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  qp->state = state;
+  if (state == QpState::reset) qp->sends.forget();
+  if (state >= QpState::ready_to_receive && state != QpState::error)
+    set_attributes(*qp, attributes);
+  Record changed = state_of(qpn.value, *qp);
+  changed.time_ns = now_;
+  if (state == QpState::ready_to_receive) changed.psn = attributes.receive_psn.value();
+  if (state == QpState::ready_to_send) changed.psn = attributes.send_psn.value();
+  record(changed);
+}
+
+void DeviceRecorder::note_program(Kind kind, uint16_t program, Cause cause) {
+  now_ = host_.now();
+  if (Record* const record = begin(kind, {})) {
+    record->program = program;
+    record->cause = cause;
+    end();
+  }
+}
+
+void DeviceRecorder::on_context_end(uint32_t pid) {
+  for (const auto& [qpn, qp] : qps_) {
+    if (!qp.is_resolved || !qp.is_traced || qp.pid != pid || pid == 0) continue;
+    note_program(Kind::program_ended, qp.program, Cause::by_death);
+    return host_.on_failure(device_, wire::Qpn{qpn});
+  }
+}
+
+// --- Records ---
+
+void DeviceRecorder::record(Record made) {
+  made.device = device_;
+  if (Record* const record = ring_.claim()) {
+    *record = made;
+    end();
+  }
+}
+
+// Null when there is no room.
+inline Record* DeviceRecorder::begin(Kind kind, wire::Qpn qpn) {
+  Record* const record = ring_.claim();
+  if (record == nullptr) return nullptr;
+  *record = {};
+  record->time_ns = now_;
+  record->kind = kind;
+  record->qpn = qpn.value;
+  record->device = device_;
+  return record;
+}
+
+void DeviceRecorder::simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause, uint8_t code) {
+  if (Record* const record = begin(kind, qpn)) {
+    record->psn = psn & wire::Psn::kMask;
+    record->cause = cause;
+    record->code = code;
+    end();
+  }
+}
+
+// --- Packets ---
+
+inline void DeviceRecorder::fill(Record& record, const wire::Packet& packet) const {
+  const wire::OpcodeTraits& traits = packet.traits();
+  record.psn = packet.bth.psn.value();
+  record.opcode = packet.bth.opcode;
+  record.length_bytes = static_cast<uint32_t>(packet.payload.size());
+  record.flags = flags_of(packet);
+  if (traits.aeth) {
+    record.code = packet.ext.aeth.syndrome;
+    record.count = packet.ext.aeth.msn;
+  }
+  if (traits.reth) {
+    record.value = packet.ext.reth.virtual_address;
+    record.detail = packet.ext.reth.rkey.value;
+    record.count = packet.ext.reth.length_bytes;
+  } else if (traits.atomic_eth) {
+    record.value = packet.ext.atomic.virtual_address;
+    record.detail = packet.ext.atomic.rkey.value;
+  }
+}
+
+void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexcept {
+  if (next_ != nullptr) next_->on_packet(qpn, packet);
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  now_ = host_.now();
+  const wire::OpcodeTraits& traits = packet.traits();
+  const bool is_response = traits.kind == MessageKind::response;
+  Brought& brought = qp->brought[packet.bth.psn.value() % qp->brought.size()];
+  brought = {packet.bth.psn, static_cast<uint32_t>(packet.payload.size()),
+             traits.reth ? packet.ext.reth.virtual_address : 0};
+  if (traits.aeth) qp->last_syndrome = packet.ext.aeth.syndrome;
+  if (is_response) qp->timeouts = 0;
+  if (Record* const record = begin(Kind::packet_received, qpn)) {
+    fill(*record, packet);
+    record->peer_qpn = traits.deth ? packet.ext.deth.source_qp.value : qp->peer_qpn;
+    record->peer_device = qp->peer_device;
+    if (is_response) record->request = qp->sends.find(packet.bth.psn);
+    end();
+  }
+}
+
+void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& frame) noexcept {
+  if (next_ != nullptr) next_->on_frame_sent(qpn, frame);
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  wire::Packet packet;
+  if (frame.l3_offset_bytes == 0 ||
+      wire::parse_frame(frame.bytes, packet) != wire::ParseError::none)
+    return;
+  now_ = host_.now();
+  const bool again = !frame.is_response && take_resent(*qp, packet.bth.psn);
+  uint32_t request = 0;
+  if (!frame.is_response)
+    request = again ? qp->sends.find(packet.bth.psn)
+                    : qp->sends.on_sent(packet.bth.psn, packet.traits().starts);
+  if (Record* const record = begin(Kind::packet_sent, qpn)) {
+    fill(*record, packet);
+    record->peer_qpn = packet.bth.destination_qp.value;
+    record->peer_device = qp->peer_device;
+    record->request = request;
+    if (again) {
+      record->flags |= flag::kRetransmission;
+      record->cause = qp->again;
+    }
+    end();
+  }
+}
+
+// Whose a packet is that has left this device; null when nobody traced has sent it.
+DeviceRecorder::Qp* DeviceRecorder::find_sender(const wire::Packet& packet, uint32_t& qpn) {
+  const wire::Qpn to = packet.bth.destination_qp;
+  if (packet.traits().deth) {
+    qpn = packet.ext.deth.source_qp.value;
+    return find(packet.ext.deth.source_qp);
+  }
+  if (last_qp_ != nullptr && last_qp_->is_traced && last_qp_->peer_qpn == to.value) {
+    qpn = last_qpn_;
+    return last_qp_;
+  }
+  for (auto& [number, qp] : qps_) {
+    if (!qp.is_traced || qp.peer_qpn != to.value) continue;
+    qpn = number;
+    return &qp;
+  }
+  return nullptr;
+}
+
+void DeviceRecorder::on_lost(const wire::Packet& packet, uint16_t impairment, Cause cause,
+                             bool arrives) {
+  uint32_t qpn = packet.bth.destination_qp.value;
+  const Qp* const qp = arrives ? find(packet.bth.destination_qp) : find_sender(packet, qpn);
+  if (qp == nullptr) return;
+  now_ = host_.now();
+  Record* const record = begin(Kind::packet_lost, wire::Qpn{qpn});
+  if (record == nullptr) return;
+  fill(*record, packet);
+  record->peer_qpn = arrives ? qp->peer_qpn : packet.bth.destination_qp.value;
+  record->peer_device = qp->peer_device;
+  record->cause = cause;
+  record->program = impairment;
+  if (arrives) record->flags |= flag::kArriving;
+  const bool is_response = packet.traits().kind == MessageKind::response;
+  if (!arrives && !is_response) record->request = qp->sends.find(packet.bth.psn);
+  end();
+}
+
+// The requester has built a packet that was sent before. It leaves with its burst.
+void DeviceRecorder::mark_resent(Qp& qp, wire::Psn psn) {
+  if (!qp.resends) qp.resend_from = psn;
+  qp.resends = true;
+  qp.resend_to = psn;
+}
+
+bool DeviceRecorder::take_resent(Qp& qp, wire::Psn psn) {
+  if (!qp.resends || psn.before(qp.resend_from) || psn.after(qp.resend_to)) return false;
+  if (psn == qp.resend_to) qp.resends = false;
+  return true;
+}
+
+void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
+  if (next_ != nullptr) next_->on_placed(qpn, psn);
+  const Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  const Brought& brought = qp->brought[psn.value() % qp->brought.size()];
+  if (Record* const record = begin(Kind::data_placed, qpn)) {
+    record->psn = psn.value();
+    if (brought.psn == psn) {
+      record->length_bytes = brought.length_bytes;
+      record->value = brought.address;
+    }
+    end();
+  }
+}
+
+// --- Requests ---
+
+void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& work) noexcept {
+  if (next_ != nullptr) next_->on_send_taken(qpn, work);
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  now_ = host_.now();
+  const bool sends = !is_local(work.opcode) && work.fault == transport::WcStatus::success;
+  const uint32_t request = qp->sends.on_taken(sends);
+  for (const Kind kind : {Kind::posted, Kind::taken}) {
+    Record* const record = begin(kind, qpn);
+    if (record == nullptr) return;
+    record->wr_id = work.wr_id;
+    record->request = request;
+    record->opcode = wr_opcode(work.opcode);
+    record->length_bytes = work.length_bytes;
+    record->flags = flags_of(work);
+    if (kind == Kind::posted) {
+      if (work.post_stamp != 0) record->time_ns = transport::posted_ns(work.post_stamp, now_);
+      if (work.post_stamp == 0) record->flags |= flag::kTimeIsNics;
+    } else {
+      record->value = work.remote_address;
+      record->detail = work.rkey.value;
+      record->peer_qpn = work.remote_qpn.value;
+      record->code = static_cast<uint8_t>(work.fault);
+    }
+    end();
+  }
+}
+
+void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWork& work) noexcept {
+  if (next_ != nullptr) next_->on_receive_taken(qpn, work);
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  ++qp->receives_taken;
+  for (const Kind kind : {Kind::posted, Kind::taken}) {
+    Record* const record = begin(kind, qpn);
+    if (record == nullptr) return;
+    record->wr_id = work.wr_id;
+    record->request = qp->receives_taken;
+    record->length_bytes = work.length_bytes;
+    record->flags = flag::kReceiveQueue;
+    if (kind == Kind::posted) {
+      if (work.post_stamp != 0) record->time_ns = transport::posted_ns(work.post_stamp, now_);
+      if (work.post_stamp == 0) record->flags |= flag::kTimeIsNics;
+    } else {
+      record->code = static_cast<uint8_t>(work.fault);
+    }
+    end();
+  }
+}
+
+void DeviceRecorder::on_completion(const transport::Completion& completion,
+                                   bool announced) noexcept {
+  if (next_ != nullptr) next_->on_completion(completion, announced);
+  Qp* const qp = find(completion.qpn);
+  last_request_ = 0;
+  if (qp == nullptr) return;
+  const bool received = is_receive(completion.opcode);
+  last_request_ = received ? ++qp->receives_over : qp->sends.on_over();
+  const Kind kind = announced ? Kind::completion_pushed : Kind::acknowledged;
+  if (Record* const record = begin(kind, completion.qpn)) {
+    record->wr_id = completion.wr_id;
+    record->request = last_request_;
+    record->opcode = static_cast<uint8_t>(completion.opcode);
+    record->code = static_cast<uint8_t>(completion.status);
+    record->length_bytes = completion.byte_length;
+    if (received) record->flags = flag::kReceiveQueue;
+    end();
+  }
+}
+
+void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t request,
+                               TimeNs time_ns, bool is_exact) {
+  if (find(completion.qpn) == nullptr) return;
+  if (Record* const record = begin(Kind::completion_polled, completion.qpn)) {
+    record->time_ns = time_ns;
+    record->wr_id = completion.wr_id;
+    record->request = request;
+    record->opcode = static_cast<uint8_t>(completion.opcode);
+    record->code = static_cast<uint8_t>(completion.status);
+    record->length_bytes = completion.byte_length;
+    record->flags =
+        static_cast<uint16_t>((is_receive(completion.opcode) ? flag::kReceiveQueue : 0) |
+                              (is_exact ? 0 : flag::kTimeIsNics));
+    end();
+  }
+}
+
+// --- Events ---
+
+void DeviceRecorder::on_refusal(wire::Qpn qpn, transport::Refusal refusal, uint32_t psn) noexcept {
+  if (next_ != nullptr) next_->on_refusal(qpn, refusal, psn);
+  if (find(qpn) == nullptr) return;
+  if (Record* const record = begin(Kind::packet_refused, qpn)) {
+    record->psn = psn & wire::Psn::kMask;
+    record->program = static_cast<uint16_t>(refusal);
+    record->code = transport::rule_of(refusal).syndrome;
+    end();
+  }
+}
+
+void DeviceRecorder::on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) noexcept {
+  if (next_ != nullptr) next_->on_event(qpn, event, value);
+  switch (event) {
+    case TraceEvent::delivered:  // what these tell is told by other calls
+    case TraceEvent::sent:
+    case TraceEvent::payload_received:
+    case TraceEvent::payload_sent:
+    case TraceEvent::received:
+    case TraceEvent::state_changed:
+      return;
+    case TraceEvent::malformed:
+    case TraceEvent::icrc_error:
+      return on_port_event(event);
+    case TraceEvent::no_qp:
+      // Of a QP that there is: it refuses the packet.
+      if (filter_.everything() && !qps_.contains(qpn.value)) {
+        now_ = host_.now();
+        simple(Kind::packet_dropped, qpn, value, Cause::no_qp);
+      }
+      return;
+    default:
+      if (Qp* const qp = find(qpn)) on_qp_event(qpn, *qp, event, value);
+  }
+}
+
+void DeviceRecorder::on_port_event(TraceEvent event) {
+  if (!filter_.everything()) return;
+  now_ = host_.now();
+  simple(Kind::packet_dropped, {}, 0,
+         event == TraceEvent::malformed ? Cause::malformed : Cause::bad_icrc);
+}
+
+void DeviceRecorder::go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause) {
+  qp.again = cause;
+  simple(Kind::retransmission, qpn, psn, cause);
+}
+
+void DeviceRecorder::on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn) {
+  now_ = host_.now();
+  ++qp.timeouts;
+  if (Record* const record = begin(Kind::ack_timeout, qpn)) {
+    record->psn = psn;
+    record->count = qp.timeouts;
+    record->detail = qp.timers.retry_count;
+    record->request = qp.sends.find(wire::Psn{psn});
+    end();
+  }
+  qp.again = Cause::ack_timeout;
+}
+
+void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32_t value) {
+  using enum TraceEvent;
+  switch (event) {
+    case retransmitted:
+      return mark_resent(qp, wire::Psn{value});
+    case duplicate_request:
+      return simple(Kind::duplicate, qpn, value);
+    case out_of_sequence:
+      return simple(Kind::out_of_sequence, qpn, value);
+    case placed_ahead:
+      return simple(Kind::placed_ahead, qpn, value);
+    case sequence_nak_sent:
+      return simple(Kind::nak_sent, qpn, value, Cause::none, wire::syndrome::kNakSequence);
+    case rnr_nak_sent:
+      return simple(Kind::rnr_sent, qpn, value, Cause::none, wire::syndrome::kRnr);
+    case sequence_nak_received:
+      simple(Kind::nak_received, qpn, value, Cause::none, qp.last_syndrome);
+      return go_back(qpn, qp, value, Cause::sequence_nak);
+    case rnr_nak_received:
+      simple(Kind::rnr_received, qpn, value, Cause::none, qp.last_syndrome);
+      return go_back(qpn, qp, value, Cause::rnr_nak);
+    case implied_nak:
+      simple(Kind::implied_nak, qpn, value);
+      return go_back(qpn, qp, value, Cause::implied_nak);
+    case early_retransmission:
+      now_ = host_.now();
+      return go_back(qpn, qp, value, Cause::early_probe);
+    case ack_timeout:
+      return on_timeout(qpn, qp, value);
+    case stale_ack:
+      return simple(Kind::stale_ack, qpn, value);
+    case ecn_marked:
+      return simple(Kind::congestion, qpn, value, Cause::ecn_marked);
+    case cnp_sent:
+      return simple(Kind::congestion, qpn, 0, Cause::cnp_sent);
+    case cnp_handled:
+      return simple(Kind::congestion, qpn, 0, Cause::cnp_handled);
+    case cnp_ignored:
+      return simple(Kind::congestion, qpn, 0, Cause::cnp_ignored);
+    case responder_error:
+      return host_.on_failure(device_, qpn);
+    case completion_with_error:
+      if (value != static_cast<uint32_t>(transport::WcStatus::flush_error))
+        host_.on_failure(device_, qpn);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace rocemu::trace

@@ -1,0 +1,232 @@
+// What a recorder makes of two connected QPs and a network that loses packets.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <utility>
+
+#include "emulator/trace/format/reader.h"
+#include "emulator/trace/record/device_recorder.h"
+#include "emulator/transport/responder/refusals.h"
+#include "tests/unit/transport/pair.h"
+
+namespace rocemu::trace {
+
+namespace {
+
+using namespace transport_test;
+
+// Records both ends: device 0 is a's, 1 is b's.
+class Recording final : public RecorderHost {
+ public:
+  explicit Recording(Pair& pair, Filter filter = {}) : pair_(pair) {
+    for (uint16_t device = 0; device < 2; ++device) {
+      rings_[device] = std::make_unique<Ring>(4096, Ring::WhenFull::lose_new);
+      Host& end = device == 0 ? pair.a : pair.b;
+      recorders_[device] =
+          std::make_unique<DeviceRecorder>(device, *rings_[device], filter, *this, nullptr);
+      recorders_[device]->add_known({.qpn = end.qpn,
+                                     .state = end.state(),
+                                     .peer_qpn = pair.peer_of(end).qpn,
+                                     .peer_gid = end.attributes.path.remote_gid,
+                                     .timers = {3, 3, 8}});
+      end.endpoint().set_observer(recorders_[device].get());
+    }
+  }
+  ~Recording() override {
+    pair_.a.endpoint().set_observer(nullptr);
+    pair_.b.endpoint().set_observer(nullptr);
+  }
+
+  // All of one end and kind until now.
+  std::vector<Record> of(uint16_t device, Kind kind) {
+    take();
+    std::vector<Record> found;
+    for (const Record& record : records_)
+      if (record.device == device && record.kind == kind) found.push_back(record);
+    return found;
+  }
+  std::vector<uint32_t> psns(uint16_t device, Kind kind) {
+    std::vector<uint32_t> psns;
+    for (const Record& record : of(device, kind)) psns.push_back(record.psn);
+    return psns;
+  }
+  size_t count() {
+    take();
+    return records_.size();
+  }
+  DeviceRecorder& recorder(uint16_t device) { return *recorders_[device]; }
+
+  TimeNs now() noexcept override { return pair_.fabric.now_ns(); }
+  Owner owner_of(uint16_t device, wire::Qpn) noexcept override {
+    return {device, device == 0 ? "client" : "server", 100u + device};
+  }
+  uint16_t device_of(const wire::Gid& gid) noexcept override {
+    return gid == pair_.a.attributes.path.local_gid ? 0 : 1;
+  }
+  void on_half_full() noexcept override { take(); }
+  void on_failure(uint16_t device, wire::Qpn) noexcept override { ++failures[device]; }
+
+  std::array<int, 2> failures{};
+
+ private:
+  void take() {
+    for (const auto& ring : rings_)
+      while (!ring->is_empty()) {
+        const auto piece = ring->peek();
+        for (const Record& record : piece) CHECK(fault_of(record).empty());
+        records_.insert(records_.end(), piece.begin(), piece.end());
+        ring->release(piece.size());
+      }
+  }
+
+  Pair& pair_;
+  std::unique_ptr<Ring> rings_[2];
+  std::unique_ptr<DeviceRecorder> recorders_[2];
+  std::vector<Record> records_;
+};
+
+using Psns = std::vector<uint32_t>;
+
+}  // namespace
+
+TEST_CASE("trace recorder: a WRITE of three packets, the second of which is lost") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(3 * 1024, 1);
+  const Buffer far = pair.b.buffer(3 * 1024);
+  pair.lose = [lost = false](const Sent& frame) mutable {
+    return frame.from_a && frame.psn == 101 && !std::exchange(lost, true);
+  };
+  pair.a.post(write(near, far, 77));
+  pair.drive();
+
+  for (const Kind kind : {Kind::posted, Kind::taken, Kind::completion_pushed}) {
+    const auto found = trace.of(0, kind);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].wr_id == 77);
+    CHECK(found[0].request == 1);
+    CHECK(found[0].length_bytes == 3 * 1024);
+  }
+  CHECK(trace.of(0, Kind::taken)[0].opcode == verbs::wr_opcode::kRdmaWrite);
+  CHECK(trace.of(0, Kind::taken)[0].value == far.address);
+
+  const auto sent = trace.of(0, Kind::packet_sent);
+  CHECK(trace.psns(0, Kind::packet_sent) == Psns{100, 101, 102, 101, 102});
+  for (const Record& packet : sent) {
+    const bool again = &packet - sent.data() >= 3;
+    CHECK(packet.request == 1);
+    CHECK(packet.length_bytes == 1024);
+    CHECK(packet.peer_qpn == pair.b.qpn.value);
+    CHECK(packet.peer_device == 1);
+    CHECK(((packet.flags & flag::kRetransmission) != 0) == again);
+    CHECK(packet.cause == (again ? Cause::sequence_nak : Cause::none));
+  }
+  CHECK((sent[0].flags & flag::kHasReth) != 0);
+  CHECK(sent[0].value == far.address);
+  CHECK(trace.psns(1, Kind::packet_received) == Psns{100, 102, 101, 102});
+  CHECK(trace.psns(1, Kind::out_of_sequence) == Psns{102});
+  const auto refused = trace.of(1, Kind::packet_refused);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].program == static_cast<uint16_t>(transport::Refusal::out_of_sequence_psn));
+  CHECK(trace.of(1, Kind::nak_sent).size() == 1);
+  CHECK(trace.psns(1, Kind::data_placed) == Psns{100, 101, 102});
+  CHECK(trace.of(1, Kind::data_placed)[0].length_bytes == 1024);
+  const auto naks = trace.of(0, Kind::nak_received);
+  REQUIRE(naks.size() == 1);
+  CHECK(naks[0].code == wire::syndrome::kNakSequence);
+  REQUIRE(trace.of(0, Kind::retransmission).size() == 1);
+  CHECK(trace.of(0, Kind::retransmission)[0].cause == Cause::sequence_nak);
+  CHECK(trace.failures == std::array{0, 0});
+}
+
+TEST_CASE("trace recorder: a receiver that is not ready") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.a.post(send(near));
+  pair.run_for(20 * kUs);
+  pair.b.receive(5, {far.sge()});
+  pair.drive();
+  CHECK(trace.psns(1, Kind::rnr_sent) == Psns{100});
+  CHECK(trace.psns(0, Kind::rnr_received) == Psns{100});
+  const auto sent = trace.of(0, Kind::packet_sent);
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[1].cause == Cause::rnr_nak);
+  const auto taken = trace.of(1, Kind::taken);
+  REQUIRE(taken.size() == 1);
+  CHECK(taken[0].wr_id == 5);
+  CHECK((taken[0].flags & flag::kReceiveQueue) != 0);
+  CHECK(trace.of(1, Kind::completion_pushed)[0].request == 1);
+}
+
+TEST_CASE("trace recorder: retries that are used up are a failure") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.lose = [](const Sent&) { return true; };
+  pair.a.post(write(near, far));
+  pair.drive();
+  const auto timeouts = trace.of(0, Kind::ack_timeout);
+  REQUIRE(timeouts.size() >= 2);
+  CHECK(timeouts[0].count == 1);
+  CHECK(timeouts[1].count == 2);
+  CHECK(timeouts[0].detail == 3);
+  CHECK(timeouts[0].request == 1);
+  CHECK(trace.of(0, Kind::completion_pushed)[0].code ==
+        static_cast<uint8_t>(WcStatus::retry_exceeded_error));
+  const auto states = trace.of(0, Kind::qp_state);
+  CHECK(states.front().flags == flag::kExisted);
+  CHECK(states.back().code == static_cast<uint8_t>(QpState::error));
+  CHECK(trace.failures[0] >= 1);
+}
+
+TEST_CASE("trace recorder: an unsignaled request is over, too") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.a.post(unsignaled(write(near, far, 1)));
+  pair.a.post(write(near, far, 2));
+  pair.drive();
+  REQUIRE(trace.of(0, Kind::acknowledged).size() == 1);
+  CHECK(trace.of(0, Kind::acknowledged)[0].request == 1);
+  REQUIRE(trace.of(0, Kind::completion_pushed).size() == 1);
+  CHECK(trace.of(0, Kind::completion_pushed)[0].request == 2);
+}
+
+TEST_CASE("trace recorder: what the filter does not let through is not recorded") {
+  Pair pair;
+  Recording trace(pair, {.qpns = {}, .programs = {"server"}});
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.a.post(write(near, far));
+  pair.drive();
+  CHECK(trace.of(0, Kind::packet_sent).empty());
+  CHECK(trace.of(0, Kind::qp_created).empty());
+  CHECK(trace.psns(1, Kind::packet_received) == Psns{100});
+}
+
+TEST_CASE("trace recorder: a QP that is made and destroyed meanwhile, and its program") {
+  Pair pair;
+  Recording trace(pair);
+  const wire::Qpn made = *pair.a.endpoint().create_rc({});
+  pair.a.endpoint().modify(made, QpState::init, {});
+  const auto created = trace.of(0, Kind::qp_created);
+  REQUIRE(created.size() == 2);
+  CHECK(created[1].qpn == made.value);
+  CHECK(created[1].flags == 0);
+  CHECK(created[1].code == verbs::qp_type::kRc);
+  CHECK(trace.of(0, Kind::program_began).size() == 1);
+  pair.a.endpoint().destroy(made);
+  CHECK(trace.of(0, Kind::qp_destroyed).size() == 1);
+  CHECK(trace.recorder(0).describe_qps().size() == 2);
+
+  trace.recorder(0).on_context_end(4711);
+  CHECK(trace.failures[0] == 0);
+  trace.recorder(0).on_context_end(100);
+  CHECK(trace.failures[0] == 1);
+  CHECK(trace.of(0, Kind::program_ended)[0].cause == Cause::by_death);
+}
+
+}  // namespace rocemu::trace
