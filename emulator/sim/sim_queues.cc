@@ -13,6 +13,7 @@ uint32_t total_bytes(const std::vector<transport::Sge>& sges) {
 
 bool SimSendQueue::post(SendRequest request) {
   if (full()) return false;
+  if (on_post) on_post(request);
   slots_.push_back(std::move(request));
   ++posted_;
   return true;

@@ -64,6 +64,9 @@ class SimSendQueue : public transport::SendQueue {
   uint32_t released() const noexcept override { return static_cast<uint32_t>(released_); }
   bool full() const { return slots_.size() >= depth_; }
 
+  // Called, when set, with each request that is posted.
+  std::function<void(const SendRequest&)> on_post;
+
  private:
   size_t depth_;
   std::deque<SendRequest> slots_;  // posted and not released, oldest first
@@ -74,10 +77,16 @@ class SimSendQueue : public transport::SendQueue {
 
 class SimReceiveQueue : public transport::ReceiveQueue {
  public:
-  void post(ReceiveRequest request) { posted_.push_back(std::move(request)); }
+  void post(ReceiveRequest request) {
+    if (on_post) on_post(request);
+    posted_.push_back(std::move(request));
+  }
   bool pop(transport::ReceiveWork& work) noexcept override;
   bool empty() const { return posted_.empty(); }
   uint32_t waiting() const noexcept override { return static_cast<uint32_t>(posted_.size()); }
+
+  // Called, when set, with each request that is posted.
+  std::function<void(const ReceiveRequest&)> on_post;
 
  private:
   std::deque<ReceiveRequest> posted_;

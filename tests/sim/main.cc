@@ -1,16 +1,19 @@
 // Runs many random scenarios of the transport in virtual time, or one again with its packets.
-//   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace]
+//   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE]
 // Scenario i of a run has seed S + i. J threads share the scenarios. Ends with 1 at the first
-// failure.
+// failure, of which --ladder draws a picture; of a single scenario it does so in any case.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "emulator/trace/show/ladder.h"
+#include "emulator/trace/show/story.h"
 #include "tests/sim/scenario.h"
 
 namespace {
@@ -43,8 +46,23 @@ Sum run_job(std::atomic<uint64_t>& next, uint64_t end, uint64_t seed, bool trace
   return sum;
 }
 
+// Runs it once more, and draws it. False when the file can't be written.
+bool draw_ladder(uint64_t seed, const std::string& file) {
+  rocemu::trace::Trace trace;
+  rocemu::sim_scenarios::run_scenario(seed, false, &trace);
+  std::ofstream out(file, std::ios::binary);
+  rocemu::trace::LadderOptions options;
+  options.title = "sim_scenarios --seed " + std::to_string(seed);
+  show_ladder(rocemu::trace::tell(trace), options, out);
+  out.close();
+  if (!out) std::fprintf(stderr, "%s cannot be written\n", file.c_str());
+  return static_cast<bool>(out);
+}
+
 int usage(const char* program) {
-  std::fprintf(stderr, "usage: %s [--scenarios N] [--seed S] [--jobs J] [--trace]\n", program);
+  std::fprintf(stderr,
+               "usage: %s [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE]\n",
+               program);
   return 2;
 }
 
@@ -55,6 +73,7 @@ int main(int argc, char** argv) {
   uint64_t seed = 1;
   uint64_t jobs = 1;
   bool trace = false;
+  std::string ladder;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--trace") {
@@ -62,6 +81,10 @@ int main(int argc, char** argv) {
       continue;
     }
     if (i + 1 == argc) return usage(argv[0]);
+    if (option == "--ladder") {
+      ladder = argv[++i];
+      continue;
+    }
     uint64_t* const wanted = option == "--scenarios" ? &scenarios
                              : option == "--seed"    ? &seed
                              : option == "--jobs"    ? &jobs
@@ -89,8 +112,11 @@ int main(int argc, char** argv) {
     const auto failed_seed = static_cast<unsigned long long>(sum.failed_seed);
     std::printf("seed %llu: %s\nreplay: %s --seed %llu --trace\n", failed_seed, sum.failure.c_str(),
                 argv[0], failed_seed);
+    if (!ladder.empty() && draw_ladder(sum.failed_seed, ladder))
+      std::printf("what happened: %s\n", ladder.c_str());
     return 1;
   }
+  if (scenarios == 1 && !ladder.empty() && !draw_ladder(seed, ladder)) return 2;
   std::printf("%llu scenarios, %llu requests, %llu frames, %llu with a connection that failed\n",
               static_cast<unsigned long long>(total.scenarios),
               static_cast<unsigned long long>(total.requests),

@@ -11,6 +11,7 @@
 #include "emulator/transport/requester/scoreboard.h"
 #include "tests/sim/flow.h"
 #include "tests/sim/shaken.h"
+#include "tests/sim/trace_recorder.h"
 
 namespace rocemu::sim_scenarios {
 
@@ -25,8 +26,11 @@ constexpr uint64_t kEventLimit = 10'000'000;
 
 class Scenario {
  public:
-  Scenario(uint64_t seed, bool trace)
+  Scenario(uint64_t seed, bool trace, bool is_recorded)
       : plan_(draw_plan(seed)), shake_(draw_shake(seed)), fabric_(plan_.fabric_seed) {
+    if (is_recorded)
+      recorder_ =
+          std::make_unique<TraceRecorder>(fabric_, "sim_scenarios --seed " + std::to_string(seed));
     for (const sim::NodeOptions& options : plan_.nodes) add_node(options);
     counters_.resize(plan_.nodes.size());
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
@@ -42,10 +46,15 @@ class Scenario {
     fabric_.observer = [this, trace](const sim::FrameRecord& record) {
       if (record.kind == sim::FrameRecord::Kind::sent) ++frames_;
       if (trace) std::printf("%s\n", describe(record).c_str());
+      if (recorder_) recorder_->on_frame(record);
       return true;
     };
     if (trace) trace_completions();
+    if (recorder_)
+      for (const auto& party : parties_) record_queues(*party);
   }
+
+  trace::Trace recorded() { return recorder_->take(); }
 
   Outcome run() {
     for (const auto& flow : flows_) flow->start();
@@ -85,6 +94,7 @@ class Scenario {
     sim::EndpointNode& node = fabric_.add_node<sim::EndpointNode>(options, shaken.memory());
     shaken.delay_arrivals(node);
     nodes_.push_back(&node);
+    if (recorder_) recorder_->add_node(node);
   }
 
   // Puts what shakes its queues before those of the party.
@@ -114,6 +124,9 @@ class Scenario {
     }
     for (size_t i = 0; i < 2; ++i) {
       set_up(*pair[i], *pair[1 - i], connection, i);
+      if (recorder_)
+        recorder_->add_qp(pair[i]->node.index(), pair[i]->qpn, pair[1 - i]->node.index(),
+                          pair[1 - i]->qpn, pair[i]->attributes);
       flows_.push_back(std::make_unique<Flow>(
           plan_, connection, static_cast<uint32_t>(i), *pair[i], *pair[1 - i],
           counters_[connection.side[1 - i].node], fabric_, verdict_,
@@ -255,6 +268,23 @@ class Scenario {
     }
   }
 
+  void record_queues(Party& party) {
+    const uint32_t node = party.node.index();
+    const auto on_post = [this, node, qpn = party.qpn](const auto& request) {
+      recorder_->on_post(node, qpn, request);
+    };
+    party.send_queue.on_post = on_post;
+    party.receive_queue.on_post = on_post;
+    for (const bool is_receive : {false, true}) {
+      sim::SimCompletionQueue& cq = is_receive ? party.receive_cq : party.send_cq;
+      cq.on_push = [this, node, is_receive,
+                    inner = cq.on_push](const transport::Completion& completion) {
+        recorder_->on_completion(node, is_receive, completion);
+        inner(completion);
+      };
+    }
+  }
+
   void trace_completions() {
     for (const auto& party : parties_) {
       for (const bool receive : {false, true}) {
@@ -277,6 +307,7 @@ class Scenario {
   std::vector<std::unique_ptr<ShakenHost>> shaken_;  // by node
   sim::Fabric fabric_;
   std::vector<sim::EndpointNode*> nodes_;
+  std::unique_ptr<TraceRecorder> recorder_;  // null: nobody wants to see it
   Verdict verdict_;
   std::vector<SharedCounter> counters_;  // by node
   std::vector<std::unique_ptr<Party>> parties_;
@@ -287,6 +318,11 @@ class Scenario {
 
 }  // namespace
 
-Outcome run_scenario(uint64_t seed, bool trace) { return Scenario(seed, trace).run(); }
+Outcome run_scenario(uint64_t seed, bool print, trace::Trace* record) {
+  Scenario scenario(seed, print, record != nullptr);
+  Outcome outcome = scenario.run();
+  if (record != nullptr) *record = scenario.recorded();
+  return outcome;
+}
 
 }  // namespace rocemu::sim_scenarios

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "emulator/trace/format/reader.h"
+
 namespace rocemu::sim_scenarios {
 
 struct Outcome {
@@ -14,7 +16,8 @@ struct Outcome {
   bool failed_connection = false;  // as it was allowed to
 };
 
-// `trace`: print every frame and completion to standard output.
-Outcome run_scenario(uint64_t seed, bool trace);
+// `print`: every frame and completion to standard output. `record`, if not null, gets what
+// happened.
+Outcome run_scenario(uint64_t seed, bool print, trace::Trace* record = nullptr);
 
 }  // namespace rocemu::sim_scenarios
