@@ -13,6 +13,7 @@
 #include "emulator/experiment/command/sim.h"
 #include "emulator/lab/lab.h"
 #include "emulator/script/command.h"
+#include "emulator/trace/command/command.h"
 
 namespace rocemu::cli {
 
@@ -24,7 +25,7 @@ struct OwnCommandLine {
   int (*run)(const std::vector<std::string>& arguments);
 };
 constexpr OwnCommandLine kOwnCommandLines[] = {
-    {"lab", lab::run}, {"script", script::run}, {"sim", experiment::sim}};
+    {"lab", lab::run}, {"script", script::run}, {"sim", experiment::sim}, {"trace", trace::run}};
 
 int dispatch(const Options& options) {
   switch (options.command) {

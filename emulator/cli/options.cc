@@ -171,6 +171,7 @@ class Parser {
     // These have command lines of their own: emulator/lab, emulator/experiment, emulator/script.
     app_.add_subcommand("lab", "Several hosts on this machine, each with its own network and NIC");
     app_.add_subcommand("sim", "An experiment with up to thousands of NICs in virtual time");
+    app_.add_subcommand("trace", "Trace a NIC that is up, and show traces");
     app_.add_subcommand("script", "Play scripts of verbs and frames against the NIC");
   }
 

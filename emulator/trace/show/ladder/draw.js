@@ -17,7 +17,7 @@ function readColours() {
 // Where things stand from left to right, in a picture of that width.
 function columnsFor(width) {
   const bars = 12 + kColumns * 8;
-  const clock = 74;
+  const clock = 92;
   const margin = Math.max(40, Math.min(300, (width - clock) * 0.22));
   const left = clock + margin + bars, right = width - margin - bars - 8;
   return {width, clock, margin, lines: [left, Math.max(right, left + 60)],
@@ -291,7 +291,7 @@ function headTexts() {
 }
 
 function clockText(ns) {
-  return Math.abs(ns) < 1e9 ? (ns / 1e3).toFixed(2) + " us" : (ns / 1e6).toFixed(2) + " ms";
+  return Math.abs(ns) < 1e7 ? (ns / 1e3).toFixed(2) + " us" : (ns / 1e6).toFixed(4) + " ms";
 }
 
 function fit(element) {

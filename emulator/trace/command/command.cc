@@ -1,0 +1,56 @@
+#include "emulator/trace/command/command.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "emulator/cli/options.h"
+#include "emulator/cli/process/exit_codes.h"
+#include "emulator/trace/command/show.h"
+
+namespace rocemu::trace {
+namespace {
+
+constexpr char kUsageText[] =
+    R"(Shows a trace: what becomes of each request and each packet (docs/seeing.md)
+
+Usage: rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
+       rocemu trace why FILE [--qp QPN]
+
+  --as FORMAT     text: a line for each event (default); ladder: a page for a browser, with the two ends
+                  as lines and packets as arrows; perfetto: for ui.perfetto.dev and Chrome; pcapng: for
+                  Wireshark, with what the NIC knows as comments
+  --qp QPN        this QP alone
+  --out FILE      write to this file (to standard output)
+
+why tells in sentences where the time of a QP went, and what to change; without --qp, of all of them.
+
+Examples:
+  rocemu trace show lost.trace | grep timeout
+  rocemu trace show lost.trace --as ladder --out lost.html
+  rocemu trace why lost.trace --qp 0x11
+)";
+
+struct Subcommand {
+  const char* name;
+  int (*run)(std::span<const std::string> words);
+};
+constexpr Subcommand kSubcommands[] = {{"show", show}, {"why", why}};
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+  const auto asks_for_help = [](const std::string& word) {
+    return word == "--help" || word == "-h";
+  };
+  if (std::ranges::any_of(arguments, asks_for_help)) throw cli::PrintAndExit{kUsageText};
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  const auto* const found = std::ranges::find(kSubcommands, name, &Subcommand::name);
+  if (found == std::end(kSubcommands))
+    throw cli::Failure((name.empty() ? "which one?" : "'" + name + "' is none of its commands;") +
+                           std::string(" see: rocemu trace --help"),
+                       cli::kUsage);
+  return found->run(std::span(arguments).subspan(1));
+}
+
+}  // namespace rocemu::trace

@@ -1,0 +1,17 @@
+// --as pcapng: frames made again from a trace's records, with what the NIC knows of each as the
+// packet's comment, which Wireshark and tshark show.
+//
+// Records hold headers alone: payload is cut off, as by a capture with a small snaplen, and what
+// records do not hold (UDP ports, MACs, immediates, atomics' operands) is made up.
+#pragma once
+
+#include <iosfwd>
+
+#include "emulator/trace/show/story.h"
+
+namespace rocemu::trace {
+
+// `qpn` 0: all.
+void show_pcapng(const Story& story, uint32_t qpn, std::ostream& out);
+
+}  // namespace rocemu::trace

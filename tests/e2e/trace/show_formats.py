@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""`rocemu trace show` and `rocemu trace why`, with what reads their output: tshark, a JSON parser, a browser.
+
+  show_formats.py ROCEMU text|perfetto|pcapng|why|hostile|ladder_of_thousands
+
+77 where a program is missing that the row needs.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import browser
+import written_trace
+
+ROCEMU = sys.argv[1]
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"show_formats.py: {what}")
+
+
+def rocemu(*words, code=0):
+    done = subprocess.run([ROCEMU, "trace", *words], capture_output=True, text=True, check=False)
+    check(done.returncode == code, f"rocemu trace {' '.join(words)} ended with {done.returncode}: {done.stderr}")
+    return done
+
+
+def text(trace, _):
+    lines = rocemu("show", trace, "--qp", "0x11").stdout.splitlines()
+    check(any(line.endswith("rocemu0 QP 0x11 ack timeout: PSN 100, 1 of 7") for line in lines), "no timeout is told")
+    check(len(lines) > 1000, "lines are missing")
+    check(rocemu("show", trace, "--qp", "99").stdout == "", "another QP has events")
+
+
+def perfetto(trace, folder):
+    out = os.path.join(folder, "trace.json")
+    rocemu("show", trace, "--as=perfetto", "--out", out)
+    with open(out, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    times = [event["ts"] for event in events if event["ph"] != "M"]
+    check(times == sorted(times), "events are out of order")
+    check({"X", "M", "s", "f", "C"} <= {event["ph"] for event in events}, "a kind of event is missing")
+
+
+def pcapng(trace, folder):
+    if shutil.which("tshark") is None:
+        print("SKIPPED: there is no tshark here")
+        sys.exit(77)
+    out = os.path.join(folder, "trace.pcapng")
+    rocemu("show", trace, "--as", "pcapng", "--out", out)
+    said = subprocess.run(["tshark", "-r", out, "-T", "fields", "-e", "infiniband.bth.psn", "-e", "frame.interface_name",
+                           "-e", "frame.comment", "-e", "infiniband.aeth.syndrome", "-e", "_ws.expert"],
+                          capture_output=True, text=True, check=True).stdout
+    rows = [line.split("\t") for line in said.splitlines()]
+    check(len(rows) == 2 * 1000 + 10, f"tshark sees {len(rows)} packets")
+    comments = [row[2] for row in rows if row[0] == "100"]
+    check(comments == ["lost: loss=1% (dropped)", "sent again: timeout 1 of 7", ""], f"of PSN 100 it says {comments}")
+    check({row[1] for row in rows} == {"rocemu0", "rocemu1"}, "interfaces have other names")
+    check("is of sender (100)" in rows[0][2], "the program is not named")
+
+
+def why(trace, _):
+    said = rocemu("why", trace, "--qp", "17").stdout
+    check("1000 requests, 1010 packets sent, 10 of them lost, 10 sent again" in said, said)
+    check("an ACK timeout ran" in said and "a smaller timeout" in said, said)
+    rocemu("why", trace, "--qp", "99", code=1)
+
+
+def hostile(trace, folder):
+    rocemu("show", "/nonexistent", code=1)
+    rocemu("show", trace, "--as", "opera", code=2)
+    rocemu("show", code=2)
+    rocemu("show", trace, "--out", "/nonexistent/x", code=1)
+    spoilt = os.path.join(folder, "spoilt.trace")
+    with open(trace, "rb") as file:
+        whole = file.read()
+    for place in range(128, 128 + 30 * 64, 7):
+        with open(spoilt, "wb") as file:
+            file.write(whole[:place] + b"\xff\xfe\xfd" + whole[place + 3:4096 + place])
+        for form in ("text", "ladder", "perfetto", "pcapng"):
+            done = subprocess.run([ROCEMU, "trace", "show", spoilt, "--as", form], capture_output=True, check=False)
+            check(done.returncode in (0, 1), f"{form} of a spoilt file ends with {done.returncode}")
+
+
+def ladder_of_thousands(_, folder):
+    if browser.find() is None:
+        print("SKIPPED: there is no Chromium here (Debian: chromium)")
+        sys.exit(77)
+    trace, out = os.path.join(folder, "long.trace"), os.path.join(folder, "long.html")
+    written_trace.write(trace, 10_000)
+    rocemu("show", trace, "--as", "ladder", "--out", out)
+    with browser.Browser() as page:
+        page.open(out)
+        page.drawn()
+        check(page.value("view.packets.length") == 20_100, "packets are missing")
+        # Of a frame at 60 Hz, on a machine that does other things as well.
+        slowest = page.value("""(() => {
+            const times = [];
+            for (let i = 0; i < 50; ++i) {
+                view.top = view.height * i / 50;
+                const begin = performance.now();
+                drawNow();
+                times.push(performance.now() - begin);
+            }
+            times.sort((a, b) => a - b);
+            return times[25]; })()""")
+        print(f"a picture of 20,100 packets is drawn in {slowest:.1f} ms")
+        check(slowest < 50, f"drawing takes {slowest} ms")
+        page.key("e")
+        check("lost" in page.value('document.getElementById("spoken").textContent'), "the first problem is another")
+        check(not page.problems, "the console says: " + "; ".join(page.problems))
+        page.picture(os.path.join(os.environ.get("ROCEMU_TEST_PICTURES", folder), "long.png"))
+
+
+def main():
+    rows = {row.__name__: row for row in (text, perfetto, pcapng, why, hostile, ladder_of_thousands)}
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "a.trace")
+        written_trace.write(trace, 1000)
+        rows[sys.argv[2]](trace, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+// What other programs read of a trace, and what is said of a QP's time.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/random.h"
+#include "emulator/trace/show/pcapng.h"
+#include "emulator/trace/show/perfetto.h"
+#include "emulator/trace/show/story.h"
+#include "emulator/trace/show/why.h"
+#include "emulator/wire/packet.h"
+#include "tests/unit/trace/trace_builder.h"
+
+namespace rocemu::trace {
+
+namespace {
+
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+using Operation = wire::Operation;
+
+// Requests that overlap, one of which is lost once and sent again after a timeout.
+TraceBuilder story_of_a_loss() {
+  TraceBuilder builder;
+  builder.connected();
+  for (uint32_t number = 1; number <= 3; ++number) {
+    builder.request(10 * number, Kind::posted, number);
+    builder.request(10 * number + 1, Kind::taken, number);
+  }
+  builder.packet(40, Kind::packet_sent, 100).request = 1;
+  Record& lost = builder.packet(40, Kind::packet_lost, 100);
+  lost.program = 1;
+  lost.cause = Cause::dropped;
+  Record& timeout = builder.add(1040, Kind::ack_timeout);
+  timeout.psn = 100;
+  timeout.count = 1;
+  timeout.detail = 7;
+  for (uint32_t i = 0; i < 3; ++i) {
+    builder.crossing(1050 + 5 * i, 100 + i);
+    Record& sent = builder.records()[builder.records().size() - 2];
+    sent.request = i + 1;
+    if (i > 0) continue;
+    sent.flags = flag::kRetransmission;
+    sent.cause = Cause::ack_timeout;
+  }
+  builder.crossing(1070, 102, 1, Operation::acknowledge);
+  builder.add(1071, Kind::acknowledged).request = 3;
+  for (uint32_t number = 1; number <= 3; ++number) {
+    builder.request(1072, Kind::completion_pushed, number);
+    builder.request(1100 + number, Kind::completion_polled, number);
+  }
+  Record& counter = builder.add(1200, Kind::counter);
+  counter.qpn = 0;
+  counter.program = 1;
+  counter.value = 5;
+  return builder;
+}
+
+// The rules of the format: sorted, and what begins on a track ends there, within what is around it.
+void check_events(const Json& trace) {
+  double last = -1;
+  std::map<std::pair<int, int>, std::vector<double>> open;  // ends of slices, by track
+  std::map<std::string, int> begun, flows;
+  for (const Json& event : trace["traceEvents"]) {
+    const std::string phase = event["ph"];
+    if (phase == "M") continue;
+    const double at = event["ts"];
+    CHECK(at >= last);
+    last = at;
+    if (phase == "X") {
+      auto& ends = open[{event["pid"], event["tid"]}];
+      const double end = at + event["dur"].get<double>();
+      while (!ends.empty() && ends.back() <= at + 1e-6) ends.pop_back();
+      if (!ends.empty()) CHECK(end <= ends.back() + 1e-6);
+      ends.push_back(end);
+    }
+    if (phase == "b" || phase == "e") begun[event["id"].dump()] += phase == "b" ? 1 : -1;
+    if (phase == "s" || phase == "f") flows[event["id"].dump()] += phase == "s" ? 1 : -1;
+  }
+  for (const auto& [id, count] : begun) CHECK(count == 0);
+  for (const auto& [id, count] : flows) CHECK(count == 0);
+}
+
+Json perfetto(const Trace& trace) {
+  std::ostringstream out;
+  show_perfetto(tell(trace), 0, out);
+  return Json::parse(out.str());
+}
+
+struct SeenPacket {
+  uint64_t unix_ns = 0;
+  std::string bytes;
+  uint32_t whole_bytes = 0;
+  std::string comment;
+};
+
+// Reads what the format's draft says, and no more than this writer writes.
+std::vector<SeenPacket> read_pcapng(const std::string& file) {
+  std::vector<SeenPacket> packets;
+  const auto number = [&](size_t at) {
+    uint32_t value;
+    REQUIRE(at + 4 <= file.size());
+    std::memcpy(&value, file.data() + at, 4);
+    return value;
+  };
+  for (size_t at = 0; at < file.size();) {
+    const uint32_t length = number(at + 4);
+    REQUIRE(length % 4 == 0);
+    REQUIRE(length >= 12);
+    REQUIRE(number(at + length - 4) == length);
+    if (number(at) == 6) {
+      SeenPacket packet;
+      packet.unix_ns = uint64_t{number(at + 12)} << 32 | number(at + 16);
+      packet.bytes = file.substr(at + 28, number(at + 20));
+      packet.whole_bytes = number(at + 24);
+      const size_t options = at + 28 + (packet.bytes.size() + 3) / 4 * 4;
+      if ((number(options) & 0xffff) == 1)
+        packet.comment = file.substr(options + 4, number(options) >> 16);
+      packets.push_back(packet);
+    }
+    at += length;
+  }
+  return packets;
+}
+
+}  // namespace
+
+TEST_CASE("trace perfetto: valid, sorted, and all that begins ends") {
+  const Trace trace = story_of_a_loss().read();
+  const Json json = perfetto(trace);
+  check_events(json);
+  const std::string text = json.dump();
+  CHECK_THAT(text, Contains("\"rocemu0\"") && Contains("\"sender (100)\"") &&
+                       Contains("sent again: timeout 1 of 7") && Contains("out_of_buffer") &&
+                       Contains("QP 0x11 outstanding") && Contains("QP 0x12 packets in"));
+  size_t requests = 0, flows = 0;
+  for (const Json& event : json["traceEvents"]) {
+    if (event["ph"] == "X" && event["args"].contains("until it was polled")) ++requests;
+    if (event["ph"] == "s") ++flows;
+  }
+  CHECK(requests == 3);
+  CHECK(flows == 3);
+}
+
+TEST_CASE("trace perfetto: more requests at a time than there are tracks") {
+  TraceBuilder builder;
+  builder.connected();
+  for (uint32_t i = 1; i <= 100; ++i) builder.request(i, Kind::posted, i);
+  for (uint32_t i = 1; i <= 100; ++i) builder.request(200 + i, Kind::completion_pushed, i);
+  const Trace trace = builder.read();
+  check_events(perfetto(trace));
+}
+
+TEST_CASE("trace pcapng: frames as they were, with what is known of them as comments") {
+  const Trace trace = story_of_a_loss().read();
+  std::ostringstream out;
+  show_pcapng(tell(trace), 0, out);
+  const std::vector<SeenPacket> packets = read_pcapng(out.str());
+  REQUIRE(packets.size() == 5);
+  CHECK_THAT(packets[0].comment,
+             Contains("lost: loss=1% (dropped)") && Contains("QP 0x11 is of sender (100)"));
+  CHECK_THAT(packets[1].comment, Contains("sent again: timeout 1 of 7"));
+  CHECK(packets[0].unix_ns == 1'700'000'000'000'040'000);
+  CHECK(packets[0].whole_bytes == 14 + 20 + 8 + 12 + 64 + 4);
+  CHECK(packets[0].bytes.size() == 14 + 20 + 8 + 12);
+  // With its payload and ICRC it is a frame that the NIC would take.
+  std::vector<std::byte> frame(packets[0].whole_bytes);
+  std::memcpy(frame.data(), packets[0].bytes.data(), packets[0].bytes.size());
+  wire::Packet packet;
+  REQUIRE(wire::parse_frame(frame, packet) == wire::ParseError::none);
+  CHECK(packet.bth.psn.value() == 100);
+  CHECK(packet.bth.destination_qp.value == TraceBuilder::kB);
+  CHECK(packet.bth.opcode == static_cast<uint8_t>(Operation::send_only));
+}
+
+TEST_CASE("trace why: the time of a QP, and each moment counts once") {
+  const Trace trace = story_of_a_loss().read();
+  const Story story = tell(trace);
+  const TimeSpent spent = time_spent(story, story.find_qp(0, TraceBuilder::kA));
+  CHECK(spent.whole_ns == 1103'000);
+  CHECK(spent[Reason::timeout] == 1000'000);
+  CHECK(spent[Reason::poll] == 31'000);
+  uint64_t all = 0;
+  for (const uint64_t ns : spent.ns) all += ns;
+  CHECK(all == spent.whole_ns);
+  std::ostringstream out;
+  CHECK(tell_why(story, TraceBuilder::kA, out));
+  CHECK_THAT(out.str(), Contains("QP 0x11 of rocemu0 (RC, sender (100)), to QP 0x12 of rocemu1") &&
+                            Contains("91 % of it, 1 ms, an ACK timeout ran") &&
+                            Contains("a smaller timeout") && Contains("1 of them lost"));
+  CHECK(!tell_why(story, 0x77, out));
+}
+
+TEST_CASE("trace why: waiting for receives, and for the window") {
+  TraceBuilder builder;
+  builder.connected();
+  builder.request(0, Kind::posted, 1);
+  builder.request(0, Kind::taken, 1);
+  builder.crossing(1, 100);
+  builder.add(10, Kind::rnr_received).value = 500'000;
+  builder.crossing(510, 100);
+  builder.add(520, Kind::waits).cause = Cause::window;
+  builder.crossing(620, 101);
+  builder.request(630, Kind::completion_pushed, 1);
+  const Trace trace = builder.read();
+  const Story story = tell(trace);
+  const TimeSpent spent = time_spent(story, story.find_qp(0, TraceBuilder::kA));
+  CHECK(spent[Reason::rnr] == 500'000);
+  CHECK(spent[Reason::window] == 100'000);
+  CHECK(spent[Reason::wire] == 30'000);
+}
+
+TEST_CASE("trace: any records whatever are shown without a crash") {
+  Random random(21);
+  constexpr uint8_t kKinds[] = {10, 11, 12, 14, 20, 21, 22, 23, 24, 30, 31, 32, 33, 34, 40,
+                                41, 42, 43, 44, 45, 46, 47, 50, 51, 52, 53, 54, 60, 70};
+  for (int round = 0; round < 10; ++round) {
+    TraceBuilder builder;
+    for (int i = 0; i < 2000; ++i) {
+      Record& r = builder.add(random.below(100), Kind{kKinds[random.below(std::size(kKinds))]});
+      r.cause = static_cast<Cause>(random.below(90));
+      r.qpn = static_cast<uint32_t>(random.below(4));
+      r.peer_qpn = static_cast<uint32_t>(random.below(4));
+      r.psn = static_cast<uint32_t>(random.below(3));
+      r.request = static_cast<uint32_t>(random.below(5));
+      r.value = random.next();
+      r.opcode = static_cast<uint8_t>(random.below(2) == 0 ? random.below(32) : random.next());
+      r.code = static_cast<uint8_t>(random.next());
+      r.flags = static_cast<uint16_t>(random.next());
+      r.length_bytes = static_cast<uint32_t>(random.next());
+      r.count = static_cast<uint32_t>(random.next());
+      r.detail = static_cast<uint32_t>(random.next());
+      r.device = static_cast<uint16_t>(random.below(4) == 0 ? kNoDevice : random.below(3));
+      r.peer_device = static_cast<uint16_t>(random.below(4) == 0 ? kNoDevice : random.below(3));
+      r.program = static_cast<uint16_t>(random.below(3) == 0 ? kNoProgram : random.below(3));
+      if (round >= 5 && random.below(100) == 0) r.time_ns = random.next();
+    }
+    const Trace trace = builder.read();
+    const Story story = tell(trace);
+    const Json json = perfetto(trace);
+    // Doubles cannot tell times of centuries apart.
+    if (round < 5) check_events(json);
+    std::ostringstream out;
+    show_pcapng(story, 0, out);
+    read_pcapng(out.str());
+    for (uint32_t qpn = 0; qpn < 4; ++qpn) tell_why(story, qpn, out);
+  }
+}
+
+}  // namespace rocemu::trace
