@@ -12,7 +12,7 @@ namespace rocemu::trace {
 namespace {
 
 constexpr char kUsageText[] =
-    R"(Shows a trace: what becomes of each request and each packet (docs/seeing.md)
+    R"(Shows a trace: what becomes of each request and each packet (docs/pictures.md)
 
 Usage: rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
        rocemu trace why FILE [--qp QPN]

@@ -41,11 +41,13 @@ At PacketMatcher::on_sent(At at) {
 // packet is lost as soon as it is sent.
 At PacketMatcher::on_lost(At at) {
   const Record& record = story_.record(at);
-  Alike& alike = alike_[key_of(record.peer_qpn, record)];
+  const bool is_arriving = (record.flags & flag::kArriving) != 0;
+  Alike& alike = alike_[key_of(is_arriving ? record.qpn : record.peer_qpn, record)];
   const auto fits = [&](At packet) {
     const Record& sent = story_.record(story_.packets[packet].sent);
-    return story_.packets[packet].lost == kNowhere && sent.device == record.device &&
-           (record.qpn == 0 || record.qpn == sent.qpn);
+    if (story_.packets[packet].lost != kNowhere) return false;
+    if (is_arriving) return may_be_seen_by(packet, record);
+    return sent.device == record.device && (record.qpn == 0 || record.qpn == sent.qpn);
   };
   const auto found = std::find_if(alike.under_way.rbegin(), alike.under_way.rend(), fits);
   if (found == alike.under_way.rend()) {

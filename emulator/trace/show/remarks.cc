@@ -31,7 +31,8 @@ void add_header(std::string& text, const Record& record) {
 std::string packet_record_text(const Names& names, const Record& record) {
   std::string text = packet_opcode_text(record.opcode);
   add_header(text, record);
-  const bool is_sent = record.kind == Kind::packet_sent || record.kind == Kind::packet_lost;
+  const bool is_sent = record.kind == Kind::packet_sent ||
+                       (record.kind == Kind::packet_lost && (record.flags & flag::kArriving) == 0);
   if (record.peer_qpn != 0)
     text += (is_sent ? ", to QP " : ", from QP ") + hexadecimal(record.peer_qpn);
   if (record.peer_device != kNoDevice)

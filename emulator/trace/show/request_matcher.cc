@@ -6,7 +6,7 @@ namespace rocemu::trace {
 
 RequestMatcher::Queue RequestMatcher::queue_of(const Record& record) {
   const bool is_receive = (record.flags & flag::kReceiveQueue) != 0;
-  if (is_receive && (record.flags & flag::kShared) != 0)
+  if (is_receive && (record.flags & flag::kShared) != 0 && record.qpn == 0)
     return {record.device, 0, Side::shared_receives};
   return {record.device, record.qpn, is_receive ? Side::receives : Side::sends};
 }
@@ -77,6 +77,11 @@ void RequestMatcher::take(At at, At qp) {
   }
   Known& queue = known(record);
   At request = find(queue, record);
+  // What was posted to an SRQ may have been recorded there, or with the QP that has taken it.
+  if (request == kNowhere && (record.flags & flag::kShared) != 0 && qp != kNowhere)
+    if (const auto shared = queues_.find({record.device, 0, Side::shared_receives});
+        shared != queues_.end())
+      request = find(shared->second, record);
   if (request == kNowhere) request = add(queue, record, qp);
   Request& it = story_.requests[request];
   place_of(it, record.kind) = at;

@@ -166,8 +166,14 @@ void Teller::on_lost(At at) {
   const Record& record = trace_.records[at];
   const At packet = packets_.on_lost(at);
   if (story_.packets[packet].connection != kNowhere) return;
-  const auto [connection, from_first] =
-      connect(qp_of(record.device, record.qpn), qp_of(record.peer_device, record.peer_qpn));
+  At from = qp_of(record.device, record.qpn), to = kNowhere;
+  if ((record.flags & flag::kArriving) != 0) {
+    to = from;
+    from = peer_of(record, to);
+  } else {
+    to = qp_of(record.peer_device, record.peer_qpn);
+  }
+  const auto [connection, from_first] = connect(from, to);
   Packet& it = story_.packets[packet];
   it.connection = connection;
   it.from_first = from_first;

@@ -194,6 +194,7 @@ std::string flags_text(uint16_t flags) {
       {flag::kHasAeth, "AETH"},
       {flag::kHasReth, "RETH"},
       {flag::kTimeIsNics, "the NIC's time"},
+      {flag::kArriving, "on its way here"},
   };
   std::string text;
   for (const auto& [bit, name] : kFlags)

@@ -115,6 +115,24 @@ TEST_CASE("trace story: copies, corruption, and what one end alone has seen") {
   CHECK(story.find_qp(kNoDevice, 0x99) != kNowhere);
 }
 
+TEST_CASE("trace story: a packet from elsewhere that is lost on its way here") {
+  TraceBuilder builder;
+  builder.connected();
+  Record& lost = builder.packet(10, Kind::packet_lost, 100, 1);
+  lost.flags = flag::kArriving;
+  lost.program = 1;
+  lost.peer_qpn = 0;
+  lost.peer_device = kNoDevice;
+  const Trace trace = builder.read();
+  const Story story = tell(trace);
+  REQUIRE(story.packets.size() == 1);
+  const Packet& packet = story.packets[0];
+  REQUIRE(packet.connection != kNowhere);
+  const Connection& connection = story.connections[packet.connection];
+  CHECK(connection.ends[packet.from_first ? 1 : 0] == story.find_qp(1, TraceBuilder::kB));
+  CHECK(connection.ends[packet.from_first ? 0 : 1] == story.find_qp(0, TraceBuilder::kA));
+}
+
 TEST_CASE("trace story: a packet that is seen before it is sent, by other clocks, is still one") {
   TraceBuilder builder;
   builder.connected();

@@ -11,7 +11,7 @@ function packetOf(row, index) {
   const [connection, fromFirst, sent, arrived, lost, kind, again, label, remark, records] = row;
   return {type: "packet", index, connection, fromFirst, sent, arrived, lost, again, label, remark,
           records, colour: kClasses[kind], isBad: lost !== kNone || kind === 2 || kind === 3,
-          text: (label + " " + remark).toLowerCase(), anchor: sent !== kNone ? sent : arrived};
+          text: (label + " " + remark).toLowerCase(), anchor: [sent, arrived, lost].find((at) => at !== kNone)};
 }
 
 function requestOf(row, index) {
