@@ -319,6 +319,8 @@ function redraw() {
 }
 
 function drawNow() {
+  // On paper the picture itself is not there.
+  if (canvas.clientWidth === 0 || overview.clientHeight === 0) return;
   const c = fit(canvas);
   c.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
   const picture = new Picture(c, canvas.clientWidth, seenHeight(), view.top);
