@@ -32,6 +32,17 @@ OpenAccesses::Key OpenAccesses::key_of(QueuePair& qp, uint32_t rkey) {
   return key;
 }
 
+// Keys that nothing is under way for make room. To look for them costs a while, so where all keys
+// are in use that is done once for as many requests as there are keys.
+bool OpenAccesses::has_room_for(const Key& key) {
+  if (buckets_.size() < kMostKeys || buckets_.contains(key)) return true;
+  if (refused_++ % kMostKeys != 0) return false;
+  std::erase_if(buckets_, [](const auto& entry) { return entry.second.accesses.empty(); });
+  if (buckets_.size() >= kMostKeys) return false;
+  refused_ = 0;
+  return true;
+}
+
 std::optional<OpenAccess> OpenAccesses::on_posting(QueuePair& qp, const Request& request) {
   const bool reaches = request.opcode == IBV_WR_RDMA_WRITE || request.opcode == IBV_WR_RDMA_READ ||
                        request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -46,7 +57,7 @@ std::optional<OpenAccess> OpenAccesses::on_posting(QueuePair& qp, const Request&
   std::optional<OpenAccess> conflict;
   if (reaches && access.bytes > kWordBytes && qp.sends.is_tracked) {
     const Key key = key_of(qp, request.rkey);
-    if (buckets_.size() >= kMostKeys && !buckets_.contains(key)) return std::nullopt;
+    if (!has_room_for(key)) return std::nullopt;
     Bucket& bucket = buckets_[key];
     if (bucket.first == nullptr) bucket.first = &qp;
     bucket.of_several = bucket.of_several || bucket.first != &qp;

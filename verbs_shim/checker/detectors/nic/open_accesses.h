@@ -64,11 +64,13 @@ class OpenAccesses {
     const QueuePair* first = nullptr;
     bool of_several = false;  // QPs
   };
+  bool has_room_for(const Key& key);
   static Key key_of(QueuePair& qp, uint32_t rkey);
   std::optional<OpenAccess> find_conflict(const Bucket& bucket, const OpenAccess& access) const;
 
   std::mutex lock_;
   std::unordered_map<Key, Bucket, Hash> buckets_;
+  size_t refused_ = 0;  // accesses, for want of room, since keys were last given up
   // For each QP the index behind its last request that tells the peer's program something.
   std::unordered_map<const QueuePair*, uint64_t> told_;
 };
