@@ -99,7 +99,25 @@ std::string with_path_from_root(const std::string& spec) {
          std::filesystem::absolute(spec.substr(begin, end - begin)).native() + spec.substr(end);
 }
 
-UpOptions up_options(Words words) {
+// "--shake=all" as "--shake all", as the other commands take it. --check has a value in this form
+// alone.
+std::vector<std::string> with_values_apart(Words words) {
+  std::vector<std::string> apart;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (!word.starts_with("--") || word.starts_with("--check=") || equals == word.npos) {
+      apart.push_back(word);
+      continue;
+    }
+    apart.push_back(word.substr(0, equals));
+    apart.push_back(word.substr(equals + 1));
+  }
+  return apart;
+}
+
+UpOptions up_options(Words given) {
+  const std::vector<std::string> apart = with_values_apart(given);
+  Words words(apart);
   UpOptions options;
   std::map<std::string, std::string> values = {
       {"--hosts", "2"},  {"--link", "interface"}, {"--mtu", "9000"}, {"--name", "default"},

@@ -287,11 +287,15 @@ neighbours() {
   start_stubborn
   "$ROCEMU" lab down --name "$lab" &
   local ending=$! number
-  for number in 1 2 3; do "$ROCEMU" lab up --name "$lab-$number" --hosts 1 --link udp; done
+  for number in 1 2 3; do
+    "$ROCEMU" lab up --name="$lab-$number" --hosts=1 --link=udp --shake=completions,seed="$number"
+  done
   wait "$ending"
   for number in 1 2 3; do
     grep -q PORT_ACTIVE < <("$ROCEMU" lab exec --name "$lab-$number" h1 -- ibv_devinfo) ||
       fail "lab down harmed another lab"
+    grep -q "shake completions,strength=50,seed=$number\$" \
+      < <("$ROCEMU" lab exec --name "$lab-$number" h1 -- "$ROCEMU" status) || fail "it is not shaken as asked for"
   done
 }
 
