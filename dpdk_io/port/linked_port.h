@@ -9,12 +9,32 @@
 
 namespace rocemu::dpdk_io {
 
+// LossWatch hears of the frames that a port or its link loses, before they are gone.
+class LossWatch {
+ public:
+  virtual void on_loss(const rte_mbuf* frame, DropReason reason) noexcept = 0;
+
+ protected:
+  ~LossWatch() = default;
+};
+
 class LinkedPort : public Port {
  public:
+  // `watch` outlives the port, or the next call; nullptr: nobody is told.
+  void watch_losses(LossWatch* watch) { loss_watch_ = watch; }
+
   // A spec without impairments ends them. Frames under way keep their time of arrival. Takes
   // memory; may throw std::bad_alloc.
   virtual void set_link(impairment::Direction direction, const impairment::Spec& spec) = 0;
   virtual network::LinkReport link(impairment::Direction direction) const = 0;
+
+ protected:
+  void tell_loss(const rte_mbuf* frame, DropReason reason) noexcept {
+    if (loss_watch_ != nullptr) loss_watch_->on_loss(frame, reason);
+  }
+
+ private:
+  LossWatch* loss_watch_ = nullptr;
 };
 
 // A frame that such a link has lost counts as dropped for this reason.

@@ -85,6 +85,7 @@ bool UplinkPort::returns(const rte_mbuf* frame) const noexcept {
 
 void UplinkPort::drop(rte_mbuf* frame, DropReason reason) noexcept {
   ++own_.dropped(reason);
+  tell_loss(frame, reason);
   FramePool::free(frame);
 }
 

@@ -65,6 +65,7 @@ class SwitchPort final : public LinkedPort {
 
   void drop(rte_mbuf* frame, DropReason reason) noexcept {
     ++stats_.dropped(reason);
+    tell_loss(frame, reason);
     FramePool::free(frame);
   }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "emulator/cli/process/exit_codes.h"
@@ -26,15 +27,20 @@ void heed_obstacle(const std::vector<std::string>& program, Environment& environ
 
 NicOptions checked(NicOptions options) {
   std::error_code error;
-  for (std::filesystem::path* file : {&options.pcap, &options.config}) {
+  for (std::filesystem::path* file :
+       {&options.pcap, &options.config, &options.trace, &options.trace_on_error}) {
     if (!file->empty()) *file = std::filesystem::absolute(*file);
   }
   if (options.metrics.find('/') != std::string::npos)
     options.metrics = std::filesystem::absolute(options.metrics);
-  if (!options.pcap.empty() && !std::filesystem::is_directory(options.pcap.parent_path(), error)) {
-    throw Failure("there is no folder " + options.pcap.parent_path().native() + " for --pcap",
-                  kUsage);
-  }
+  const std::pair<const char*, const std::filesystem::path*> written[] = {
+      {"--pcap", &options.pcap},
+      {"--trace", &options.trace},
+      {"--trace-on-error", &options.trace_on_error}};
+  for (const auto& [option, file] : written)
+    if (!file->empty() && !std::filesystem::is_directory(file->parent_path(), error))
+      throw Failure("there is no folder " + file->parent_path().native() + " for " + option,
+                    kUsage);
   for (const std::string& text : options.impair) {
     const impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
     if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);

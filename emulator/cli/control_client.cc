@@ -14,6 +14,7 @@
 #include "emulator/cli/process/exit_codes.h"
 #include "verbs_shim/abi/control.h"
 #include "verbs_shim/abi/fault.h"
+#include "verbs_shim/abi/trace.h"
 #include "verbs_shim/exchange/message_socket.h"
 
 namespace rocemu::cli {
@@ -66,8 +67,11 @@ void ControlClient::fail(const std::string& what) const {
 }
 
 UniqueFd ControlClient::request(const void* message, std::size_t message_bytes, void* reply,
-                                std::size_t reply_bytes, std::initializer_list<int> expected) {
-  if (!exchange::send_message(socket_.get(), message, message_bytes)) fail(std::strerror(errno));
+                                std::size_t reply_bytes, std::initializer_list<int> expected,
+                                int file) {
+  if (!exchange::send_message(socket_.get(), message, message_bytes,
+                              {&file, file < 0 ? size_t{0} : size_t{1}}))
+    fail(std::strerror(errno));
 
   std::array<char, ROCEMU_MESSAGE_MAX> buffer;
   UniqueFd descriptor;  // the first one, when more have come
@@ -190,6 +194,36 @@ void ControlClient::clear_fault(std::uint32_t id) {
   if (reply.header.status == ENOENT)
     throw Failure("the NIC has no fault " + std::to_string(id) + "; rocemu fault list shows them",
                   kUsage);
+}
+
+void ControlClient::start_trace(int file, const std::string& filter, std::uint64_t max_bytes) {
+  rocemu_trace_start message = {};
+  if (filter.size() >= sizeof(message.filter)) throw Failure("too many filters", kUsage);
+  message.header.op = ROCEMU_OP_TRACE_START;
+  message.header.length = sizeof(message);
+  message.header.cookie = ++cookie_;
+  message.max_bytes = max_bytes;
+  filter.copy(message.filter, sizeof(message.filter) - 1);
+  rocemu_header reply = {};
+  request(&message, sizeof(message), &reply, sizeof(reply), {ENODEV, EALREADY, EBADF}, file);
+  if (reply.status == ENODEV)
+    throw Failure("the NIC has no such device; rocemu status lists them", kUsage);
+  if (reply.status == EALREADY)
+    throw Failure("the NIC is traced already; rocemu trace stop ends that");
+  if (reply.status == EBADF) throw Failure("a trace wants a regular file", kUsage);
+}
+
+ControlClient::TraceEnd ControlClient::stop_trace() {
+  rocemu_header message = {};
+  message.op = ROCEMU_OP_TRACE_STOP;
+  message.length = sizeof(message);
+  message.cookie = ++cookie_;
+  rocemu_trace_reply reply = {};
+  request(&message, sizeof(message), &reply, sizeof(reply), {ENOENT, EALREADY});
+  if (reply.header.status == ENOENT)
+    throw Failure("the NIC is not traced; rocemu trace start begins that", kWrongState);
+  if (reply.header.status == EALREADY) throw Failure("the trace is being ended already");
+  return {reply.written_bytes, reply.lost_records, static_cast<int>(reply.write_error)};
 }
 
 void ControlClient::shutdown() { simple_request(ROCEMU_OP_SHUTDOWN); }

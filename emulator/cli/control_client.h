@@ -39,6 +39,16 @@ class ControlClient {
   std::vector<std::uint32_t> add_fault(const std::string& text);
   void clear_fault(std::uint32_t id);
 
+  // Traces go to `file`, empty and open for writing. `filter` is as verbs_shim/abi/trace.h has it;
+  // max_bytes 0: the NIC's own bound. Both throw Failure: it is traced already, or it is not.
+  struct TraceEnd {
+    std::uint64_t written_bytes = 0;
+    std::uint64_t lost_records = 0;
+    int write_error = 0;  // errno; 0: none
+  };
+  void start_trace(int file, const std::string& filter, std::uint64_t max_bytes);
+  TraceEnd stop_trace();
+
   // Returns when the daemon has agreed; it ends a moment later.
   void shutdown();
 
@@ -46,7 +56,8 @@ class ControlClient {
   // `reply_bytes` is the size of `reply` and of the only reply that is right. A refusal throws, but
   // with a status in `expected` it is the reply.
   UniqueFd request(const void* message, std::size_t message_bytes, void* reply,
-                   std::size_t reply_bytes, std::initializer_list<int> expected = {});
+                   std::size_t reply_bytes, std::initializer_list<int> expected = {},
+                   int file = -1);
   std::string text_request(std::uint32_t op);
   Json json_request(std::uint32_t op, Json::value_t type);
   UniqueFd simple_request(std::uint32_t op);

@@ -76,6 +76,9 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   for (const std::string& port : options.ports) add("--port", port);
   if (!options.pcap.empty()) add("--pcap", options.pcap.native());
   if (!options.pcap_limit_mb.empty()) add("--pcap-limit-mb", options.pcap_limit_mb);
+  if (!options.trace.empty()) add("--trace", options.trace.native());
+  if (!options.trace_on_error.empty()) add("--trace-on-error", options.trace_on_error.native());
+  if (!options.trace_limit_mb.empty()) add("--trace-limit-mb", options.trace_limit_mb);
   if (!options.network.empty()) add("--network", options.network.native());
   if (!options.recovery.empty()) add("--recovery", options.recovery);
   if (options.shake) command.push_back("--shake=" + *options.shake);

@@ -251,6 +251,7 @@ class Parser {
     sub->add_option("--pcap-limit-mb", options_.nic.pcap_limit_mb,
                     "Record no more than so many megabytes there")
         ->option_text("N");
+    add_trace(sub);
     sub->add_option("--network", options_.nic.network,
                     "TOML file with the switches and links between the devices "
                     "(docs/networks.md)")
@@ -298,6 +299,21 @@ class Parser {
         ->check(CLI::ExistingFile);
     sub->add_option("--log-level", options_.nic.log_level, "How much the NIC logs")
         ->option_text("LEVEL");
+  }
+
+  void add_trace(CLI::App* sub) {
+    CLI::Option* const whole =
+        sub->add_option("--trace", options_.nic.trace,
+                        "Write what becomes of each request and packet to this file, for rocemu "
+                        "trace show (docs/seeing.md)")
+            ->option_text("FILE");
+    sub->add_option("--trace-on-error", options_.nic.trace_on_error,
+                    "Write what led to it there when a QP fails or a program dies")
+        ->option_text("FILE")
+        ->excludes(whole);
+    sub->add_option("--trace-limit-mb", options_.nic.trace_limit_mb,
+                    "Let that file have no more than so many megabytes (1074)")
+        ->option_text("N");
   }
 
   void add_name(CLI::App* sub) {

@@ -17,6 +17,9 @@ struct NicOptions {
   std::vector<std::string> ports;  // each DEVICE=PORT, as rocemud takes it
   std::filesystem::path pcap;
   std::string pcap_limit_mb;  // as rocemud takes it; empty: no limit
+  std::filesystem::path trace;
+  std::filesystem::path trace_on_error;
+  std::string trace_limit_mb;  // as rocemud takes it; empty: its own
   std::filesystem::path network;
   std::vector<std::string> impair;      // each as impairment::parse_assignment() takes it
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it

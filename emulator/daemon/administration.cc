@@ -12,6 +12,7 @@
 #include "emulator/daemon/cm_service/cm_service.h"
 #include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
+#include "emulator/daemon/tracing/nic_tracing.h"
 #include "emulator/daemon/view/cm_ids.h"
 #include "emulator/daemon/view/link_report.h"
 #include "emulator/daemon/view/metrics.h"
@@ -92,6 +93,24 @@ NicAdministration::NamedCounters Administration::name_counters(
 device::Result<std::string> Administration::faults() {
   if (nic_.faults == nullptr) return tl::unexpected(EOPNOTSUPP);
   return nic_.faults->report();
+}
+
+int Administration::start_trace(pid_t asked_by, UniqueFd file, const char* filter,
+                                uint64_t max_bytes) {
+  if (nic_.tracing == nullptr) return EOPNOTSUPP;
+  TraceSettings settings;
+  if (!trace::parse_filter(filter, settings.filter, settings.devices).empty()) return EINVAL;
+  if (max_bytes != 0) settings.max_bytes = max_bytes;
+  const int error = nic_.tracing->start(std::move(file), settings);
+  if (error == 0) spdlog::info("process {}: trace started {}", asked_by, filter);
+  return error;
+}
+
+int Administration::stop_trace(std::function<void(const TraceEnd&)> ended) {
+  if (nic_.tracing == nullptr) return EOPNOTSUPP;
+  return nic_.tracing->stop([ended = std::move(ended)](const TraceResult& result) {
+    ended({result.written_bytes, result.lost_records, result.error});
+  });
 }
 
 }  // namespace rocemu::daemon

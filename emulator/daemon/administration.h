@@ -24,6 +24,8 @@ class Administration final : public NicAdministration {
   void list_cm_ids(uint32_t device, uint32_t from, rocemu_resources& reply) override;
   uint32_t count_cm_ids(uint32_t device) override;
   NamedCounters name_counters(const transport::Counters& counters) override;
+  int start_trace(pid_t asked_by, UniqueFd file, const char* filter, uint64_t max_bytes) override;
+  int stop_trace(std::function<void(const TraceEnd&)> ended) override;
 
  private:
   const Nic& nic_;

@@ -5,6 +5,7 @@
 #include "emulator/daemon/cm_service/cm_conversation.h"
 #include "emulator/daemon/faults/fault_injector.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
+#include "emulator/daemon/tracing/nic_tracing.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
@@ -34,6 +35,10 @@ ControlPlane::ControlPlane(boost::asio::io_context& io, const Nic& nic, const Op
                                                      *path_finder, nic.groups_of(device.index)));
     sessions_.networks.push_back(networks_.back().get());
   }
+  if (nic.tracing != nullptr)
+    sessions_.on_context_end = [&tracing = *nic.tracing](uint32_t device, pid_t program) {
+      tracing.on_context_end(device, program);
+    };
   sessions_.new_cm_program = [&cm = *nic.cm](pid_t program) {
     return std::make_unique<CmConversation>(cm, program);
   };

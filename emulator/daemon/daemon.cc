@@ -1,13 +1,17 @@
 #include "emulator/daemon/daemon.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <utility>
+#include <stdexcept>
 
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
@@ -48,6 +52,7 @@ Daemon::Daemon(const Options& options)
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) io_.stop();
   });
+  set_up_tracing(options);
   attachments_.watch([this] { shown_ports_->follow_network(); });
   engine_.start();
   control_->start();
@@ -142,6 +147,8 @@ void Daemon::set_up_services(const Options& options) {
       std::make_unique<FaultInjector>(io_, engine_, nic_.devices, nic_.started_ns,
                                       [this](uint32_t device) { shown_ports_->show(device); });
   nic_.faults = faults_.get();
+  tracing_ = std::make_unique<NicTracing>(io_, engine_, nic_.devices, nic_.ports);
+  nic_.tracing = tracing_.get();
   // The socket comes first: whoever has it may replace the tree.
   control_ = std::make_unique<ControlPlane>(io_, nic_, options, inspection_.get());
   shown_ports_ =
@@ -162,8 +169,25 @@ void Daemon::serve_metrics(const MetricsAddress& address) {
   spdlog::info("metrics are served at {}", nic_.metrics);
 }
 
+// Before programs can come, so that nothing of theirs is missing.
+void Daemon::set_up_tracing(const Options& options) {
+  const std::optional<std::filesystem::path>& path =
+      options.trace ? options.trace : options.trace_on_error;
+  if (!path) return;
+  TraceSettings settings;
+  settings.on_error = !options.trace;
+  if (options.trace_limit_mb) settings.max_bytes = *options.trace_limit_mb * 1'000'000;
+  // What it tells is for the owner's eyes: keys and addresses of programs.
+  UniqueFd file(::open(path->c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const int error = file ? tracing_->start(std::move(file), settings) : errno;
+  if (error != 0)
+    throw std::runtime_error("can't write a trace to " + path->string() + ": " +
+                             (error == EBADF ? "it is no regular file" : std::strerror(error)));
+}
+
 void Daemon::run() {
   control_->run();
+  tracing_->detach_at_end();
   engine_.stop();
 }
 

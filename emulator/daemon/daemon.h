@@ -20,6 +20,7 @@
 #include "emulator/daemon/options.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/shown_ports.h"
+#include "emulator/daemon/tracing/nic_tracing.h"
 #include "emulator/inspection/inspection.h"
 
 namespace rocemu::daemon {
@@ -46,6 +47,7 @@ class Daemon {
                                        size_t host) const;
   void set_up_services(const Options& options);
   void serve_metrics(const MetricsAddress& address);
+  void set_up_tracing(const Options& options);
 
   // The members stand in the order in which they depend on each other: the engine goes before the
   // io_context that its answers are posted to, and the frames before the pool.
@@ -58,6 +60,7 @@ class Daemon {
   Engine engine_;
   MoveWatchdog move_watchdog_;
   Nic nic_;
+  std::unique_ptr<NicTracing> tracing_;
   std::unique_ptr<CmService> cm_;
   std::unique_ptr<FaultInjector> faults_;
   std::unique_ptr<ControlPlane> control_;

@@ -19,6 +19,7 @@ namespace rocemu::daemon {
 
 class CmService;
 class FaultInjector;
+class NicTracing;
 class NicShaking;
 
 struct Nic {
@@ -36,6 +37,7 @@ struct Nic {
   // The devices' path finders; nullptr for a device on the in-process switch. Empty: all are.
   std::vector<PathFinder*> path_finders{};
 
+  NicTracing* tracing = nullptr;  // the control thread's; nullptr: it cannot be traced
   NicShaking* shaking = nullptr;  // nullptr: the NIC is not shaken
 
   // The control thread's, by device; nullptr: nobody has to be told of multicast groups.

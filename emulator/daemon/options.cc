@@ -260,6 +260,8 @@ constexpr uint64_t kMostPcapMb = 1'000'000'000;
 struct Texts {
   std::string dma = "auto";
   std::string pcap;
+  std::string trace;
+  std::string trace_on_error;
   std::string network;
   std::string metrics;
   std::vector<std::string> impair;
@@ -272,6 +274,21 @@ struct Texts {
   ShakeTexts shake_section;
   transport::Recovery recovery{};  // before what the file's [transport] says
 };
+
+void add_trace_options(CLI::App& app, Options& options, Texts& texts) {
+  CLI::Option* const whole =
+      app.add_option("--trace", texts.trace,
+                     "Write what becomes of each request and packet to this file")
+          ->option_text("FILE");
+  app.add_option("--trace-on-error", texts.trace_on_error,
+                 "Write what led to it there when a QP fails or a program dies")
+      ->option_text("FILE")
+      ->excludes(whole);
+  app.add_option("--trace-limit-mb", options.trace_limit_mb,
+                 "Let the trace's file have no more than so many megabytes (1074)")
+      ->check(CLI::Range(uint64_t{1}, kMostPcapMb))
+      ->option_text("N");
+}
 
 // The order of options here and in add_process_options() is that of the help.
 void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
@@ -294,6 +311,7 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
                  "Record no more than so many megabytes there")
       ->check(CLI::Range(uint64_t{1}, kMostPcapMb))
       ->option_text("N");
+  add_trace_options(app, options, texts);
   app.add_option("--network", texts.network,
                  "A TOML file with the network between the devices on the switch")
       ->option_text("FILE");
@@ -442,6 +460,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     options.metrics = std::move(parsed.address);
   }
   if (!texts.pcap.empty()) options.pcap = texts.pcap;
+  if (!texts.trace.empty()) options.trace = texts.trace;
+  if (!texts.trace_on_error.empty()) options.trace_on_error = texts.trace_on_error;
   if (app.count("--recovery") > 0) options.transport.recovery = texts.recovery;
   if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;
   if (texts.dma == "process_vm") options.dma = dma::Method::process_vm;

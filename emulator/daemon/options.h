@@ -25,7 +25,10 @@ struct Options {
   std::filesystem::path dir;
   uint32_t devices = 2;
   std::optional<std::filesystem::path> pcap;
-  std::optional<uint64_t> pcap_limit_mb;        // in units of 1000 * 1000 bytes
+  std::optional<uint64_t> pcap_limit_mb;  // in units of 1000 * 1000 bytes
+  std::optional<std::filesystem::path> trace;
+  std::optional<std::filesystem::path> trace_on_error;  // not beside `trace`
+  std::optional<uint64_t> trace_limit_mb;               // of 1000 * 1000 bytes
   std::vector<dpdk_io::PortAssignment> ports;   // each device once at most; the others: switch
   std::vector<impairment::Assignment> impair;   // in their order: a later one replaces an earlier
   std::vector<std::string> faults;              // each as fault::parse_faults() takes it

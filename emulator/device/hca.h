@@ -209,6 +209,7 @@ class Hca {
 
  private:
   friend class FaultAccess;  // fault_access.h
+  friend class TraceAccess;  // trace_access.h
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -18,6 +18,7 @@ class InspectedQueues final : public device::WorkQueues,
 
   transport::SendQueue& send() noexcept override { return *this; }
   transport::ReceiveQueue& receive() noexcept override { return *this; }
+  void stamp_posts(bool wanted) noexcept override { queues_->stamp_posts(wanted); }
   void show_state(transport::QpState state) noexcept override {
     queues_->show_state(state);
     inspector_.note_state(record_, state);

@@ -97,6 +97,9 @@ enum rocemu_op {
   ROCEMU_OP_FAULT_CLEAR = 73,
   ROCEMU_OP_FAULT_LIST = 74,
   ROCEMU_OP_ASK_POST = 75,
+  /* trace.h */
+  ROCEMU_OP_TRACE_START = 76,
+  ROCEMU_OP_TRACE_STOP = 77,
 };
 
 struct rocemu_header {

@@ -71,7 +71,10 @@ struct rocemu_queue_header {
    * publishes, fences, and rings only if it reads IBV_QPS_ERR here (its receives are then flushed).
    */
   uint32_t qp_state __attribute__((aligned(64)));
-  uint8_t pad[60];
+  /* NIC: 1 while it wants to know when requests are posted. The program then sets post_stamp in
+   * each to CLOCK_MONOTONIC in units of 64 ns, the lower 32 bits of it, and 1 where they are 0. */
+  uint32_t stamps_posts;
+  uint8_t pad[56];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_queue_header, 320);
 
@@ -113,7 +116,7 @@ struct rocemu_send_wqe {
   uint32_t ah;          /* UD: handle; else 0 */
   uint32_t remote_qpn;  /* UD: QPN; XRC: number of the remote SRQ; else 0 */
   uint32_t remote_qkey; /* UD */
-  uint32_t reserved;
+  uint32_t post_stamp;  /* see rocemu_queue_header; 0: none */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_send_wqe, 64);
 
@@ -125,7 +128,7 @@ ROCEMU_ABI_ASSERT_SIZE(rocemu_send_wqe, 64);
 struct rocemu_recv_wqe {
   uint64_t wr_id;
   uint32_t num_sge;
-  uint32_t reserved;
+  uint32_t post_stamp; /* as in rocemu_send_wqe */
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_recv_wqe, 16);
 
@@ -138,6 +141,9 @@ enum rocemu_cq_arm {
 enum { ROCEMU_CQ_RING_OFFSET = 256 };
 struct rocemu_cq_header {
   uint32_t producer __attribute__((aligned(64))); /* NIC */
+  /* NIC: 1 while it wants to know when completions are taken. The program then sets timestamp_ns of
+   * each, before it publishes `consumer`, to CLOCK_MONOTONIC. */
+  uint32_t stamps_polls;
   uint32_t consumer __attribute__((aligned(64))); /* program */
   /* Program: enum rocemu_cq_arm, then a full fence. The NIC exchanges it with 0 when it sends the
    * event. Arming never lowers a value that is still there. */

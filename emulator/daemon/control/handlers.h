@@ -13,6 +13,7 @@
 #include "verbs_shim/abi/memory.h"
 #include "verbs_shim/abi/resources.h"
 #include "verbs_shim/abi/services.h"
+#include "verbs_shim/abi/trace.h"
 
 namespace rocemu::daemon::handlers {
 
@@ -53,6 +54,9 @@ void link_show(SessionCore& session);
 void fault_add(SessionCore& session, const rocemu_fault_add& message);
 void fault_clear(SessionCore& session, uint32_t id);
 void fault_list(SessionCore& session);
+void trace_start(SessionCore& session, const rocemu_trace_start& message,
+                 ReceivedMessage& received);
+void trace_stop(SessionCore& session);
 void cm_open_channel(SessionCore& session, ReceivedMessage& received);
 void cm_close_channel(SessionCore& session, const rocemu_cm_channel& message);
 void cm_command(SessionCore& session, const rocemu_cm_command& message);

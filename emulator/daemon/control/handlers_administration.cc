@@ -71,6 +71,26 @@ void fault_list(SessionCore& session) {
   session.answer_empty(std::array{text.get()});
 }
 
+void trace_start(SessionCore& session, const rocemu_trace_start& message,
+                 ReceivedMessage& received) {
+  const int error = session.host().administration.start_trace(
+      session.peer().pid(), std::move(received.fds[0]), message.filter, message.max_bytes);
+  error == 0 ? session.answer_empty() : session.refuse(error);
+}
+
+void trace_stop(SessionCore& session) {
+  using End = NicAdministration::TraceEnd;
+  session.on_later<End>([&nic = session.host().administration](
+                            auto ended) { return nic.stop_trace(std::move(ended)); },
+                        [&session](const End& end) {
+                          rocemu_trace_reply body{};
+                          body.written_bytes = end.written_bytes;
+                          body.lost_records = end.lost_records;
+                          body.write_error = static_cast<uint32_t>(end.write_error);
+                          session.answer(body);
+                        });
+}
+
 void cm_open_channel(SessionCore& session, ReceivedMessage& received) {
   auto pipe = session.open_pipe(received.fds[0]);
   if (!pipe) return session.refuse(pipe.error());

@@ -118,6 +118,7 @@ bool is_no_text(const char (&field)[kBytes]) {
 }
 constexpr auto in_link_set = [](const rocemu_link_set& m) { return is_no_text(m.assignment); };
 constexpr auto in_fault_add = [](const rocemu_fault_add& m) { return is_no_text(m.text); };
+constexpr auto in_trace_start = [](const rocemu_trace_start& m) { return is_no_text(m.filter); };
 constexpr auto in_ask_post = [](const rocemu_ask_post& m) { return m.receives > 1; };
 
 template <auto kHandler, auto kReservedSet = nothing>
@@ -152,6 +153,8 @@ constexpr Operation kOperations[] = {
     control<fault_add, in_fault_add>(ROCEMU_OP_FAULT_ADD),
     control<fault_clear, reserved>(ROCEMU_OP_FAULT_CLEAR),
     control<fault_list>(ROCEMU_OP_FAULT_LIST),
+    row<trace_start, in_trace_start>(ConnectionKind::control, ROCEMU_OP_TRACE_START, kOneFd),
+    control<trace_stop>(ROCEMU_OP_TRACE_STOP),
     control<show_device, reserved>(ROCEMU_OP_DESCRIBE_DEVICE),
     control<list_resources>(ROCEMU_OP_LIST_RESOURCES),
     control<named_counters>(ROCEMU_OP_NAMED_COUNTERS),

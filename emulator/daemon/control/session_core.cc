@@ -123,6 +123,7 @@ void close_in_steps(DeviceEngine& engine, EngineContext& context, Files files) {
 
 void SessionCore::finish() {
   cm_.reset();
+  if (context_ != nullptr && host_.on_context_end) host_.on_context_end(device_index_, peer_.pid());
   if (EngineContext* context = std::exchange(context_, nullptr))
     close_in_steps(host_.engine, *context, std::move(mapped_files_));
   peer_.finished();

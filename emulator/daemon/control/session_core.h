@@ -85,6 +85,10 @@ class SessionCore {
   // Result.
   template <class Work, class Done>
   void on_context(Work work, Done done);
+  // Calls start(finish), which answers 0 or refuses the request with its errno. After 0 it has
+  // finish(result) called later on this thread, which runs done(result).
+  template <class Result, class Start, class Done>
+  void on_later(Start start, Done done);
   // Runs next() here once the engine knows the path that `ah` describes, or refuses the request:
   // for every request with an address that a path is made from.
   template <class Next>
@@ -198,6 +202,15 @@ void SessionCore::conclude(int error, Done& done) {
 template <class Value, class Done>
 void SessionCore::conclude(device::Result<Value> result, Done& done) {
   result ? done(*std::move(result)) : refuse(result.error());
+}
+
+template <class Result, class Start, class Done>
+void SessionCore::on_later(Start start, Done done) {
+  const int error = start([this, hold = peer_.hold(), done](const Result& result) {
+    on_return([&] { done(result); });
+  });
+  if (error != 0) return refuse(error);
+  call_under_way_ = true;
 }
 
 template <class Work, class Done>

@@ -122,6 +122,19 @@ class NicAdministration {
   // Of NAMED_COUNTERS.
   using NamedCounters = std::vector<std::pair<std::string_view, uint64_t>>;
   virtual NamedCounters name_counters(const transport::Counters&) { return {}; }
+
+  // These answer TRACE_START and TRACE_STOP, on the control thread: 0 or an errno.
+  struct TraceEnd {
+    uint64_t written_bytes = 0;
+    uint64_t lost_records = 0;
+    int write_error = 0;
+  };
+  virtual int start_trace(pid_t /*asked_by*/, UniqueFd /*file*/, const char* /*filter*/,
+                          uint64_t /*max_bytes*/) {
+    return EOPNOTSUPP;
+  }
+  // Calls `ended` later, unless this was an error.
+  virtual int stop_trace(std::function<void(const TraceEnd&)> /*ended*/) { return EOPNOTSUPP; }
 };
 
 // Stands before what programs ask of their devices: may refuse it, or let it wait.
@@ -179,6 +192,8 @@ struct SessionHost {
   inspection::Inspection* inspection = nullptr;  // the engine thread's; nullptr: nobody inspects
   QueueDecorator* decorator = nullptr;           // nullptr: nothing stands there
   OperationGate* gate = nullptr;                 // nullptr: all passes
+  // Called before the objects of a context go; may be empty.
+  std::function<void(uint32_t device, pid_t program)> on_context_end{};
 };
 
 // The program at the other end of a session.

@@ -51,6 +51,10 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
     store_release(header_.overrun, 1);
     return false;
   }
+  if (watch_ != nullptr) [[unlikely]] {
+    if (producer_ - told_ > mask_) tell_polled();
+    numbers_[producer_ & mask_] = watch_->number_pushed();
+  }
   rocemu_cqe cqe{};
   cqe.wr_id = completion.wr_id;
   cqe.qp_num = completion.qpn.value;
@@ -99,6 +103,35 @@ bool SharedCompletionRing::show() noexcept {
     wake_sleepers(shown);
   if (std::exchange(answers_, false)) host_.on_answer_for(load_acquire(header_.poller_core));
   return arm == ROCEMU_CQ_ARM_NEXT || (arm == ROCEMU_CQ_ARM_SOLICITED && wakes_solicited);
+}
+
+void SharedCompletionRing::watch_polls(device::PollWatch* watch) noexcept {
+  watch_ = watch;
+  told_ = producer_;
+  if (watch != nullptr) numbers_.resize(size_t{mask_} + 1);
+  store_release(header_.stamps_polls, watch != nullptr ? 1 : 0);
+}
+
+// What stands in the entries is the program's, who may have changed it: it is told as it is, but
+// for times that cannot be.
+void SharedCompletionRing::tell_polled() noexcept {
+  if (watch_ == nullptr) return;
+  const uint32_t consumer = load_acquire(header_.consumer);
+  if (producer_ - consumer > mask_ + 1) return;
+  const uint64_t now_ns = host_.read_clock_ns();
+  for (; static_cast<int32_t>(consumer - told_) > 0; ++told_) {
+    rocemu_cqe cqe;
+    copy_out(cqe, entry(told_));
+    if (cqe.dead != 0) continue;
+    transport::Completion taken;
+    taken.wr_id = cqe.wr_id;
+    taken.qpn = wire::Qpn{cqe.qp_num & wire::Psn::kMask};
+    taken.status = static_cast<transport::WcStatus>(cqe.status);
+    taken.opcode = static_cast<transport::WcOpcode>(cqe.opcode);
+    taken.byte_length = cqe.byte_length;
+    watch_->on_polled(taken, numbers_[told_ & mask_],
+                      cqe.timestamp_ns <= now_ns ? cqe.timestamp_ns : 0);
+  }
 }
 
 // Before the producer index is shown: who says after it that it sleeps over the new one is not

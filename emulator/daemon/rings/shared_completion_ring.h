@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "emulator/daemon/rings/completion_host.h"
 #include "emulator/daemon/rings/shared_memory.h"
@@ -26,6 +27,8 @@ class SharedCompletionRing final : public device::CompletionRing {
   uint32_t unread() const noexcept override;
   bool take_over(device::CompletionRing& old_ring) noexcept override;
   bool prepare_to_take_over(device::CompletionRing& old_ring) noexcept override;
+  void watch_polls(device::PollWatch* watch) noexcept override;
+  void tell_polled() noexcept override;
 
  private:
   bool full() noexcept;
@@ -50,8 +53,11 @@ class SharedCompletionRing final : public device::CompletionRing {
   uint32_t taken_ = 0;
   uint32_t taken_from_ = 0;
   // Both tell of the completions that are not shown to the program yet.
-  bool answers_ = false;          // the program can go on with one of them
-  bool wakes_solicited_ = false;  // one of them wakes a program that armed for solicited ones
+  bool answers_ = false;  // the program can go on with one of them
+  device::PollWatch* watch_ = nullptr;
+  uint32_t told_ = 0;              // watched: the first that nobody has been told of
+  std::vector<uint32_t> numbers_;  // watched: by slot
+  bool wakes_solicited_ = false;   // one of them wakes a program that armed for solicited ones
 };
 
 }  // namespace rocemu::daemon

@@ -143,6 +143,7 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   work.remote_qkey = wqe.remote_qkey;
   work.compare_add = wqe.compare_add;
   work.swap = wqe.swap;
+  work.post_stamp = wqe.post_stamp;
   work.length_bytes = 0;
   work.inline_payload = work.inline_wqe_data = nullptr;
   work.sges.assign({});
@@ -207,6 +208,7 @@ bool SharedReceiveQueue::pop(transport::ReceiveWork& work) noexcept {
 
   work.wr_id = wqe.wr_id;
   work.fault = WcStatus::success;
+  work.post_stamp = wqe.post_stamp;
   work.length_bytes = 0;
   work.sges.assign({});
   if (next == RingCursor::Next::nonsense || wqe.num_sge > layout_.max_sge) {
@@ -281,6 +283,10 @@ SharedWorkQueues::SharedWorkQueues(SharedMemory memory, const QpLayout& layout,
 void SharedWorkQueues::show_state(transport::QpState state) noexcept {
   // Either the program's post_recv sees ERROR and rings, or the flush that follows sees its entry.
   store_seq_cst(header_at(memory_.data()).qp_state, static_cast<uint32_t>(state));
+}
+
+void SharedWorkQueues::stamp_posts(bool wanted) noexcept {
+  store_release(header_at(memory_.data()).stamps_posts, wanted ? 1 : 0);
 }
 
 void SharedWorkQueues::reset() noexcept {

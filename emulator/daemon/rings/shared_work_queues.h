@@ -103,6 +103,7 @@ class SharedWorkQueues final : public device::WorkQueues {
   transport::SendQueue& send() noexcept override { return send_; }
   transport::ReceiveQueue& receive() noexcept override { return receive_; }
   void show_state(transport::QpState state) noexcept override;
+  void stamp_posts(bool wanted) noexcept override;
   void reset() noexcept override;
 
  private:

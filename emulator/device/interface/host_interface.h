@@ -29,6 +29,8 @@ class WorkQueues {
   virtual void reset() noexcept = 0;
   // Tells whose queues these are, once and before anything else.
   virtual void belong_to(wire::Qpn) noexcept {}
+  // Asks the program to say in each request when it posted it, or not any more.
+  virtual void stamp_posts(bool /*wanted*/) noexcept {}
 };
 
 // The ring of one SRQ.
@@ -63,6 +65,19 @@ class RingOwner {
   ~RingOwner() = default;
 };
 
+// PollWatch hears of the completions that a program takes off a ring, in their order.
+class PollWatch {
+ public:
+  // A number that comes back for the completion that is being pushed.
+  virtual uint32_t number_pushed() noexcept = 0;
+  // `at_ns` is when the program says that it took it, never after now; 0: it does not say.
+  virtual void on_polled(const transport::Completion& completion, uint32_t number,
+                         TimeNs at_ns) noexcept = 0;
+
+ protected:
+  ~PollWatch() = default;
+};
+
 // The ring of one CQ.
 class CompletionRing {
  public:
@@ -81,6 +96,11 @@ class CompletionRing {
   // For those who look at the NIC: how many completions the program has been shown and has not
   // taken.
   virtual uint32_t unread() const noexcept { return 0; }
+
+  // From now on `watch`, which outlives this, hears what is taken of what is pushed from now on;
+  // nullptr: nobody does. tell_polled() tells it what it has not heard yet.
+  virtual void watch_polls(PollWatch*) noexcept {}
+  virtual void tell_polled() noexcept {}
   // Does both at once: true when an event is to be sent now.
   bool publish() noexcept { return show() && take_arm(); }
   // Takes over what stands in `old`, another ring of the same maker, unread, and its arming. False

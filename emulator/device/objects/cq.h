@@ -80,6 +80,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
     if (!ring->take_over(*ring_)) return false;
     ring_ = std::move(ring);
     ring_->set_owner(*this);
+    if (poll_watch_ != nullptr) ring_->watch_polls(poll_watch_);
     return true;
   }
   // Taps nest: untap() takes the last one away, and does nothing when there is none.
@@ -94,6 +95,21 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
     mark_dirty();
   }
   bool tapped() const { return dynamic_cast<CompletionRingTap*>(ring_.get()) != nullptr; }
+  // See CompletionRing. A ring that replaces this one is watched as well. Nothing happens when it
+  // is watched already.
+  void watch_polls(PollWatch& watch) {
+    if (poll_watch_ == &watch) return;
+    poll_watch_ = &watch;
+    ring_->watch_polls(&watch);
+  }
+  void unwatch_polls() {
+    if (poll_watch_ == nullptr) return;
+    poll_watch_ = nullptr;
+    ring_->watch_polls(nullptr);
+  }
+  void tell_polled() {
+    if (poll_watch_ != nullptr) ring_->tell_polled();
+  }
   // Fails as if a completion had found the ring full.
   void fail() {
     overrun_ = true;
@@ -173,6 +189,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
   uint32_t unannounced_ = 0;  // moderated: completions since the program asked for an event
   TimeNs held_until_ = kNever;
   TimeNs no_room_until_ = 0;
+  PollWatch* poll_watch_ = nullptr;
 };
 
 }  // namespace rocemu::device

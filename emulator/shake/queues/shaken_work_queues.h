@@ -41,6 +41,7 @@ class ShakenWorkQueues final : public device::WorkQueues {
   transport::ReceiveQueue& receive() noexcept override {
     return receive_ ? static_cast<transport::ReceiveQueue&>(*receive_) : inner_->receive();
   }
+  void stamp_posts(bool wanted) noexcept override { inner_->stamp_posts(wanted); }
   void show_state(transport::QpState state) noexcept override {
     if (receive_) receive_->on_state(state);
     inner_->show_state(state);

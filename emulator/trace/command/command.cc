@@ -7,16 +7,32 @@
 #include "emulator/cli/options.h"
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/trace/command/show.h"
+#include "emulator/trace/command/start_stop.h"
 
 namespace rocemu::trace {
 namespace {
 
 constexpr char kUsageText[] =
-    R"(Shows a trace: what becomes of each request and each packet (docs/pictures.md)
+    R"(Traces a NIC that is up, and shows traces: what becomes of each request and each packet (docs/seeing.md,
+docs/pictures.md)
 
-Usage: rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
+Usage: rocemu trace start [--device NAME]... [--qp QPN]... [--program NAME|PID]... [--limit-mb N] [--name NAME] FILE
+       rocemu trace stop [--name NAME]
+       rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
        rocemu trace why FILE [--qp QPN]
 
+start and stop:
+  --device NAME   this device alone; several times for several devices
+  --qp QPN        these QPs alone
+  --program NAME  the QPs of this program alone, or of the process with this number
+  --limit-mb N    the file gets no more than so many megabytes (1074)
+  --name NAME     the NIC's name (default)
+  --socket PATH   the NIC's nic.sock, instead of its name
+
+The file is this command's: it must not be there yet, or is replaced, and nobody else may read it. A NIC
+has one trace at a time; one of --trace or --trace-on-error is ended by stop as well.
+
+show and why:
   --as FORMAT     text: a line for each event (default); ladder: a page for a browser, with the two ends
                   as lines and packets as arrows; perfetto: for ui.perfetto.dev and Chrome; pcapng: for
                   Wireshark, with what the NIC knows as comments
@@ -26,6 +42,9 @@ Usage: rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
 why tells in sentences where the time of a QP went, and what to change; without --qp, of all of them.
 
 Examples:
+  rocemu trace start --program ib_write_bw /tmp/bw.trace
+  rocemu trace stop
+  rocemu run --trace lost.trace --impair loss=1% -- ./my_test
   rocemu trace show lost.trace | grep timeout
   rocemu trace show lost.trace --as ladder --out lost.html
   rocemu trace why lost.trace --qp 0x11
@@ -35,7 +54,8 @@ struct Subcommand {
   const char* name;
   int (*run)(std::span<const std::string> words);
 };
-constexpr Subcommand kSubcommands[] = {{"show", show}, {"why", why}};
+constexpr Subcommand kSubcommands[] = {
+    {"start", start}, {"stop", stop}, {"show", show}, {"why", why}};
 
 }  // namespace
 

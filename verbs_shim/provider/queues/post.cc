@@ -108,6 +108,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   wqe.opcode = static_cast<uint8_t>(request.opcode);
   wqe.flags = static_cast<uint8_t>(request.send_flags & kFlagsOfPrograms);
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  wqe.post_stamp = queue.send_ring.post_stamp();
   uint8_t* payload = slot + sizeof(wqe);
   if (is_inline) {
     const bool is_atomic_write = request.opcode == IBV_WR_ATOMIC_WRITE;
@@ -203,6 +204,7 @@ int bind_mw_locked(QueuePair& queue, ibv_mw* mw, ibv_mw_bind* bind) {
   wqe.opcode = IBV_WR_BIND_MW;
   wqe.flags = static_cast<uint8_t>(bind->send_flags & (IBV_SEND_FENCE | IBV_SEND_SIGNALED));
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  wqe.post_stamp = queue.send_ring.post_stamp();
   memcpy(slot, &wqe, sizeof(wqe));
   submit_sends(queue);
   mw->rkey = window.key = rkey;

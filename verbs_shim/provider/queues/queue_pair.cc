@@ -46,9 +46,9 @@ void attach(QueuePair& queue, const rocemu_create_qp_reply& reply) {
   auto* header = reinterpret_cast<rocemu_queue_header*>(base);
   queue.header = header;
   queue.send_ring.attach(&header->sq_producer, &header->sq_consumer, base + reply.sq_offset_bytes,
-                         reply.sq_entries, reply.sq_stride_bytes);
+                         reply.sq_entries, reply.sq_stride_bytes, &header->stamps_posts);
   queue.recv_ring.attach(&header->rq_producer, &header->rq_consumer, base + reply.rq_offset_bytes,
-                         reply.rq_entries, reply.rq_stride_bytes);
+                         reply.rq_entries, reply.rq_stride_bytes, &header->stamps_posts);
   queue.doorbell = reply.doorbell;
   queue.cap.max_send_wr = reply.sq_entries;
   queue.cap.max_recv_wr = reply.rq_entries;

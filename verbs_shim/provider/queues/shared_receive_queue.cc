@@ -36,7 +36,7 @@ void attach(const DeviceContext& context, SharedReceiveQueue& queue,
   auto* base = static_cast<uint8_t*>(queue.memory.address());
   auto* header = reinterpret_cast<rocemu_queue_header*>(base);
   queue.ring.attach(&header->rq_producer, &header->rq_consumer, base + reply.offset_bytes,
-                    reply.entries, reply.stride_bytes);
+                    reply.entries, reply.stride_bytes, &header->stamps_posts);
   queue.max_wr = std::min(reply.entries, context.state.limits.max_srq_wr);
   queue.max_sge = reply.max_sge;
 }

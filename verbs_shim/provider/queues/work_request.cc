@@ -37,6 +37,7 @@ rocemu_send_wqe* begin(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
   wqe.flags = static_cast<uint8_t>(qp->wr_flags &
                                    (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED));
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
+  wqe.post_stamp = queue.send_ring.post_stamp();
   return &wqe;
 }
 

@@ -11,6 +11,7 @@
 #include "verbs_shim/provider/rings/ring_size.h"
 #include "verbs_shim/provider/rings/shared_index.h"
 #include "verbs_shim/provider/rings/sleep_place.h"
+#include "verbs_shim/provider/rings/stamps.h"
 
 namespace rocemu::provider {
 
@@ -51,6 +52,8 @@ class CompletionRing {
   // Lets the NIC write over everything taken so far, and over the dead ones passed on the way.
   void give_back() {
     if (given_back_ == next()) return;
+    if (load_relaxed(&header()->stamps_polls) != 0) [[unlikely]]
+      stamp_polls();
     given_back_ = next();
     store_release(&header()->consumer, given_back_);
   }
@@ -112,6 +115,11 @@ class CompletionRing {
   }
 
  private:
+  void stamp_polls() {
+    const uint64_t now = monotonic_ns();
+    for (uint32_t i = given_back_; i != next(); ++i) slot(header(), i)->timestamp_ns = now;
+  }
+
   rocemu_cq_header* header() const { return header_.load(std::memory_order_relaxed); }
   uint32_t next() const { return next_.load(std::memory_order_relaxed); }
   void move_on_to(uint32_t index) { next_.store(index, std::memory_order_relaxed); }

@@ -26,6 +26,7 @@ inline int put_receive(WorkRing& ring, uint32_t max_sge, const ibv_recv_wr& requ
   rocemu_recv_wqe wqe = {};
   wqe.wr_id = request.wr_id;
   wqe.num_sge = static_cast<uint32_t>(request.num_sge);
+  wqe.post_stamp = ring.post_stamp();
   memcpy(slot, &wqe, sizeof(wqe));
   copy_sges(request.sg_list, wqe.num_sge, slot + sizeof(wqe));
   return 0;

@@ -8,6 +8,7 @@
 
 #include "verbs_shim/provider/rings/ring_size.h"
 #include "verbs_shim/provider/rings/shared_index.h"
+#include "verbs_shim/provider/rings/stamps.h"
 
 namespace rocemu::provider {
 
@@ -16,7 +17,8 @@ class WorkRing {
   // `entries`: how many may be in use at a time, 0 for a queue that takes nothing; there are
   // ring_slots() of them.
   void attach(uint32_t* producer, const uint32_t* consumer, uint8_t* slots, uint32_t entries,
-              uint32_t stride_bytes) {
+              uint32_t stride_bytes, const uint32_t* stamps_posts = &kNoStamps) {
+    stamps_word_ = stamps_posts;
     producer_word_ = producer;
     consumer_word_ = consumer;
     slots_ = slots;
@@ -45,7 +47,15 @@ class WorkRing {
     store_release(producer_word_, published_);
   }
 
+  // What belongs into the next entry as its post_stamp.
+  uint32_t post_stamp() const {
+    return load_relaxed(stamps_word_) == 0 ? 0 : post_stamp_of(monotonic_ns());
+  }
+
  private:
+  static constexpr uint32_t kNoStamps = 0;
+
+  const uint32_t* stamps_word_ = &kNoStamps;
   uint32_t* producer_word_ = nullptr;
   const uint32_t* consumer_word_ = nullptr;
   uint8_t* slots_ = nullptr;

@@ -1,0 +1,251 @@
+#include "emulator/daemon/tracing/nic_tracing.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/monotonic_clock.h"
+#include "base/net/text.h"
+#include "emulator/device/fault_access.h"
+#include "emulator/transport/responder/refusals.h"
+
+namespace rocemu::daemon {
+
+namespace {
+
+// 16 MiB a device: some 20 ms of small messages at a million a second, which the writer has to come
+// in. An error's prehistory is a quarter of that.
+constexpr size_t kRingRecords = size_t{1} << 18;
+constexpr size_t kLastRecords = size_t{1} << 16;
+// How late a file may be on a NIC that does little.
+constexpr std::chrono::milliseconds kFollowEvery{250};
+
+uint64_t unix_now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Only what cannot let the writer wait for somebody: no pipe, no terminal.
+bool is_writable_file(int fd) {
+  struct stat found;
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0 &&
+         ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+void append(std::vector<trace::Record>& to, const std::vector<trace::Record>& records) {
+  to.insert(to.end(), records.begin(), records.end());
+}
+
+}  // namespace
+
+struct NicTracing::Run {
+  TraceSettings settings;
+  ProgramNames programs;
+  std::vector<std::unique_ptr<DeviceTracer>> tracers;
+  std::unique_ptr<TraceWriter> writer;
+  std::function<void(const TraceResult&)> done;
+  bool ending = false;
+  std::atomic<bool> attached{false};
+  std::atomic<bool> failure_noted{false};
+};
+
+NicTracing::NicTracing(boost::asio::io_context& io, Engine& engine,
+                       const std::vector<device::HcaConfig>& devices,
+                       const std::vector<dpdk_io::LinkedPort*>& ports)
+    : io_(io),
+      engine_(engine),
+      devices_(devices),
+      ports_(ports),
+      timer_(io),
+      self_(std::make_shared<NicTracing*>(this)) {}
+
+NicTracing::~NicTracing() { *self_ = nullptr; }
+
+int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
+  if (run_ != nullptr) return EALREADY;
+  if (!is_writable_file(file.get())) return EBADF;
+  for (const std::string& name : settings.devices)
+    if (std::ranges::find(devices_, name, &device::HcaConfig::name) == devices_.end())
+      return ENODEV;
+
+  trace::RecorderHost& host = *this;
+  auto run = std::make_unique<Run>();
+  run->settings = settings;
+  std::vector<trace::Ring*> rings;
+  for (const device::HcaConfig& device : devices_) {
+    if (!settings.devices.empty() &&
+        std::ranges::find(settings.devices, device.name) == settings.devices.end())
+      continue;
+    using enum trace::Ring::WhenFull;
+    auto tracer = std::make_unique<DeviceTracer>(
+        static_cast<uint16_t>(device.index), engine_.hca(device.index), *ports_[device.index],
+        settings.on_error ? kLastRecords : kRingRecords, settings.on_error ? forget_old : lose_new,
+        settings.filter, host, [this](const wire::Gid& gid) { return find(device_of(gid)); });
+    if (!settings.on_error) rings.push_back(&tracer->ring());
+    run->tracers.push_back(std::move(tracer));
+  }
+  trace::Header header = trace::make_header(trace::Clock::monotonic, monotonic_now_ns(),
+                                            unix_now_ns(), "rocemud " ROCEMU_VERSION);
+  if (settings.on_error) header.flags |= trace::Header::kLastEvents;
+  run->writer = std::make_unique<TraceWriter>(
+      std::move(file), header, settings.max_bytes, std::move(rings), run->programs,
+      [this] { on_control([this] { end(trace::Cause::file_full); }); });
+  run->writer->put(dictionary(settings));
+  run_ = std::move(run);
+  engine_.post(Task([this, &begun = *run_] { begin(begun); }));
+  follow();
+  return 0;
+}
+
+std::vector<trace::Record> NicTracing::dictionary(const TraceSettings& settings) const {
+  using trace::Table;
+  std::vector<trace::Record> all = impairment_names();
+  for (const device::HcaConfig& device : devices_) {
+    const auto number = static_cast<uint16_t>(device.index);
+    append(all, trace::name_records(Table::device, number, device.name));
+    for (const device::GidEntry& entry : device.port.gids)
+      if (entry.gid != wire::Gid{})
+        append(all, trace::name_records(Table::address, number, to_text(IpAddress(entry.gid))));
+  }
+  for (const transport::RefusalRule& rule : transport::kRefusalRules)
+    append(all, trace::name_records(Table::rule, static_cast<uint16_t>(rule.refusal), rule.name));
+  trace::Record started;
+  started.kind = trace::Kind::started;
+  started.cause = trace::Cause::by_user;
+  started.time_ns = monotonic_now_ns();
+  if (!settings.on_error) all.push_back(started);
+  return all;
+}
+
+// --- The engine thread ---
+
+void NicTracing::begin(Run& run) {
+  run.attached = true;
+  for (const auto& tracer : run.tracers) tracer->attach();
+}
+
+void NicTracing::detach(Run& run) {
+  if (!run.attached.exchange(false)) return;
+  for (const auto& tracer : run.tracers) tracer->detach();
+}
+
+DeviceTracer* NicTracing::find(uint16_t device) {
+  if (run_ == nullptr) return nullptr;
+  for (const auto& tracer : run_->tracers)
+    if (tracer->index() == device) return tracer.get();
+  return nullptr;
+}
+
+TimeNs NicTracing::now() noexcept { return monotonic_now_ns(); }
+
+// Asked once for each QP; whose QPs are traced is known afterwards, so those that are not are asked
+// to say when they post as well, which does no harm.
+trace::Owner NicTracing::owner_of(uint16_t device, wire::Qpn qpn) noexcept {
+  DeviceTracer* const tracer = find(device);
+  if (tracer == nullptr) return {};
+  tracer->watch(qpn);
+  const auto view = device::FaultAccess(engine_.hca(device)).qp(qpn);
+  return run_->programs.of(view ? view->program : 0);
+}
+
+uint16_t NicTracing::device_of(const wire::Gid& gid) noexcept {
+  if (gid == wire::Gid{}) return trace::kNoDevice;
+  for (uint32_t i = 0; i < engine_.device_count(); ++i)
+    for (const device::GidEntry& entry : engine_.hca(i).config().port.gids)
+      if (entry.gid == gid) return static_cast<uint16_t>(i);
+  return trace::kNoDevice;
+}
+
+void NicTracing::on_half_full() noexcept {
+  if (!run_->settings.on_error) run_->writer->wake();
+}
+
+void NicTracing::on_failure(uint16_t, wire::Qpn) noexcept {
+  if (!run_->settings.on_error || run_->failure_noted.exchange(true)) return;
+  on_control([this] { write_last(); });
+}
+
+// --- The control thread ---
+
+void NicTracing::on_control(std::function<void()> work) {
+  boost::asio::post(io_, [self = self_, work = std::move(work)] {
+    if (*self != nullptr) work();
+  });
+}
+
+// What happened before the failure, and in the turn in which it came.
+void NicTracing::write_last() {
+  if (run_ == nullptr || run_->ending) return;
+  engine_.post(Task([this, &run = *run_] {
+    run.failure_noted = false;
+    if (!run.attached) return;
+    for (const auto& tracer : run.tracers) run.writer->put(tracer->take_last());
+  }));
+}
+
+void NicTracing::follow() {
+  timer_.expires_after(kFollowEvery);
+  timer_.async_wait([this, self = self_](const boost::system::error_code& error) {
+    if (error || *self == nullptr || run_ == nullptr || run_->ending) return;
+    engine_.post(Task([&run = *run_] {
+      if (!run.attached || run.settings.on_error) return;
+      for (const auto& tracer : run.tracers) tracer->tell_polled();
+    }));
+    run_->writer->wake();
+    follow();
+  });
+}
+
+int NicTracing::stop(std::function<void(const TraceResult&)> done) {
+  if (run_ == nullptr) return ENOENT;
+  if (run_->done) return EALREADY;
+  run_->done = std::move(done);
+  end(trace::Cause::by_user);
+  return 0;
+}
+
+void NicTracing::end(trace::Cause cause) {
+  if (run_ == nullptr || std::exchange(run_->ending, true)) return;
+  timer_.cancel();
+  engine_.post(Task([this, cause, &run = *run_] {
+    detach(run);
+    run.writer->finish(cause, [this] { on_control([this] { finished(); }); });
+  }));
+}
+
+void NicTracing::finished() {
+  if (run_ == nullptr) return;
+  const std::unique_ptr<Run> run = std::move(run_);
+  const TraceResult result{run->writer->written_bytes(), run->writer->lost(), run->writer->error()};
+  spdlog::info("trace: {} bytes, {} records had no room{}", result.written_bytes,
+               result.lost_records,
+               result.error == 0 ? "" : std::string(", ") + std::strerror(result.error));
+  if (run->done) run->done(result);
+}
+
+void NicTracing::on_context_end(uint32_t device, pid_t program) {
+  if (run_ == nullptr || run_->ending || program == 0) return;
+  engine_.post(Task([this, device, program, &run = *run_] {
+    DeviceTracer* const tracer = find(static_cast<uint16_t>(device));
+    if (run.attached && tracer != nullptr)
+      tracer->recorder().on_context_end(static_cast<uint32_t>(program));
+  }));
+}
+
+void NicTracing::detach_at_end() {
+  timer_.cancel();
+  if (run_ != nullptr) engine_.post(Task([this] { detach(*run_); }));
+}
+
+}  // namespace rocemu::daemon
