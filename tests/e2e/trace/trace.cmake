@@ -1,0 +1,4 @@
+# Traces of programs that nobody here wrote, read from their files.
+foreach(case loss write start-stop on-error limit)
+  rocemu_e2e_test(trace/${case} 60 ${here}/trace/trace_rows.py ${case})
+endforeach()
