@@ -87,6 +87,8 @@ bool SharedCompletionRing::push(const transport::Completion& completion) noexcep
 }
 
 bool SharedCompletionRing::show() noexcept {
+  if (watch_ != nullptr) [[unlikely]]
+    tell_polled();
   if (producer_ == published_) return false;
   const uint64_t completed_ns = host_.read_clock_ns();
   const uint32_t shown = producer_ - published_;
