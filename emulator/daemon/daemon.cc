@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <utility>
 #include <stdexcept>
+#include <utility>
 
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
