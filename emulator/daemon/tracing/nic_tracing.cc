@@ -51,7 +51,7 @@ void append(std::vector<trace::Record>& to, const std::vector<trace::Record>& re
 
 struct NicTracing::Run {
   TraceSettings settings;
-  ProgramNames programs;
+  TracedPrograms programs;
   std::vector<std::unique_ptr<DeviceTracer>> tracers;
   std::unique_ptr<TraceWriter> writer;
   std::function<void(const TraceResult&)> done;

@@ -17,8 +17,8 @@
 #include "dpdk_io/port/linked_port.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/tracing/device_tracer.h"
-#include "emulator/daemon/tracing/program_names.h"
 #include "emulator/daemon/tracing/trace_writer.h"
+#include "emulator/daemon/tracing/traced_programs.h"
 
 namespace rocemu::daemon {
 

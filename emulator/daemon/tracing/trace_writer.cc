@@ -10,7 +10,7 @@
 namespace rocemu::daemon {
 
 TraceWriter::TraceWriter(UniqueFd file, const trace::Header& header, uint64_t max_bytes,
-                         std::vector<trace::Ring*> rings, ProgramNames& names,
+                         std::vector<trace::Ring*> rings, TracedPrograms& names,
                          std::function<void()> on_end)
     : writer_(std::move(file), header, max_bytes),
       rings_(std::move(rings)),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "emulator/daemon/tracing/program_names.h"
+#include "emulator/daemon/tracing/traced_programs.h"
 #include "emulator/trace/format/writer.h"
 #include "emulator/trace/record/ring.h"
 
@@ -21,7 +21,7 @@ class TraceWriter {
   // The rings and `names` outlive it. `on_end` is called by the thread, once, when the file has no
   // room or takes no more, with records still coming.
   TraceWriter(UniqueFd file, const trace::Header& header, uint64_t max_bytes,
-              std::vector<trace::Ring*> rings, ProgramNames& names, std::function<void()> on_end);
+              std::vector<trace::Ring*> rings, TracedPrograms& names, std::function<void()> on_end);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
@@ -50,7 +50,7 @@ class TraceWriter {
 
   trace::Writer writer_;
   const std::vector<trace::Ring*> rings_;
-  ProgramNames& names_;
+  TracedPrograms& names_;
   std::function<void()> on_end_;
   uint64_t lost_ = 0;
 

@@ -1,18 +1,16 @@
-#include "emulator/daemon/tracing/program_names.h"
+#include "emulator/daemon/tracing/traced_programs.h"
 
-#include <fstream>
-#include <string>
 #include <utility>
+
+#include "base/program_name.h"
 
 namespace rocemu::daemon {
 
-trace::Owner ProgramNames::of(pid_t pid) {
+trace::Owner TracedPrograms::of(pid_t pid) {
   if (pid == 0) return {};
   const std::lock_guard lock(mutex_);
   if (const auto known = owners_.find(pid); known != owners_.end()) return known->second;
-  trace::Owner owner{.pid = static_cast<uint32_t>(pid)};
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::getline(file, owner.name);
+  trace::Owner owner{.name = program_name(pid), .pid = static_cast<uint32_t>(pid)};
   if (owners_.size() < kMost) {
     owner.program = static_cast<uint16_t>(owners_.size());
     owners_[pid] = owner;
@@ -23,7 +21,7 @@ trace::Owner ProgramNames::of(pid_t pid) {
   return owner;
 }
 
-std::vector<trace::Record> ProgramNames::take_new() {
+std::vector<trace::Record> TracedPrograms::take_new() {
   const std::lock_guard lock(mutex_);
   return std::exchange(new_, {});
 }

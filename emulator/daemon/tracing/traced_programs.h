@@ -12,7 +12,7 @@
 
 namespace rocemu::daemon {
 
-class ProgramNames {
+class TracedPrograms {
  public:
   // Any thread. `pid` 0: it is not known whose it is.
   trace::Owner of(pid_t pid);
