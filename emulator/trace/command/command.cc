@@ -13,33 +13,27 @@ namespace rocemu::trace {
 namespace {
 
 constexpr char kUsageText[] =
-    R"(Traces a NIC that is up, and shows traces: what becomes of each request and each packet (docs/seeing.md,
-docs/pictures.md)
+    R"(Traces a NIC that is up, and shows what became of each request and each packet
 
 Usage: rocemu trace start [--device NAME]... [--qp QPN]... [--program NAME|PID]... [--limit-mb N] [--name NAME] FILE
        rocemu trace stop [--name NAME]
        rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
        rocemu trace why FILE [--qp QPN]
 
-start and stop:
-  --device NAME   this device alone; several times for several devices
+  --device NAME   start: this device alone; several times for several devices
   --qp QPN        these QPs alone
-  --program NAME  the QPs of this program alone, or of the process with this number
-  --limit-mb N    the file gets no more than so many megabytes (1074)
-  --name NAME     the NIC's name (default)
-  --socket PATH   the NIC's nic.sock, instead of its name
+  --program NAME  start: the QPs of this program alone, or of the process with this number
+  --limit-mb N    start: the file gets no more than so many megabytes (1074)
+  --name NAME     start, stop: the NIC's name (default)
+  --socket PATH   start, stop: the NIC's nic.sock, instead of its name
+  --as FORMAT     show: text: a line for each event (default); ladder: a page for a browser, with the two
+                  ends as lines and packets as arrows; perfetto: for ui.perfetto.dev and Chrome; pcapng:
+                  for Wireshark, with what the NIC knows as comments
+  --out FILE      show: write to this file (to standard output)
 
-The file is this command's: it must not be there yet, or is replaced, and nobody else may read it. A NIC
-has one trace at a time; one of --trace or --trace-on-error is ended by stop as well.
-
-show and why:
-  --as FORMAT     text: a line for each event (default); ladder: a page for a browser, with the two ends
-                  as lines and packets as arrows; perfetto: for ui.perfetto.dev and Chrome; pcapng: for
-                  Wireshark, with what the NIC knows as comments
-  --qp QPN        this QP alone
-  --out FILE      write to this file (to standard output)
-
-why tells in sentences where the time of a QP went, and what to change; without --qp, of all of them.
+start writes FILE anew; a new one is for its owner's eyes alone. A NIC has one trace at a time; one of --trace or --trace-on-error is ended by stop as well. why tells in
+sentences where the time of a QP went, and what to change; without --qp, of all of them. docs/seeing.md and
+docs/pictures.md have more.
 
 Examples:
   rocemu trace start --program ib_write_bw /tmp/bw.trace

@@ -104,7 +104,7 @@ TEST_CASE("figures are short", "[top]") {
   CHECK(clock_time(-1) == "?");
 }
 
-TEST_CASE("--once prints all columns, sorted and filtered", "[top]") {
+TEST_CASE("top --once prints all columns, sorted and filtered", "[top]") {
   const View view = example_view();
   const std::string text = once_text(view, {.filter = "rocemu0", .order = {"qpn", true}});
   CHECK(text.find("NIC 'lab', up 0:00:12, rates over 2.0s\n") == 0);

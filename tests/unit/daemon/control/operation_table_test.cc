@@ -207,7 +207,7 @@ TEST_CASE("connection management and the rest do not know each other's operation
 TEST_CASE("what is no message is told apart") {
   CHECK(check_in_context({}).error() == Malformed::too_short);
   CHECK(check_in_context(Bytes(23)).error() == Malformed::too_short);
-  for (const uint32_t op : {0u, 71u, 76u, 0xffffffffu})
+  for (const uint32_t op : {0u, 71u, 78u, 0xffffffffu})
     CHECK(check_in_context(message(op, 24)).error() == Malformed::unknown_op);
   Bytes lies = message(ROCEMU_OP_STATUS, 24);
   const uint32_t length = GENERATE(0u, 23u, 25u, 0xffffffffu);
