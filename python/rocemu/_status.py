@@ -116,6 +116,22 @@ class Qp:
     """Taken off the send queue and not completed."""
     unacknowledged_packets: int = 0
     counters: Counters = field(default_factory=Counters)
+    waits_for: Optional[str] = None
+    """Why it does not go on (docs/top.md); None: it goes on, or has nothing to do."""
+    wait_left_us: Optional[float] = None
+    """Of a wait that ends by itself."""
+    oldest_request_age_us: Optional[float] = None
+    """RC and XRC: since the NIC took it off the send queue."""
+    posted_requests: int = 0
+    """Still in the send queue."""
+    completed_requests: int = 0
+    answered_messages: int = 0
+    """Of the peer: 24 bits."""
+    window_packets: Optional[int] = None
+    retries: int = 0
+    """Since there was progress."""
+    posted_receives: int = 0
+    unread_completions: int = 0
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,9 @@ def start_stop(folder):
         run("trace", "start", "--program", "ibv_rc_pingpong", "--device", "rocemu1", path)
         check(stat.S_IMODE(os.stat(path).st_mode) == 0o600, "others may read it")
         run("trace", "start", f"{folder}/second.trace", code=1)
-        pingpong = "ibv_rc_pingpong -d rocemu0 -g 1 -n 100 & sleep 1; ibv_rc_pingpong -d rocemu1 -g 1 -n 100 localhost && wait"
+        # A client that comes before its server listens ends at once.
+        pingpong = ("ibv_rc_pingpong -d rocemu0 -g 1 -n 100 & "
+                    "until ibv_rc_pingpong -d rocemu1 -g 1 -n 100 localhost; do kill -0 $! || exit 1; done; wait $!")
         run("exec", "--", "sh", "-c", pingpong)
         said = run("trace", "stop")
         check(said == f"{os.path.getsize(path)} bytes\n", said)
