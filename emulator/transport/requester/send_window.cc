@@ -42,7 +42,7 @@ void SendWindow::seek(wire::Psn psn) {
   for (index_ = 0; index_ < size(); ++index_) {
     const Request& request = requests_[index_];
     if (request.sends_packets() && !psn.before(request.end_psn())) continue;
-    if (psn.after(request.first_psn))
+    if (request.sends_packets() && psn.after(request.first_psn))
       packet_ = static_cast<uint32_t>(psn.distance_from(request.first_psn));
     return;
   }

@@ -99,6 +99,21 @@ TEST_CASE("The cursor does not go past a request that is never sent") {
   CHECK_FALSE(stage.window.at_end());
 }
 
+TEST_CASE("The cursor does not go past a request whose payload could not be read") {
+  WindowStage stage;
+  for (int i = 0; i < 2; ++i) {
+    stage.post(WorkOpcode::write, 1024);
+    REQUIRE(stage.take());
+    stage.window.advance(1);
+  }
+  CHECK_FALSE(stage.window.note_unreadable(Psn(101)));
+  stage.window.seek(Psn(102));
+  stage.window.complete_oldest(WcStatus::success);
+  stage.window.skip_to(Psn(101));
+  REQUIRE_FALSE(stage.window.at_end());
+  CHECK(stage.window.current().work.fault == WcStatus::local_protection_error);
+}
+
 TEST_CASE("An answer takes the cursor along that was set back too far") {
   WindowStage stage;
   stage.post(WorkOpcode::write, 4 * 1024);
