@@ -66,6 +66,9 @@ class Port {
   // has something of its own to do. kNever: not before poll_fd() says so.
   virtual uint64_t next_arrival_ns() const noexcept = 0;
 
+  // True while transmit() takes frames that owe their ICRC (owed_icrc.h).
+  virtual bool takes_owed_icrc() const noexcept { return false; }
+
   // Says whether the device wants frames that are none of RoCE, too, on a port whose network has
   // others to take them. A port that hands out whatever comes does so all the same.
   virtual void want_other_frames(bool /*wanted*/) noexcept {}

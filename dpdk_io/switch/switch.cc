@@ -102,8 +102,10 @@ void Switch::carry_held(uint64_t now_ns) noexcept {
 void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   if (takes_time_) [[unlikely]]
     return carry_slowly(from, now_ns, burst);
-  if (capture_.on()) [[unlikely]]
+  if (capture_.on()) [[unlikely]] {
+    for (rte_mbuf* frame : burst) pay_icrc(frame, store_icrc_);
     capture_.record(burst);
+  }
   for (rte_mbuf* frame : burst) {
     if (!well_formed(frame)) [[unlikely]] {
       from.drop(frame, DropReason::malformed);
@@ -119,6 +121,7 @@ void Switch::carry_slowly(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*
   advance(now_ns);
   for (rte_mbuf* frame : burst) {
     if (well_formed(frame)) {
+      pay_icrc(frame, store_icrc_);
       links_.cross(from, Direction::transmit, now_ns, frame);
     } else {
       from.drop(frame, DropReason::malformed);

@@ -31,6 +31,7 @@
 #include "dpdk_io/port/capture.h"
 #include "dpdk_io/port/linked_port.h"
 #include "dpdk_io/port/mbuf_frames.h"
+#include "dpdk_io/port/owed_icrc.h"
 #include "network/forwarding.h"
 #include "network/links.h"
 #include "network/switching/network.h"
@@ -77,6 +78,11 @@ class Switch {
   // recording; the writer must outlive it.
   void set_capture(PcapWriter* writer, Capture::Clock clock);
 
+  // From now on ports take frames that owe their ICRC, as long as nothing is recorded, there is no
+  // network, and no link has impairments. What owes it all the same, since that has just changed,
+  // is paid by `store`.
+  void let_icrc_wait(StoreIcrc store) { store_icrc_ = store; }
+
  private:
   friend class SwitchPort;
   using Links = network::Links<MbufFrames, SwitchPort, Switch>;
@@ -87,6 +93,9 @@ class Switch {
   void carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
   void carry_slowly(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
   void set_link(SwitchPort& port, impairment::Direction direction, const impairment::Spec& spec);
+  bool icrc_can_wait() const noexcept {
+    return store_icrc_ != nullptr && !takes_time_ && !capture_.on();
+  }
   void advance(uint64_t now_ns) noexcept;
   void note_next_arrival() noexcept;
   void enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept;
@@ -109,6 +118,7 @@ class Switch {
   uint64_t next_arrival_ns_ = kNever;
   bool takes_time_ = false;  // links have impairments, or there is a network
   Capture capture_;
+  StoreIcrc store_icrc_ = nullptr;
   bool holds_ = false;
 };
 

@@ -70,6 +70,7 @@ class SwitchPort final : public LinkedPort {
   }
 
   int poll_fd() const noexcept override { return -1; }
+  bool takes_owed_icrc() const noexcept override { return switch_.icrc_can_wait(); }
   bool has_work() const noexcept override { return !queue_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return switch_.next_arrival_ns_; }
   const PortStats& stats() const noexcept override { return stats_; }

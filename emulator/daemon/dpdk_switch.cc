@@ -12,6 +12,7 @@
 #include "dpdk_io/ethdev/ethernet_device.h"
 #include "dpdk_io/ethdev/pci_device.h"
 #include "emulator/transport/interface/host_interface.h"
+#include "emulator/wire/icrc.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -59,6 +60,7 @@ DpdkSwitch::DpdkSwitch(const Options& options)
       capture_(open_capture(options)),
       switch_(pool_) {
   if (capture_ != nullptr) switch_.set_capture(capture_.get(), realtime_ns);
+  if (!options.icrc_always) switch_.let_icrc_wait(wire::store_datagram_icrc);
   if (options.network)
     switch_.set_network(options.network->topology, options.network->settings, monotonic_now_ns());
 }

@@ -40,6 +40,7 @@ struct Options {
   bool check = false;              // look for what only the NIC sees of programs that are checked
   std::optional<dma::Method> dma;  // empty: whichever works
   ParallelMode parallel = ParallelMode::automatic;
+  bool icrc_always = false;  // also where nobody sees it
   device::DeviceLimits limits;
   transport::TransportLimits transport;  // but for congestion control, which is by device
   std::vector<congestion::Settings> congestion;

@@ -88,8 +88,11 @@ class Endpoint {
   FlowTable& flows() { return flows_; }
 
   // Frames as they come off the port. They are parsed, their ICRC is checked, what is not ours or
-  // not whole is counted and dropped. The bytes must stay valid for the length of the call.
-  void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames);
+  // not whole is counted and dropped. The bytes must stay valid for the length of the call. `icrc`
+  // is that of all of them; one that is owed is not looked at. Precondition for such frames: there
+  // are no flows.
+  void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames,
+                 Icrc icrc = Icrc::there);
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
   void on_doorbell(wire::Qpn qpn);
   // Completes with a flush error what stands in the queues of a QP in ERROR, so much at once as a
@@ -106,13 +109,6 @@ class Endpoint {
   }
   // The time at which on_timeout() has to be called at the latest; kNever when nothing waits.
   TimeNs next_deadline() const { return timers_.next_deadline(); }
-
-  // The port seals what leaves and drops what comes with a wrong ICRC, as a port may whose wire
-  // cannot change a frame: no ICRC is written or looked at here from now on.
-  void leave_icrc_to_port() {
-    icrc_check_.leave_to_port();
-    burst_.leave_icrc_to_port();
-  }
 
   // Without a sink, what comes for QP1 is dropped. The sink outlives the endpoint.
   void set_management(ManagementSink* sink) { management_ = sink; }

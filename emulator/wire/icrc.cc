@@ -96,4 +96,12 @@ void store_icrc(std::span<std::byte> l3) {
   store_le32(l3.data() + covered_bytes, compute_icrc(l3.first(covered_bytes)));
 }
 
+void store_datagram_icrc(std::span<std::byte> l3) {
+  const size_t ip_bytes = is_ipv4(l3) ? kIpv4Bytes : kIpv6Bytes;
+  assert(l3.size() >= ip_bytes + kUdpBytes);
+  const size_t datagram_bytes = load_be16(l3.data() + ip_bytes + 4);
+  assert(l3.size() >= ip_bytes + datagram_bytes);
+  store_icrc(l3.first(ip_bytes + datagram_bytes));
+}
+
 }  // namespace rocemu::wire

@@ -6,11 +6,19 @@
 #include <cstddef>
 #include <span>
 
+#include "dpdk_io/port/mbuf_frames.h"
+#include "dpdk_io/port/owed_icrc.h"
+#include "emulator/wire/icrc.h"
+
 namespace rocemu::daemon {
 
 namespace {
 
 constexpr std::byte kGroupBit{1};  // in a MAC's first byte (IEEE 802-2014, 8.2.2)
+
+std::span<const std::byte> bytes_of(const rte_mbuf* frame) noexcept {
+  return {dpdk_io::MbufFrames::bytes(frame), dpdk_io::MbufFrames::length_bytes(frame)};
+}
 
 }  // namespace
 
@@ -22,7 +30,6 @@ PortFrameSink::~PortFrameSink() {
 unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
                                 TurnBudget& budget) noexcept {
   std::array<rte_mbuf*, kBurst> frames;
-  std::array<std::span<const std::byte>, kBurst> bytes;
   unsigned total = 0;
   if (looped_back_ != 0) [[unlikely]]
     total = receive_looped_back(now, endpoint);
@@ -30,9 +37,7 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
   for (;;) {
     const unsigned count = port_->receive(now, frames);
     if (count == 0) break;
-    for (unsigned i = 0; i < count; ++i)
-      bytes[i] = {rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])};
-    endpoint.on_frames(now, {bytes.data(), count});
+    hand_over(now, endpoint, std::span(frames).first(count));
     dpdk_io::FramePool::free_bulk({frames.data(), count});
     total += count;
     budget.charge(count);
@@ -43,11 +48,30 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
   return total;
 }
 
+// In runs of frames that owe their ICRC, and of frames that do not. What flows show to programs owes
+// nothing.
+void PortFrameSink::hand_over(TimeNs now, transport::Endpoint& endpoint,
+                              std::span<rte_mbuf* const> frames) noexcept {
+  if (!endpoint.flows().empty()) [[unlikely]]
+    for (rte_mbuf* frame : frames) dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);
+  std::array<std::span<const std::byte>, kBurst> bytes;
+  while (!frames.empty()) {
+    const bool owed = dpdk_io::owes_icrc(frames.front());
+    size_t count = 0;
+    while (count < frames.size() && dpdk_io::owes_icrc(frames[count]) == owed) {
+      bytes[count] = bytes_of(frames[count]);
+      ++count;
+    }
+    endpoint.on_frames(now, std::span(bytes).first(count),
+                       owed ? transport::Icrc::owed : transport::Icrc::there);
+    frames = frames.subspan(count);
+  }
+}
+
 unsigned PortFrameSink::receive_looped_back(TimeNs now, transport::Endpoint& endpoint) noexcept {
   const unsigned count = looped_back_;
   for (unsigned i = 0; i < count; ++i) {
-    const rte_mbuf* frame = own_multicast_[i];
-    const std::span bytes(rte_pktmbuf_mtod(frame, const std::byte*), rte_pktmbuf_data_len(frame));
+    const std::span<const std::byte> bytes = bytes_of(own_multicast_[i]);
     endpoint.on_frames(now, {&bytes, 1});
   }
   dpdk_io::FramePool::free_bulk({own_multicast_.data(), count});
@@ -106,8 +130,11 @@ void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_b
   frame->pkt_len = length_bytes;
   --being_built_;
   burst_[waiting_++] = frame;
-  if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]]
+  if (buffer.icrc_owed_from != 0) dpdk_io::owe_icrc(frame, buffer.icrc_owed_from);
+  if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]] {
+    dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);  // it gets several holders
     loop_back(frame);
+  }
 }
 
 void PortFrameSink::discard(const transport::FrameBuffer& buffer) noexcept {

@@ -201,7 +201,7 @@ void Cluster::deliver(uint32_t host, TimeNs now, HeaderFrame* frame) {
     return;
   }
   const std::span<const std::byte> bytes = std::span(arriving_).first(length_bytes);
-  nics_[host].endpoint().on_frames(now, {&bytes, 1});
+  nics_[host].endpoint().on_frames(now, {&bytes, 1}, transport::Icrc::owed);
   pump(host, now);
 }
 

@@ -36,9 +36,7 @@ class Nic final : private transport::EventSink, private transport::FrameSink {
  public:
   Nic(Wire& wire, uint32_t host, BuildingBuffers& buffers, transport::Memory& memory,
       const transport::TransportLimits& limits, uint32_t max_qps)
-      : wire_(wire), host_(host), buffers_(buffers), endpoint_(memory, *this, limits, max_qps) {
-    endpoint_.leave_icrc_to_port();
-  }
+      : wire_(wire), host_(host), buffers_(buffers), endpoint_(memory, *this, limits, max_qps) {}
 
   transport::Endpoint& endpoint() { return endpoint_; }
   const transport::Endpoint& endpoint() const { return endpoint_; }
@@ -58,6 +56,8 @@ class Nic final : private transport::EventSink, private transport::FrameSink {
   void discard(const transport::FrameBuffer& buffer) noexcept override {
     buffers_.give_back(buffer.data);
   }
+  // Payload is not moved here, and a frame that was changed on its way does not arrive.
+  bool may_owe_icrc() const noexcept override { return true; }
   // The completions of its requests tell what becomes of a QP.
   void on_qp_event(wire::Qpn, transport::QpEvent) noexcept override {}
   void on_qp_error(wire::Qpn) noexcept override {}

@@ -139,10 +139,16 @@ class Memory {
   virtual bool fetch_add(const MemoryRange& range, uint64_t add, uint64_t& original) noexcept = 0;
 };
 
+// Whether a frame bears its ICRC, or owes it: then it has not been computed, and whoever shows the
+// frame to anybody but an endpoint computes it first (wire::store_datagram_icrc).
+enum class Icrc : uint8_t { there, owed };
+
 // A buffer for one outgoing frame, from the Ethernet header on.
 struct FrameBuffer {
   std::byte* data = nullptr;
   void* handle = nullptr;  // the FrameSink's own
+  // Where the IP header of a sent frame begins that owes its ICRC; 0 for one that does not.
+  uint16_t icrc_owed_from = 0;
 };
 
 class FrameSink {
@@ -153,6 +159,8 @@ class FrameSink {
   virtual bool allocate(FrameBuffer& buffer) noexcept = 0;
   virtual void send(const FrameBuffer& buffer, uint32_t length_bytes) noexcept = 0;
   virtual void discard(const FrameBuffer& buffer) noexcept = 0;
+  // Asked once for each burst: whether its frames may owe their ICRC.
+  virtual bool may_owe_icrc() const noexcept { return false; }
 };
 
 // The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.

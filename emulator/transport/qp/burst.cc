@@ -52,10 +52,14 @@ void Burst::mark_ecn_capable() {
 }
 
 // Returns false when the frame may not leave.
-bool Burst::seal(const Frame& frame) {
+bool Burst::seal(Frame& frame) {
   const std::span bytes(frame.buffer.data, frame.length_bytes - frame.telemetry_bytes);
   if (frame.l3_offset_bytes != 0) [[likely]] {
-    if (!icrc_by_port_) wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
+    if (owes_icrc_) {
+      frame.buffer.icrc_owed_from = frame.l3_offset_bytes;
+    } else {
+      wire::store_icrc(bytes.subspan(frame.l3_offset_bytes));
+    }
     return true;
   }
   if (!wire::is_roce(wire::frame_fields(bytes))) return true;
@@ -79,7 +83,7 @@ unsigned Burst::finish() {
   for (uint32_t index : failed_) discard_from(index);
   failed_.clear();
   unsigned sent = 0;
-  for (const Frame& frame : frames_) {
+  for (Frame& frame : frames_) {
     if (frame.discarded || !seal(frame)) {
       sink_->discard(frame.buffer);
       continue;

@@ -17,14 +17,12 @@ class Burst {
  public:
   explicit Burst(Memory& memory) : memory_(memory) {}
 
-  // Frames leave without an ICRC, which the port adds.
-  void leave_icrc_to_port() { icrc_by_port_ = true; }
-
   // Opens a burst of at most `max_frames` frames to `sink`.
   void begin(FrameSink& sink, unsigned max_frames) {
     sink_ = &sink;
     room_ = max_frames;
     weight_ = 0;
+    owes_icrc_ = sink.may_owe_icrc();
     failed_qps_.clear();
   }
   bool full() const { return frames_.size() >= room_; }
@@ -83,13 +81,13 @@ class Burst {
     bool discarded;
   };
   void discard_from(uint32_t index);
-  bool seal(const Frame& frame);
+  bool seal(Frame& frame);
 
   Memory& memory_;
   FrameSink* sink_ = nullptr;
   unsigned room_ = 0;
   uint32_t weight_ = 0;
-  bool icrc_by_port_ = false;
+  bool owes_icrc_ = false;
   uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;

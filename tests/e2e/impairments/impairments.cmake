@@ -11,6 +11,15 @@ rocemu_e2e_test(impaired/everything 240 ${here}/impairments/impaired.sh
                 loss=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=20us,jitter=5us,rate=10gbit,outage=1ms/500ms)
 rocemu_e2e_test(impaired/link-lost 120 ${here}/impairments/link_lost.py)
 
+# ICRCs that are owed where nobody sees them, and not where a link is impaired; and paid everywhere.
+rocemu_e2e_test(icrc/changing-link 120 ${rocemu} run -- ${here}/impairments/owed_icrc.sh $<TARGET_FILE:verify_bytes>
+                -d rocemu0 -D rocemu1 --messages 2000 --budget-mib 64)
+set(icrc_always ${rocemu} run --config ${here}/configs/icrc_always.toml)
+rocemu_e2e_test(icrc/always-verify_bytes 120 ${icrc_always} -- $<TARGET_FILE:verify_bytes>
+                -d rocemu0 -D rocemu1 --messages 1000 --budget-mib 64)
+rocemu_e2e_test(icrc/always-verbs 60 ${icrc_always} -- $<TARGET_FILE:verbs> -d rocemu0 -D rocemu1)
+use_both_cores(icrc/changing-link)
+
 # The same with selective repeat.
 foreach(spec loss=1% loss=5%,dup=1%,reorder=1% loss=1%,corrupt=0.5%,delay=20us,jitter=5us)
   string(REGEX REPLACE "[%=,.]+" "-" name ${spec})

@@ -37,6 +37,7 @@ TEST_CASE("the directory is all that has to be said") {
   CHECK_FALSE(parsed.options->ready_fd);
   CHECK_FALSE(parsed.options->dma);
   CHECK(parsed.options->parallel == ParallelMode::automatic);
+  CHECK_FALSE(parsed.options->icrc_always);
   CHECK_FALSE(parsed.options->die_with_parent);
   CHECK_FALSE(parsed.options->check);
 }
@@ -45,7 +46,7 @@ TEST_CASE("every option has an effect") {
   const ParsedOptions parsed =
       parse({"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--pcap-limit-mb", "64",
              "--ready-fd", "7", "--log-level", "debug", "--die-with-parent", "--dma", "mem_fd",
-             "--parallel", "never", "--check"});
+             "--parallel", "never", "--check", "--icrc", "always"});
   REQUIRE(parsed.options);
   CHECK(parsed.options->devices == 8);
   CHECK(*parsed.options->pcap == "/tmp/p");
@@ -55,6 +56,7 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->die_with_parent);
   CHECK(*parsed.options->dma == dma::Method::mem_fd);
   CHECK(parsed.options->parallel == ParallelMode::never);
+  CHECK(parsed.options->icrc_always);
   CHECK(parsed.options->check);
 }
 
@@ -216,6 +218,7 @@ TEST_CASE("bad usage and bad configuration end with 2") {
   CHECK(refused({"--dir", "/tmp/x", "--devices", "65"}));
   CHECK(refused({"--dir", "/tmp/x", "--dma", "magic"}));
   CHECK(refused({"--dir", "/tmp/x", "--parallel", "sometimes"}));
+  CHECK(refused({"--dir", "/tmp/x", "--icrc", "never"}));
   CHECK(refused({"--dir", "/tmp/x", "--nonsense"}));
   CHECK(refused({"--dir", "/tmp/x", "--config", "/nowhere/x.toml"}));
   const ConfigFile file(GENERATE("[limits]\nmax_qp = 0\n", "[limits]\nmax_qp = 65537\n",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "emulator/wire/icrc.h"
 
 using namespace rocemu;
 using namespace rocemu::device;
@@ -108,7 +109,9 @@ struct TwoPorts final : AddressResolver {
 };
 
 struct Wire final : transport::FrameSink {
+  bool owes_icrc = false;
   std::deque<std::vector<std::byte>> frames;
+  bool may_owe_icrc() const noexcept override { return owes_icrc; }
   bool allocate(transport::FrameBuffer& buffer) noexcept override {
     auto* storage = new std::vector<std::byte>(transport::kMaxFrameBytes);
     buffer = {storage->data(), storage};
@@ -117,6 +120,7 @@ struct Wire final : transport::FrameSink {
   void send(const transport::FrameBuffer& buffer, uint32_t length) noexcept override {
     auto* storage = static_cast<std::vector<std::byte>*>(buffer.handle);
     storage->resize(length);
+    CHECK((buffer.icrc_owed_from != 0) == owes_icrc);
     frames.push_back(std::move(*storage));
     delete storage;
   }
@@ -194,11 +198,14 @@ struct Fabric {
       busy = false;
       for (Hca* hca : {&a, &b}) {
         Wire wire;
+        wire.owes_icrc = owes_icrc;
         if (hca->endpoint().transmit(now, wire, 64) == 0) continue;
         busy = true;
         Hca& other = hca == &a ? b : a;
         std::vector<std::span<const std::byte>> frames(wire.frames.begin(), wire.frames.end());
-        other.endpoint().on_frames(now, frames);
+        other.endpoint().on_frames(now, frames,
+                                   owes_icrc ? transport::Icrc::owed : transport::Icrc::there);
+        for (std::vector<std::byte>& frame : wire.frames) seen.push_back(std::move(frame));
         a.publish_completions(0);
         b.publish_completions(0);
       }
@@ -207,6 +214,8 @@ struct Fabric {
 
   TwoPorts resolver;
   TimeNs now = 1000;
+  bool owes_icrc = false;
+  std::vector<std::vector<std::byte>> seen;
   Hca a, b;
 };
 
@@ -253,6 +262,32 @@ TEST_CASE("A message goes from one program's memory to another's, and both are t
   CHECK(there[9000] == std::byte{0});
   CHECK(receiver.events.completion_events == std::vector<uint64_t>{0xc0});
   CHECK(sender.events.completion_events.empty());
+}
+
+TEST_CASE("Frames that owe their ICRC are the same when it is paid, and are not checked") {
+  std::vector<std::vector<std::byte>> frames[2];
+  for (const bool owed : {false, true}) {
+    std::vector<std::byte> here(10000, std::byte{0x5a}), there(10000);
+    Fabric fabric;
+    fabric.owes_icrc = owed;
+    Program sender(fabric.a, here), receiver(fabric.b, there);
+    sender.connect(receiver);
+    receiver.connect(sender);
+    receiver.queues->receives.posted.push_back(receive_of(receiver, 7, 10000));
+    sender.queues->posted.push_back(send_of(sender, 8, 9001));
+    fabric.a.endpoint().on_doorbell(sender.qpn);
+    fabric.run();
+    REQUIRE(sender.ring.completions.size() == 1);
+    CHECK(sender.ring.completions[0].status == WcStatus::success);
+    CHECK(std::memcmp(here.data(), there.data(), 9001) == 0);
+    CHECK(fabric.b.endpoint().counters()[transport::TraceEvent::icrc_error] == 0);
+    frames[owed] = std::move(fabric.seen);
+  }
+  REQUIRE(frames[1].size() > 3);
+  CHECK(frames[0] != frames[1]);
+  for (std::vector<std::byte>& frame : frames[1])
+    wire::store_datagram_icrc(std::span(frame).subspan(14));
+  CHECK(frames[0] == frames[1]);
 }
 
 TEST_CASE("The device tells of its QPs, by number, and of some where there are too many") {

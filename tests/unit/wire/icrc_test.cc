@@ -94,6 +94,18 @@ TEST_CASE("store_icrc stores what compute_icrc computes, least significant byte 
     CHECK(load_u8(&l3[covered.size() + i]) == (icrc >> (8 * i) & 0xff));
 }
 
+TEST_CASE("store_datagram_icrc leaves alone what stands behind the datagram") {
+  const Network network = GENERATE(Network::ipv4, Network::ipv6);
+  test::Frame frame = sample(network, Operation::send_only).build();
+  const test::Frame whole = frame;
+  const std::byte behind[5]{};
+  std::fill_n(frame.end() - kIcrcBytes, kIcrcBytes, std::byte{0x77});
+  frame.insert(frame.end(), std::begin(behind), std::end(behind));
+  store_datagram_icrc(std::span(frame).subspan(test::l3_offset_bytes(network)));
+  CHECK(std::equal(whole.begin(), whole.end(), frame.begin()));
+  CHECK(std::equal(std::begin(behind), std::end(behind), frame.end() - std::size(behind)));
+}
+
 TEST_CASE("A datagram that ends with its BTH has an ICRC") {
   const Network network = GENERATE(Network::ipv4, Network::ipv6);
   const test::Frame frame = sample(network, Operation::send_only, 0).build();
