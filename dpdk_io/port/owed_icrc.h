@@ -1,7 +1,7 @@
-// A frame between two devices of one switch may owe its ICRC, as one between two virtual NICs owes its
-// checksum: the CRC is neither made nor looked at where nobody sees it. It is paid before a frame is
-// recorded, may be changed or lost on a link, leaves by a port, or is shown to anybody but the
-// endpoint of a device. A frame that owes has one holder.
+// A frame between two devices of one switch may owe its ICRC, as one between two virtual NICs owes
+// its checksum: the CRC is neither made nor looked at where nobody sees it. It is paid before a
+// frame is recorded, may be changed or lost on a link, leaves by a port, or is shown to anybody but
+// the endpoint of a device. A frame that owes has one holder.
 #pragma once
 
 #include <rte_mbuf.h>

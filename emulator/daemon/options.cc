@@ -377,9 +377,10 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
                                               {"never", ParallelMode::never},
                                               {"always", ParallelMode::always}}))
       ->option_text("MODE");
-  app.add_option("--icrc", options.icrc_always,
-                 "When the CRC of a packet is made and looked at: where somebody can see the packet "
-                 "or change it (when-seen), or always")
+  app.add_option(
+         "--icrc", options.icrc_always,
+         "When the CRC of a packet is made and looked at: where somebody can see the packet "
+         "or change it (when-seen), or always")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, bool>{{"when-seen", false}, {"always", true}}))
       ->option_text("WHEN");

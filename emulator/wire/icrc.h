@@ -20,9 +20,9 @@ bool icrc_matches(std::span<const std::byte> l3);
 // Computes the ICRC of `l3` without its last four bytes and stores it there.
 void store_icrc(std::span<std::byte> l3);
 
-// The same for a packet that may have more behind its datagram: the datagram's length is that of its
-// UDP header. Precondition: the packet is as write_transport_headers() and HeaderTemplate have made
-// it.
+// The same for a packet that may have more behind its datagram: the datagram's length is that of
+// its UDP header. Precondition: the packet is as write_transport_headers() and HeaderTemplate have
+// made it.
 void store_datagram_icrc(std::span<std::byte> l3);
 
 }  // namespace rocemu::wire

@@ -56,7 +56,8 @@ class PortFrameSink final : private transport::FrameSink {
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
   bool may_owe_icrc() const noexcept override { return port_->takes_owed_icrc(); }
-  void hand_over(TimeNs now, transport::Endpoint& endpoint, std::span<rte_mbuf* const> frames) noexcept;
+  void hand_over(TimeNs now, transport::Endpoint& endpoint,
+                 std::span<rte_mbuf* const> frames) noexcept;
   void hand_to_port(TimeNs now) noexcept;
   void send_queued(TimeNs now) noexcept;
   void loop_back(rte_mbuf* frame) noexcept;

@@ -43,10 +43,26 @@ TEST_CASE("the directory is all that has to be said") {
 }
 
 TEST_CASE("every option has an effect") {
-  const ParsedOptions parsed =
-      parse({"--dir", "/tmp/x", "--devices", "8", "--pcap", "/tmp/p", "--pcap-limit-mb", "64",
-             "--ready-fd", "7", "--log-level", "debug", "--die-with-parent", "--dma", "mem_fd",
-             "--parallel", "never", "--check", "--icrc", "always"});
+  const ParsedOptions parsed = parse({"--dir",
+                                      "/tmp/x",
+                                      "--devices",
+                                      "8",
+                                      "--pcap",
+                                      "/tmp/p",
+                                      "--pcap-limit-mb",
+                                      "64",
+                                      "--ready-fd",
+                                      "7",
+                                      "--log-level",
+                                      "debug",
+                                      "--die-with-parent",
+                                      "--dma",
+                                      "mem_fd",
+                                      "--parallel",
+                                      "never",
+                                      "--check",
+                                      "--icrc",
+                                      "always"});
   REQUIRE(parsed.options);
   CHECK(parsed.options->devices == 8);
   CHECK(*parsed.options->pcap == "/tmp/p");
