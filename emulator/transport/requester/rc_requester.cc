@@ -113,7 +113,7 @@ bool RcRequester::may_start(const Request& request) const {
   if (request.started) return true;
   if (waits_for_fence(request)) return false;
   return !is_read_or_atomic(request.work.opcode) ||
-         window_.rd_atomics() < context_.attributes.max_rd_atomic;
+         window_.owed_rd_atomics() < context_.attributes.max_rd_atomic;
 }
 
 Turn RcRequester::transmit(TimeNs now, Burst& burst) {

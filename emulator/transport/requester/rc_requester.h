@@ -52,7 +52,7 @@ class RcRequester {
   void add_load(QpLoad& load) const {
     load.requests = window_.size();
     load.unacknowledged_psns = recovery_.in_flight();
-    load.rd_atomics = window_.rd_atomics();
+    load.rd_atomics = window_.owed_rd_atomics();
     load.recovery = repeats_selectively() ? Recovery::selective_repeat : Recovery::go_back_n;
   }
 
@@ -115,6 +115,7 @@ class RcRequester {
   void finish_answer(TimeNs now, wire::Psn before);
   void restart_selective_timer(TimeNs now);
   void complete_delivered();
+  void note_answer(Request& request);
   void fail_when_due();
   void on_selective_timeout(TimeNs now, bool waited);
   void give_up_in_flight();

@@ -133,6 +133,7 @@ void RcRequester::on_selective_answer(TimeNs now, const wire::Packet& packet) {
     return;
   }
   selective_->board().on_answer(now, psn);
+  if (!is_next && !atomic) note_answer(*request);
   // `value` ends with this function, so it is stored now. If it cannot be, it counts as lost again.
   if (atomic) context_.deferred.flush(context_.memory);
   // Data that was put in place ahead of this answer has to be there for certain before its request
@@ -140,6 +141,14 @@ void RcRequester::on_selective_answer(TimeNs now, const wire::Packet& packet) {
   if (is_next && selective_->take_unsettled()) context_.deferred.flush(context_.memory);
   if (!is_next) selective_->note_unsettled();
   if (context_.state != QpState::error) finish_answer(now, before);
+}
+
+// Data of a READ has come ahead of its turn: it may have been the last that was missing.
+void RcRequester::note_answer(Request& request) {
+  while (request.responses < request.packets &&
+         selective_->board().is_answered(request.first_psn + request.responses))
+    ++request.responses;
+  if (request.responses == request.packets && !request.answered) window_.note_answered(request);
 }
 
 // The data could not be put in its place ahead of its turn: it is asked for again.

@@ -62,7 +62,10 @@ void Scoreboard::on_report(TimeNs now, const Report& report) {
 void Scoreboard::advance_expected(TimeNs now, wire::Psn expected) {
   if (!expected.after(expected_)) return;
   wire::Psn psn = expected_.before(una_) ? una_ : expected_;
-  for (; psn != expected && is_held(psn); ++psn) on_arrived(now, psn);
+  for (; psn != expected && is_held(psn); ++psn) {
+    on_arrived(now, psn);
+    note_in_turn(at(psn));
+  }
   if (psn != expected) tail_.reached = true;
   expected_ = expected;
 }
@@ -81,6 +84,16 @@ void Scoreboard::on_arrived(TimeNs now, wire::Psn psn) {
   }
 }
 
+// The peer has dealt with a packet in its turn, and has said so behind the answers to all that it
+// was asked for before: what is asked for again passes other answers, and none passes it.
+void Scoreboard::note_in_turn(const Slot& slot) {
+  if (slot.again || static_cast<int32_t>(slot.order - evidence_.answered) <= 0) return;
+  evidence_.answered = slot.order;
+  // It stays near the orders of what is out, which wrap.
+  if (static_cast<int32_t>(slot.order - evidence_.again_order) > 0)
+    evidence_.again_order = slot.order;
+}
+
 // The request that asked for `psn` has arrived, and so asks for all that it asked for.
 void Scoreboard::mark_reached(wire::Psn psn) {
   const uint32_t order = at(psn).order;
@@ -95,7 +108,12 @@ bool Scoreboard::on_answer(TimeNs now, wire::Psn psn) {
   advance_expected(now, psn);
   if (!slot.reached) mark_reached(psn);
   note_delivery(now, slot);
+  note_in_turn(slot);
   if (!slot.again && psn.after(evidence_.answers)) evidence_.answers = psn;
+  if (slot.again && !slot.doubted && static_cast<int32_t>(slot.order - evidence_.again_order) > 0) {
+    evidence_.again_order = slot.order;
+    evidence_.again_psn = psn;
+  }
   set(slot, State::answered);
   ++delivered_;
   answered_at_ = now;
@@ -127,7 +145,11 @@ bool Scoreboard::is_lost(wire::Psn psn, const Evidence& evidence) const {
   const Slot& slot = at(psn);
   if (slot.state != State::out) return false;
   if (!slot.reached && static_cast<int32_t>(evidence.order - slot.order) > 0) return true;
-  return slot.awaits_answer && !slot.again && psn.before(evidence.answers);
+  if (!slot.awaits_answer) return false;
+  if (!slot.again) return psn.before(evidence.answers);
+  return static_cast<int32_t>(evidence.answered - slot.order) > 0 ||
+         (static_cast<int32_t>(evidence.again_order - slot.order) >= 0 &&
+          psn.before(evidence.again_psn));
 }
 
 // Finds the first PSN from `psn` on that is lost. PSNs are sent in their order for the first time,
@@ -158,7 +180,13 @@ bool Scoreboard::mark_lost(const Evidence& evidence) {
 }
 
 void Scoreboard::give_up(wire::Psn psn) {
-  if (is_held(psn)) set(at(psn), State::lost);
+  if (is_held(psn)) give_up(at(psn));
+}
+
+// For all that is known its answer is still to come.
+void Scoreboard::give_up(Slot& slot) {
+  set(slot, State::lost);
+  slot.doubted = true;
 }
 
 void Scoreboard::give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns) {
@@ -168,7 +196,7 @@ void Scoreboard::give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_
 void Scoreboard::give_up_all() {
   const wire::Psn held = held_end();
   for (wire::Psn psn = una_; psn.before(held); ++psn)
-    if (at(psn).state == State::out) set(at(psn), State::lost);
+    if (at(psn).state == State::out) give_up(at(psn));
   if (una_ != sent_end_) give_up(una_);
 }
 
@@ -177,7 +205,7 @@ void Scoreboard::give_up_from(wire::Psn from) {
   const wire::Psn held = held_end();
   for (wire::Psn psn = from + 1; psn.before(held); ++psn) {
     Slot& slot = at(psn);
-    if (slot.state == State::out && !slot.reached) set(slot, State::lost);
+    if (slot.state == State::out && !slot.reached) give_up(slot);
   }
 }
 
@@ -190,7 +218,7 @@ void Scoreboard::give_up_plain(wire::Psn from) {
   const wire::Psn held = held_end();
   for (wire::Psn psn = from.before(una_) ? una_ : from; psn.before(held); ++psn) {
     Slot& slot = at(psn);
-    if (slot.plain && slot.state == State::out && !slot.reached) set(slot, State::lost);
+    if (slot.plain && slot.state == State::out && !slot.reached) give_up(slot);
   }
 }
 

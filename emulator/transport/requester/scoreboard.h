@@ -22,8 +22,13 @@ class Scoreboard {
   // Evidence says how far packets have got for certain: one that is out and left before that is
   // lost.
   struct Evidence {
-    uint32_t order = 0;  // the number of the newest sending that has arrived
-    wire::Psn answers;   // all answers before it have left the peer
+    uint32_t order = 0;     // the number of the newest sending that has arrived
+    uint32_t answered = 0;  // what was asked for by sendings before this one has left the peer
+    wire::Psn answers;      // all answers before it have left the peer
+    // What was sent again up to this sending, for PSNs before this one, has been answered: one that
+    // was sent again itself has.
+    uint32_t again_order = 0;
+    wire::Psn again_psn;
   };
   // An answer says that everything before `expected` has arrived, that `expected` itself is
   // `missing`, and which of those behind it have been taken, by bits as in a selective NAK.
@@ -105,13 +110,16 @@ class Scoreboard {
     bool reached = false;  // awaits_answer: its request has arrived
     bool again = false;    // sent more than once
     bool plain = false;    // sent in a form that cannot be placed ahead of its turn
+    bool doubted = false;  // given up without evidence: an answer may be to an earlier sending
   };
 
   Slot& at(wire::Psn psn) { return slots_[psn.value() & (slots_.size() - 1)]; }
   const Slot& at(wire::Psn psn) const { return slots_[psn.value() & (slots_.size() - 1)]; }
   wire::Psn held_end() const;
   void set(Slot& slot, State state);
+  void give_up(Slot& slot);
   void on_arrived(TimeNs now, wire::Psn psn);
+  void note_in_turn(const Slot& slot);
   void mark_reached(wire::Psn psn);
   void note_delivery(TimeNs now, const Slot& slot);
   bool is_lost(wire::Psn psn, const Evidence& evidence) const;

@@ -12,7 +12,11 @@
 //    is in place then.
 // 3. A request is lost when one that left after it has arrived. A READ response or an atomic's
 //    answer is lost when a later answer has come: a responder answers in order. What was asked for
-//    again is answered out of order: it is lost when it takes longer than RTO_low.
+//    again is answered before all that was asked for later and for the first time, so that an
+//    answer to that says that it is lost; so does one to what was asked for again later and behind
+//    it. READs that have all their data do not keep new ones from starting, though they wait for an
+//    older one (send_window.h, rule 5), so that there is something later. Where there is nothing,
+//    it is lost when it takes longer than RTO_low.
 // 4. With multipath what rule 3 finds counts only when it is still so a round trip later: until
 //    then packets may just have overtaken each other.
 // 5. When nothing is heard for RTO_low, with kFewPackets out or less, or for RTO_high, with more,

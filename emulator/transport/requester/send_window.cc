@@ -7,7 +7,7 @@ namespace rocemu::transport {
 
 void SendWindow::reset() {
   requests_.release();
-  index_ = packet_ = rd_atomics_ = 0;
+  index_ = packet_ = rd_atomics_ = answered_reads_ = 0;
 }
 
 SendWindow::Request* SendWindow::pop() {
@@ -29,7 +29,7 @@ inline void SendWindow::tell_taken(const SendWork& work) const {
 void SendWindow::number(Request& request) {
   request.first_psn = next_psn_;
   request.responses = 0;
-  request.started = false;
+  request.started = request.answered = false;
   request.packets = !request.sends_packets() ? 0
                     : is_atomic(request.work.opcode)
                         ? 1
@@ -75,6 +75,7 @@ bool SendWindow::note_unreadable(wire::Psn psn) {
 void SendWindow::complete_oldest(WcStatus status) {
   const SendWork& work = oldest().work;
   if (oldest().started && is_read_or_atomic(work.opcode)) --rd_atomics_;
+  if (oldest().answered) --answered_reads_;
   Completion& completion = context_.deferred.complete(context_.qp, Side::requester,
                                                       *context_.resources.send_cq, work.signaled);
   completion.wr_id = work.wr_id;
@@ -121,7 +122,7 @@ void SendWindow::flush_posted() {
       return;
     }
     tell_taken(request.work);
-    request.started = false;
+    request.started = request.answered = false;
     complete_oldest(WcStatus::flush_error);
   }
   context_.deferred.flush_later(context_.qp);

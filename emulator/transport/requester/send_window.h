@@ -11,7 +11,9 @@
 // 4. Only the oldest request completes or fails: an error of a later one (its memory, its opcode)
 //    waits until all before it are over, so that completions stay in order and mean what they say.
 // 5. READs and atomics count from their first packet to their completion: against max_rd_atomic,
-//    and a fence waits for them.
+//    and a fence waits for them. A READ that has all its data and waits for an older request to
+//    complete, as there may be with selective repeat, no longer counts against max_rd_atomic: the
+//    peer has nothing to keep for it. An atomic does, since the peer keeps its result.
 #pragma once
 
 #include "base/time.h"
@@ -31,6 +33,7 @@ class SendWindow {
     bool started = false;    // its first packet has been sent (RC and XRC)
     TimeNs taken_ns = 0;     // when it was taken off the send queue (RC and XRC)
     uint32_t receive = 0;    // the number of the receive that it takes there
+    bool answered = false;   // a READ whose data has come, and that waits for older requests
 
     wire::Psn end_psn() const { return first_psn + packets; }
     bool sends_packets() const { return work.fault == WcStatus::success && !is_local(work.opcode); }
@@ -46,7 +49,10 @@ class SendWindow {
   Request& oldest() { return requests_.front(); }
   const Request& oldest() const { return requests_.front(); }
   Request& operator[](uint32_t index) { return requests_[index]; }
+  // READs and atomics that have started and are not complete, and those of them that the peer may
+  // still have to answer.
   uint32_t rd_atomics() const { return rd_atomics_; }
+  uint32_t owed_rd_atomics() const { return rd_atomics_ - answered_reads_; }
 
   // Takes the next request off the send queue. False: there is none, or the state forbids it.
   // `find_fault` says what is wrong with a well-formed request before any packet is sent.
@@ -73,6 +79,11 @@ class SendWindow {
     if (request.started) return;
     request.started = true;
     if (is_read_or_atomic(request.work.opcode)) ++rd_atomics_;
+  }
+  // All data of a READ has come: rule 5.
+  void note_answered(Request& request) {
+    request.answered = true;
+    ++answered_reads_;
   }
   // So many PSNs of the current request have been sent.
   void advance(uint32_t packets) {
@@ -112,6 +123,7 @@ class SendWindow {
   uint32_t packet_ = 0;  // … and packet in that request
   wire::Psn next_psn_;   // for the next request
   uint32_t rd_atomics_ = 0;
+  uint32_t answered_reads_ = 0;  // of those: rule 5
   bool drain_noted_ = false;
 };
 

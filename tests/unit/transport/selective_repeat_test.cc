@@ -420,6 +420,61 @@ TEST_CASE("Of a READ response the lost packets alone are asked for again") {
   CHECK(asked[2].ext.reth.length_bytes == 2 * 256);
 }
 
+// READs that are answered meanwhile leave room for others, whose answers show that it was lost.
+TEST_CASE("What a READ lacks and is lost again is asked for again once a later READ is answered") {
+  Pair pair(selective());
+  agree(pair);
+  const Buffer far = pair.b.buffer(20 * 256, 5);
+  uint32_t losses = 3;
+  pair.lose = [&](const Sent& frame) {
+    const bool is_piece = frame.psn == 103 && (frame.from_a ? losses == 2 : losses != 2);
+    return is_piece && losses > 0 && losses-- > 0;
+  };
+  std::vector<Buffer> near;
+  const uint64_t begin_ns = pair.fabric.now_ns();
+  for (uint64_t id = 1; id <= 40; ++id)
+    pair.a.post(read(near.emplace_back(pair.a.buffer(20 * 256)), far, id));
+  uint64_t first_ns = 0;
+  pair.a.send_cq.on_push = [&](const Completion&) {
+    if (first_ns == 0) first_ns = pair.fabric.now_ns();
+  };
+  pair.drive();
+  CHECK(losses == 0);
+  CHECK(first_ns - begin_ns < RttEstimator::kFloorNs);  // less than any overdue answer
+  for (const Buffer& buffer : near) CHECK(pair.a.bytes(buffer) == pair.b.bytes(far));
+  CHECK(pair.a.send_cq.completions.size() == 40);
+  size_t asked = 0;
+  for (const Sent& frame : pair.sent_by(pair.a, Operation::read_request)) asked += frame.psn == 103;
+  CHECK(asked == 3);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
+}
+
+TEST_CASE("An atomic that waits for an older READ to complete counts against max_rd_atomic") {
+  PairOptions options = selective();
+  options.max_rd_atomic = 2;
+  Pair pair(options);
+  agree(pair);
+  const Buffer far = pair.b.buffer(4 * 256, 5);
+  const Buffer cell = pair.b.buffer(8);
+  const bool atomic = GENERATE(true, false);
+  pair.lose = [](const Sent& frame) { return !frame.from_a && frame.psn == 102; };
+  pair.a.post(read(pair.a.buffer(4 * 256), far, 1));
+  if (atomic) {
+    pair.a.post(fetch_add(pair.a.buffer(8), cell, 1, 2));
+  } else {
+    pair.a.post(read(pair.a.buffer(8), cell, 2));
+  }
+  pair.a.post(read(pair.a.buffer(4 * 256), far, 3));
+  pair.run_for(150 * kUs);
+  std::set<uint32_t> asked;
+  for (const Sent& frame : pair.sent_by(pair.a, Operation::read_request)) asked.insert(frame.psn);
+  CHECK(asked.contains(106) == !atomic);
+  CHECK(pair.a.endpoint().load(pair.a.qpn).rd_atomics == 2);
+  pair.lose = {};
+  pair.drive();
+  CHECK(wr_ids(pair.a.send_cq) == std::vector<uint64_t>{1, 2, 3});
+}
+
 TEST_CASE("A READ request that was lost is sent again whole, and what follows it waits") {
   Pair pair(selective());
   agree(pair);
