@@ -52,7 +52,8 @@ Json values_of(const Names& names, const Record& r) {
     return number == kNoDevice ? Json(0) : Json(names.text(table, number));
   };
   const auto text = [](std::string_view it) { return it.empty() ? Json(0) : Json(it); };
-  const bool is_packet = r.kind >= Kind::packet_sent && r.kind <= Kind::packet_dropped;
+  const bool is_packet = r.kind >= Kind::packet_sent && r.kind <= Kind::packet_dropped &&
+                         r.kind != Kind::packet_refused;
   return {wide(r.wr_id),
           wide(r.value),
           r.request,

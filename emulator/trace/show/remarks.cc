@@ -29,6 +29,10 @@ void add_header(std::string& text, const Record& record) {
 }
 
 std::string packet_record_text(const Names& names, const Record& record) {
+  // Of what is refused the record has the PSN alone: its packet has been recorded before it.
+  if (record.kind == Kind::packet_refused)
+    return "PSN " + std::to_string(record.psn) + ": rule " +
+           names.text(Table::rule, record.program);
   std::string text = packet_opcode_text(record.opcode);
   add_header(text, record);
   const bool is_sent = record.kind == Kind::packet_sent ||
@@ -39,8 +43,6 @@ std::string packet_record_text(const Names& names, const Record& record) {
     text += " of " + names.text(Table::device, record.peer_device);
   if (record.kind == Kind::packet_lost)
     text += ": " + names.text(Table::impairment, record.program);
-  if (record.kind == Kind::packet_refused)
-    text += ": rule " + names.text(Table::rule, record.program);
   if ((record.flags & flag::kRetransmission) != 0) text += ", sent again";
   return text;
 }
@@ -90,7 +92,8 @@ std::string other_record_text(const Names& names, const Record& record) {
     case Kind::rnr_sent:
       return psn + ", " + syndrome_text(record.code);
     case Kind::rnr_received:
-      return psn + ", " + syndrome_text(record.code) + ", waits " + duration_text(record.value);
+      return psn + ", " + syndrome_text(record.code) +
+             (record.value == 0 ? "" : ", waits " + duration_text(record.value));
     case Kind::ack_timeout:
       return psn + ", " + std::to_string(record.count) + " of " + std::to_string(record.detail);
     case Kind::retransmission:

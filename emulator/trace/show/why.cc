@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/trace/show/findings.h"
 #include "emulator/trace/show/vocabulary.h"
 
 namespace rocemu::trace {
@@ -30,10 +31,12 @@ class Timekeeper {
     changes_.push_back({to_ns, reason, -1});
     ++spent_.times[static_cast<size_t>(reason)];
   }
+  void find_span();
   void look_at_requests();
   void look_at_records();
   void on_event(const Record& record);
   void on_sent(uint64_t now_ns);
+  void on_sent_again(const Record& record);
   void on_answer(uint64_t now_ns);
   static Reason reason_of(Cause cause);
 
@@ -42,6 +45,7 @@ class Timekeeper {
   TimeSpent spent_;
   std::vector<Change> changes_;
   uint64_t first_ns_ = ~uint64_t{0}, last_ns_ = 0;
+  bool is_open_ = false;  // a request is not over when the trace is
   // What is going on, and since when; ~0: it is not.
   static constexpr uint64_t kNot = ~uint64_t{0};
   Reason waits_for_ = Reason::window;
@@ -89,9 +93,18 @@ void Timekeeper::look_at_requests() {
 
 void Timekeeper::on_sent(uint64_t now_ns) {
   if (waits_since_ns_ != kNot) spend(waits_for_, waits_since_ns_, now_ns);
-  if (rnr_since_ns_ != kNot) spend(Reason::rnr, rnr_since_ns_, now_ns);
-  waits_since_ns_ = rnr_since_ns_ = kNot;
+  waits_since_ns_ = kNot;
   sent_ns_ = now_ns;
+}
+
+// What had been handed to the port before the RNR NAK came ends no wait.
+void Timekeeper::on_sent_again(const Record& record) {
+  if (record.cause != Cause::rnr_nak) {
+    if (repair_since_ns_ == kNot) repair_since_ns_ = record.time_ns;
+    return;
+  }
+  if (rnr_since_ns_ != kNot) spend(Reason::rnr, rnr_since_ns_, record.time_ns);
+  rnr_since_ns_ = kNot;
 }
 
 void Timekeeper::on_answer(uint64_t now_ns) {
@@ -102,10 +115,11 @@ void Timekeeper::on_answer(uint64_t now_ns) {
 void Timekeeper::on_event(const Record& record) {
   switch (record.kind) {
     case Kind::packet_sent:
+      // Nothing said that it was lost but an answer that did not come.
+      if (record.cause == Cause::early_probe && sent_ns_ != kNot)
+        spend(Reason::repair, sent_ns_, record.time_ns);
       if ((record.flags & flag::kResponse) == 0) on_sent(record.time_ns);
-      if ((record.flags & flag::kRetransmission) != 0 && repair_since_ns_ == kNot &&
-          record.cause != Cause::rnr_nak)
-        repair_since_ns_ = record.time_ns;
+      if ((record.flags & flag::kRetransmission) != 0) on_sent_again(record);
       break;
     case Kind::waits:
       if (waits_since_ns_ != kNot) spend(waits_for_, waits_since_ns_, record.time_ns);
@@ -131,21 +145,41 @@ void Timekeeper::on_event(const Record& record) {
   }
 }
 
-void Timekeeper::look_at_records() {
+// From the first request's post to the last one's poll; of a QP without requests of its own from
+// its first record to its last.
+void Timekeeper::find_span() {
+  for (const At at : qp_.requests) {
+    const Request& request = story_.requests[at];
+    if (request.is_receive) continue;
+    for (const At event :
+         {request.posted, request.taken, request.acknowledged, request.pushed, request.polled}) {
+      if (event == kNowhere) continue;
+      first_ns_ = std::min(first_ns_, story_.time_ns(event));
+      last_ns_ = std::max(last_ns_, story_.time_ns(event));
+    }
+    if (request.pushed == kNowhere && request.acknowledged == kNowhere) is_open_ = true;
+  }
+  const bool is_all = first_ns_ > last_ns_;
   for (const Record& record : story_.trace->records) {
     if (record.device != qp_.device || record.qpn != qp_.qpn) continue;
-    first_ns_ = std::min(first_ns_, record.time_ns);
-    last_ns_ = std::max(last_ns_, record.time_ns);
-    on_event(record);
+    const bool is_counted = is_all && is_of_exchange(record);
+    if (is_counted) first_ns_ = std::min(first_ns_, record.time_ns);
+    if (is_counted || is_open_) last_ns_ = std::max(last_ns_, record.time_ns);
   }
+}
+
+void Timekeeper::look_at_records() {
+  for (const Record& record : story_.trace->records)
+    if (record.device == qp_.device && record.qpn == qp_.qpn) on_event(record);
   if (waits_since_ns_ != kNot) spend(waits_for_, waits_since_ns_, last_ns_);
   if (rnr_since_ns_ != kNot) spend(Reason::rnr, rnr_since_ns_, last_ns_);
   on_answer(last_ns_);
 }
 
 TimeSpent Timekeeper::measure() {
-  look_at_records();
+  find_span();
   if (first_ns_ > last_ns_) return spent_;
+  look_at_records();
   look_at_requests();
   std::ranges::stable_sort(changes_, {}, &Change::ns);
   std::array<int, kReasons> active{};
@@ -189,7 +223,7 @@ constexpr Sentence kSentences[kReasons] = {
      "Raise max_rd_atomic here, and max_dest_rd_atomic at the other end."},
     {"the other end had no receives left, by its credits",
      "Have the other end post more receives, and sooner."},
-    {"what was lost was sent again",
+    {"what was lost was missed and sent again",
      "Look for what takes packets: --as ladder shows which, and by which impairment."},
     {"an ACK timeout ran",
      "Packets or their answers were lost, with none behind them to tell of it: a smaller timeout "
@@ -201,38 +235,86 @@ constexpr Sentence kSentences[kReasons] = {
 
 std::string name_of(const Story& story, At at) {
   const Qp& qp = story.qps[at];
-  std::string text =
-      "QP " + hexadecimal(qp.qpn) + " of " +
-      (qp.device == kNoDevice ? "another NIC" : story.trace->names.text(Table::device, qp.device));
   std::string more = qp.type == 0 ? "" : qp_type_text(qp.type);
   const std::string program = program_text(story.trace->names, qp.program);
   if (!program.empty()) more += (more.empty() ? "" : ", ") + program;
-  return more.empty() ? text : text + " (" + more + ")";
+  return qp_text(story, at) + (more.empty() ? "" : " (" + more + ")");
+}
+
+struct Counts {
+  uint64_t sent = 0, lost = 0, again = 0, requests = 0, failed = 0, answers_lost = 0;
+  At first_lost = kNowhere;  // of Story::packets
+};
+
+void count_packets(const Story& story, At at, Counts& counts) {
+  for (At i = 0; i < story.packets.size(); ++i) {
+    const Packet& packet = story.packets[i];
+    if (packet.sent == kNowhere || packet.is_copy) continue;
+    const Record& record = story.record(packet.sent);
+    const bool is_own = story.find_qp(record.device, record.qpn) == at;
+    const bool is_answer = (record.flags & flag::kResponse) != 0;
+    if (is_own) {
+      ++counts.sent;
+      counts.lost += packet.lost != kNowhere ? 1 : 0;
+      counts.again += (record.flags & flag::kRetransmission) != 0 ? 1 : 0;
+    } else if (!is_answer || packet.connection == kNowhere ||
+               story.connections[packet.connection].ends[packet.from_first ? 1 : 0] != at) {
+      continue;
+    } else {
+      counts.answers_lost += packet.lost != kNowhere ? 1 : 0;
+    }
+    if (packet.lost != kNowhere && counts.first_lost == kNowhere) counts.first_lost = i;
+  }
+}
+
+Counts count(const Story& story, At at) {
+  Counts counts;
+  count_packets(story, at, counts);
+  for (const At request : story.qps[at].requests) {
+    const Request& it = story.requests[request];
+    counts.requests += it.is_receive ? 0 : 1;
+    counts.failed += it.pushed != kNowhere && story.record(it.pushed).code != 0 ? 1 : 0;
+  }
+  return counts;
 }
 
 void tell_counts(const Story& story, At at, const TimeSpent& spent, std::ostream& out) {
-  uint64_t sent = 0, lost = 0, again = 0, requests = 0, failed = 0;
-  for (const Packet& packet : story.packets) {
-    if (packet.sent == kNowhere || packet.is_copy) continue;
-    const Record& record = story.record(packet.sent);
-    if (story.find_qp(record.device, record.qpn) != at) continue;
-    ++sent;
-    lost += packet.lost != kNowhere ? 1 : 0;
-    again += (record.flags & flag::kRetransmission) != 0 ? 1 : 0;
-  }
-  for (const At request : story.qps[at].requests) {
-    const Request& it = story.requests[request];
-    requests += it.is_receive ? 0 : 1;
-    failed += it.pushed != kNowhere && story.record(it.pushed).code != 0 ? 1 : 0;
-  }
+  const Counts counts = count(story, at);
   out << name_of(story, at);
   if (story.qps[at].peer != kNowhere) out << ", to " << name_of(story, story.qps[at].peer);
   out << ":\n"
-      << duration_text(spent.whole_ns) << " from its first event to its last, " << requests
-      << " requests, " << sent << " packets sent, " << lost << " of them lost, " << again
-      << " sent again";
-  if (failed != 0) out << ", " << failed << " completions with an error";
+      << duration_text(spent.whole_ns)
+      << (counts.requests == 0 ? " from its first packet to its last, "
+                               : " from its first post to its last poll, ")
+      << counts.requests << (counts.requests == 1 ? " request, " : " requests, ") << counts.sent
+      << " packets sent, " << counts.lost << " of them lost, " << counts.again << " sent again";
+  if (counts.answers_lost != 0) out << ", " << counts.answers_lost << " answers lost";
+  if (counts.failed != 0) out << ", " << counts.failed << " completions with an error";
   out << ".\n";
+  if (counts.first_lost == kNowhere) return;
+  const Packet& packet = story.packets[counts.first_lost];
+  const Record& lost = story.record(packet.header());
+  out << "Lost first: " << packet_opcode_text(lost.opcode) << ", PSN " << lost.psn << ", by "
+      << story.trace->names.text(Table::impairment, story.record(packet.lost).program) << ".\n";
+}
+
+// What an advice has to say of this QP alone.
+void tell_more(const Story& story, At at, Reason reason, std::ostream& out) {
+  const Qp& qp = story.qps[at];
+  if (reason == Reason::timeout) {
+    uint8_t timeout = 0;
+    for (const Record& record : story.trace->records)
+      if (record.kind == Kind::qp_state && record.device == qp.device && record.qpn == qp.qpn &&
+          record.count != 0)
+        timeout = QpTimers::unpacked(record.count).timeout;
+    if (timeout != 0 && timeout < 32)
+      out << " It is " << static_cast<int>(timeout) << " now, "
+          << duration_text((uint64_t{4096} << timeout)) << '.';
+  }
+  if (reason == Reason::rnr && qp.peer != kNowhere && look_at_receives(story, qp.peer).is_slow())
+    out << " But it is slow to take what it has: completions of receives lay in its CQ, not "
+           "polled, "
+           "when it refused.";
 }
 
 void tell_of(const Story& story, At at, std::ostream& out) {
@@ -241,11 +323,12 @@ void tell_of(const Story& story, At at, std::ostream& out) {
   const auto& requests = story.qps[at].requests;
   if (std::ranges::all_of(requests, [&](At r) { return story.requests[r].is_receive; })) {
     out << "It has sent no requests of its own, and has answered those of others.\n";
-    return;
+    return tell_receives(story, at, spent.whole_ns, out);
   }
   std::vector<size_t> order(kReasons);
   for (size_t i = 0; i < kReasons; ++i) order[i] = i;
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return spent.ns[i]; });
+  tell_failure(story, at, out);
   const auto percent = [&](size_t i) {
     return static_cast<double>(spent.ns[i]) * 100 /
            static_cast<double>(std::max<uint64_t>(spent.whole_ns, 1));
@@ -256,8 +339,14 @@ void tell_of(const Story& story, At at, std::ostream& out) {
         << ", " << kSentences[i].what << ".\n";
   }
   // Advice for what matters, but for what only the program itself may change.
-  for (const size_t i : order)
-    if (percent(i) >= 10) out << kSentences[i].advice << '\n';
+  for (const size_t i : order) {
+    if (percent(i) < 10) continue;
+    out << kSentences[i].advice;
+    tell_more(story, at, static_cast<Reason>(i), out);
+    out << '\n';
+  }
+  tell_unordered(story, at, out);
+  tell_receives(story, at, spent.whole_ns, out);
 }
 
 }  // namespace

@@ -3,3 +3,9 @@ foreach(case loss write start-stop on-error limit)
   rocemu_e2e_test(trace/${case} 60 ${here}/trace/trace_rows.py ${case})
 endforeach()
 meet_at(port-18515 trace/loss trace/write trace/start-stop trace/on-error trace/limit)
+
+# The stories of docs/seeing.md, as they stand there; their pictures are made by hand, with a browser.
+foreach(story lost-last-packet rnr-storm wrong-rkey slow-consumer read-behind-write)
+  rocemu_e2e_test(stories/${story} 90 ${PROJECT_SOURCE_DIR}/scripts/stories.py --build ${PROJECT_BINARY_DIR} ${story})
+endforeach()
+meet_at(port-18515 stories/lost-last-packet stories/rnr-storm)

@@ -197,6 +197,7 @@ const kKeys = {
   e: () => step(problems(), 1),
   E: () => step(problems(), -1),
   t: () => setScale(view.scale === "folded" ? "true" : "folded"),
+  s: savePicture,
   "/": () => search.focus(),
   "?": () => help.showModal(),
 };
@@ -335,6 +336,7 @@ function listen() {
   on("zoom-out", "click", () => zoomBy(1 / 1.4));
   on("zoom-all", "click", zoomToAll);
   on("problem", "click", () => step(problems(), 1));
+  on("save", "click", savePicture);
   on("keys", "click", () => help.showModal());
   on("theme", "click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
   on("controls", "submit", (event) => event.preventDefault());

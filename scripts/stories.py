@@ -1,0 +1,108 @@
+#!/usr/bin/python3 -B
+"""Runs the stories of docs/seeing.md, with the commands that stand there, and says whether they still tell what the page
+says. With --pictures it makes the page's pictures anew, of what has just happened.
+
+    scripts/stories.py                            # all of them, by the programs of build/release
+    scripts/stories.py wrong-rkey --keep /tmp/x   # one; what it has written stays in /tmp/x
+    scripts/stories.py --pictures docs/plots      # and draws them; needs scripts/packages.sh pictures
+
+The exit code is 0 when all was as the page says, 1 when not, 77 when it was, and pictures were asked for and there is no
+Chromium here."""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "seeing.md"
+LIMIT_S = 60
+SKIPPED = 77
+sys.path.append(str(ROOT / "tests" / "e2e" / "trace"))
+from browser import Browser, find  # noqa: E402
+
+# What a story's commands have to say, and what its picture shows: from where on, and how high; both are JavaScript in
+# the ladder's page, in pixels.
+WIDTH = 1060
+STORIES = {}
+
+
+def block_of(name):
+    """The commands of a story, as the page has them."""
+    found = re.search(rf"<!-- story: {re.escape(name)} -->\n+```\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    if found is None:
+        sys.exit(f"stories.py: {PAGE.relative_to(ROOT)} has no commands of {name}")
+    return found[1]
+
+
+def run(name, folder, build):
+    """What the commands print. They run in `folder`, where the sources of tests are to be found, and at once in line."""
+    environment = dict(os.environ, PATH=f"{build / 'bin'}:{os.environ['PATH']}", XDG_RUNTIME_DIR=str(folder))
+    if not (folder / "tests").exists():
+        (folder / "tests").symlink_to(ROOT / "tests")
+    done = subprocess.run(["bash", "-eu", "-c", block_of(name)], cwd=folder, env=environment, text=True, timeout=LIMIT_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(done.stdout, end="")
+    if done.returncode != 0:
+        print(f"stories.py: {name}: the commands end with {done.returncode}")
+    return done.returncode == 0, done.stdout
+
+
+def is_told(name, said):
+    missing = [text for text in STORIES[name]["says"] if re.search(text, said) is None]
+    for text in missing:
+        print(f"stories.py: {name}: nothing says '{text}'")
+    return not missing
+
+
+def draw(name, folder, pictures):
+    story = STORIES[name]
+    with Browser(width=WIDTH + 60) as page:
+        page.open(next(folder.glob("*.html")))
+        page.drawn()
+        if "do" in story:
+            page.value(story["do"])
+        svg = page.value(f"svgOf({story.get('top', '0')}, {story.get('height', 'view.height')}, {WIDTH})")
+        path = pictures / f"{name}.svg"
+        path.write_text(svg, encoding="utf-8")
+        print(f"{path}: {len(svg)} bytes")
+        if page.problems:
+            print("stories.py: the page complains: " + "; ".join(page.problems))
+        return not page.problems
+
+
+def tell(name, options):
+    print(f"=== {name}")
+    folder = Path(options.keep) / name if options.keep else Path(tempfile.mkdtemp(prefix="rocemu-story-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        is_run, said = run(name, folder, Path(options.build).resolve())
+        return is_run and is_told(name, said) and (not options.pictures or find() is None or
+                                                   draw(name, folder, Path(options.pictures)))
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of these stories alone: " + ", ".join(STORIES))
+    parser.add_argument("--build", default=ROOT / "build" / "release", help="where bin/rocemu is (build/release)")
+    parser.add_argument("--pictures", metavar="FOLDER", help="draw NAME.svg there")
+    parser.add_argument("--keep", metavar="FOLDER", help="traces and ladders stay in FOLDER/NAME")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(STORIES):
+        parser.error(f"there is no story {', '.join(sorted(unknown))}")
+    told = [tell(name, options) for name in options.names or STORIES]
+    if not all(told):
+        return 1
+    if options.pictures and find() is None:
+        print("SKIPPED: the pictures: there is no Chromium here (scripts/packages.sh pictures)")
+        return SKIPPED
+    return 0
+
+
+sys.exit(main())
