@@ -149,6 +149,7 @@ class Ladder {
   Json packet_row(const Packet& packet);
   Json request_row(const Request& request);
   std::string packet_label(const Record& header) const;
+  std::string note_text(const Record& record) const;
   std::string short_text(const Record& record) const;
   std::string summary() const;
 
@@ -179,6 +180,7 @@ int Ladder::qp(At at) {
   std::string name = device + " QP " + hexadecimal(it.qpn);
   if (it.type != 0) name += " (" + qp_type_text(it.type) + ")";
   page_["qps"].push_back({{"name", name},
+                          {"number", hexadecimal(it.qpn)},
                           {"device", device},
                           {"program", program_text(names(), it.program)},
                           {"recorded", it.has_records}});
@@ -254,7 +256,8 @@ Json Ladder::request_row(const Request& request) {
   std::string label = request.is_receive ? "receive"
                       : is_completion    ? completion_opcode_text(first.opcode)
                                          : request_opcode_text(first.opcode);
-  label += "  " + std::to_string(first.length_bytes) + " B  wr_id " + hexadecimal(first.wr_id);
+  label = "wr_id " + hexadecimal(first.wr_id) + ": " + label + "  " +
+          std::to_string(first.length_bytes) + " B";
   const bool failed = request.pushed != kNowhere && story_.record(request.pushed).code != 0;
   return {qp(request.qp),
           request.is_receive,
@@ -282,8 +285,15 @@ void Ladder::add_notes() {
     if (!is_note(it.kind)) continue;
     const At owner = it.qpn == 0 ? kNowhere : story_.find_qp(it.device, it.qpn);
     if (owner == kNowhere ? options_.qpn != 0 : qps_[owner] == kNone) continue;
-    page_["notes"].push_back({record(at), static_cast<unsigned>(level_of(it))});
+    page_["notes"].push_back({record(at), static_cast<unsigned>(level_of(it)), note_text(it)});
   }
+}
+
+// A margin is narrow: whom a QP is connected to stands above it, and how is told with all fields.
+std::string Ladder::note_text(const Record& record) const {
+  if (record.kind != Kind::qp_state) return {};
+  const std::string_view cause = to_text(record.cause);
+  return "QP state " + state_text(record.code) + (cause.empty() ? "" : ", " + std::string(cause));
 }
 
 std::string Ladder::short_text(const Record& record) const {
@@ -291,7 +301,7 @@ std::string Ladder::short_text(const Record& record) const {
                       record.kind == Kind::completion_polled ||
                       record.kind == Kind::completion_lost;
   if (!is_end) return {};
-  return completion_opcode_text(record.opcode) + ", " + status_text(record.code);
+  return "wr_id " + hexadecimal(record.wr_id) + ": " + status_text(record.code);
 }
 
 std::string Ladder::summary() const {

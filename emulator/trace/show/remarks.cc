@@ -89,8 +89,9 @@ std::string other_record_text(const Names& names, const Record& record) {
       return qp_type_text(record.code);
     case Kind::nak_sent:
     case Kind::nak_received:
-    case Kind::rnr_sent:
       return psn + ", " + syndrome_text(record.code);
+    case Kind::rnr_sent:
+      return psn;  // the packet has the timer
     case Kind::rnr_received:
       return psn + ", " + syndrome_text(record.code) +
              (record.value == 0 ? "" : ", waits " + duration_text(record.value));
@@ -158,14 +159,20 @@ std::string because_text(const Story& story, const Packet& packet) {
     case Kind::packet_refused:
       return "rule " + story.trace->names.text(Table::rule, why.program);
     case Kind::nak_sent:
-    case Kind::rnr_sent:
       return syndrome_text(why.code);
+    case Kind::rnr_sent:
+      return "no receive";
     default:
       return std::string(to_text(why.cause));
   }
 }
 
 namespace {
+
+// What a packet has drawn, of which the record of a decision does not know the timer.
+std::string drawn_text(const Record& drew) {
+  return drew.kind == Kind::rnr_sent ? "RNR NAK" : syndrome_text(drew.code);
+}
 
 void remark_on_arrival(const Story& story, const Packet& packet, std::vector<std::string>& texts) {
   const Names& names = story.trace->names;
@@ -174,14 +181,13 @@ void remark_on_arrival(const Story& story, const Packet& packet, std::vector<std
         "rule " + names.text(Table::rule, story.record(packet.refused).program);
     texts.push_back(packet.drew == kNowhere
                         ? "refused by " + rule
-                        : "draws " + syndrome_text(story.record(packet.drew).code) + ", by " +
-                              rule);
+                        : "draws " + drawn_text(story.record(packet.drew)) + ", by " + rule);
   } else if (packet.drew != kNowhere) {
-    texts.push_back("draws " + syndrome_text(story.record(packet.drew).code));
+    texts.push_back("draws " + drawn_text(story.record(packet.drew)));
   }
   for (const At at : packet.remarks) switch (story.record(at).kind) {
       case Kind::duplicate:
-        texts.emplace_back("executed before: a duplicate");
+        texts.emplace_back("a duplicate, executed before");
         break;
       case Kind::out_of_sequence:
         if (packet.refused == kNowhere) texts.emplace_back("ahead of the expected PSN");

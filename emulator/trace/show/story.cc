@@ -12,13 +12,18 @@ namespace rocemu::trace {
 
 namespace {
 
+struct Refusal {
+  At record = kNowhere;
+  At packet = kNowhere;
+};
+
 // What the teller remembers of a QP while it reads on.
 struct Memory {
   At current = kNowhere;  // the packet that the QP looks at
-  // The refusals that have drawn the last NAK of a PSN sequence error and the last RNR NAK. What is
-  // sent may be sent after others have been refused.
-  At behind_sequence_nak = kNowhere;
-  At behind_rnr_nak = kNowhere;
+  // The refusals that have drawn the last NAK of a PSN sequence error and the last RNR NAK, and the
+  // last of each syndrome. What is sent may be sent after others have been refused.
+  Refusal behind_sequence_nak, behind_rnr_nak;
+  std::map<uint8_t, Refusal> by_syndrome;
   std::array<At, 256> last_of_kind;  // by Kind
   Memory() { last_of_kind.fill(kNowhere); }
   At& last(Kind kind) { return last_of_kind[static_cast<uint8_t>(kind)]; }
@@ -50,6 +55,7 @@ class Teller {
   void on_arrived(At at, At qp);
   void on_lost(At at);
   void remark(At at, At qp);
+  Refusal refusal_behind(const Record& nak, At qp);
   At blame(const Record& record, At qp);
 
   const Trace& trace_;
@@ -108,14 +114,19 @@ void Teller::on_state(const Record& record, At qp) {
   connect(qp, peer);
 }
 
+// What a NAK speaks of.
+Refusal Teller::refusal_behind(const Record& nak, At qp) {
+  Memory& memory = memories_[qp];
+  if (wire::syndrome::is_rnr(nak.code)) return memory.behind_rnr_nak;
+  if (nak.code == wire::syndrome::kNakSequence) return memory.behind_sequence_nak;
+  const auto found = memory.by_syndrome.find(nak.code);
+  if (found != memory.by_syndrome.end()) return found->second;
+  return {memory.last(Kind::packet_refused), kNowhere};
+}
+
 // The event because of which a packet is sent again, or a NAK at all.
 At Teller::blame(const Record& record, At qp) {
   Memory& memory = memories_[qp];
-  if ((record.flags & flag::kHasAeth) != 0 && refuses(record.code)) {
-    if (wire::syndrome::is_rnr(record.code)) return memory.behind_rnr_nak;
-    if (record.code == wire::syndrome::kNakSequence) return memory.behind_sequence_nak;
-    return memory.last(Kind::packet_refused);
-  }
   if ((record.flags & flag::kRetransmission) == 0) return kNowhere;
   switch (record.cause) {
     case Cause::ack_timeout:
@@ -140,6 +151,11 @@ void Teller::on_sent(At at, At qp) {
   it.connection = connection;
   it.from_first = from_first;
   it.because = blame(record, qp);
+  if ((record.flags & flag::kHasAeth) != 0 && refuses(record.code)) {
+    const Refusal refusal = refusal_behind(record, qp);
+    story_.packets[packet].because = refusal.record;
+    if (refusal.packet != kNowhere) story_.packets[refusal.packet].drew = at;
+  }
   if ((record.flags & flag::kResponse) == 0) requests_.add_packet(record, qp, packet);
 }
 
@@ -188,7 +204,8 @@ void Teller::remark(At at, At qp) {
   packet.remarks.push_back(at);
   if (record.kind == Kind::packet_refused) packet.refused = at;
   if (record.kind == Kind::nak_sent || record.kind == Kind::rnr_sent) packet.drew = at;
-  const At refusal = packet.refused != kNowhere ? packet.refused : at;
+  const Refusal refusal{packet.refused != kNowhere ? packet.refused : at, memory.current};
+  if (record.kind == Kind::packet_refused) memory.by_syndrome[record.code] = refusal;
   if (record.kind == Kind::rnr_sent) memory.behind_rnr_nak = refusal;
   if (record.kind == Kind::nak_sent && record.code == wire::syndrome::kNakSequence)
     memory.behind_sequence_nak = refusal;

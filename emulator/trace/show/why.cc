@@ -145,8 +145,16 @@ void Timekeeper::on_event(const Record& record) {
   }
 }
 
+// What two ends do once they are connected, and before one of them gives up.
+bool is_of_exchange(const Record& record) {
+  const bool is_packet = record.kind >= Kind::packet_sent && record.kind <= Kind::packet_dropped;
+  const bool is_completion =
+      record.kind == Kind::completion_pushed || record.kind == Kind::completion_polled;
+  return is_packet || (is_completion && record.code == 0);
+}
+
 // From the first request's post to the last one's poll; of a QP without requests of its own from
-// its first record to its last.
+// its first packet or completion to its last.
 void Timekeeper::find_span() {
   for (const At at : qp_.requests) {
     const Request& request = story_.requests[at];

@@ -46,8 +46,8 @@ function choose(item, isWanted = true) {
 
 function nameOf(item) {
   if (item.type === "packet")
-    return item.label + (item.remark === "" ? "" : ", " + item.remark);
-  return item.type === "request" ? "request " + item.label : item.label;
+    return whose(item) + item.label + (item.remark === "" ? "" : ", " + item.remark);
+  return whose(item) + (item.type === "request" ? "request " : "") + item.label;
 }
 
 // The next of those items behind the chosen one, or before it; from what is seen when none is.

@@ -58,6 +58,14 @@ class Picture {
     c.fillText(text, x, y);
   }
 
+  // Behind a text that lies upon arrows.
+  plate(x, y, width, align) {
+    this.c.fillStyle = colours.paper;
+    this.c.globalAlpha = 0.85;
+    this.c.fillRect(align === "right" ? x - width - 2 : x - 2, y - 10, width + 4, 13);
+    this.c.globalAlpha = 1;
+  }
+
   cut(text, width) {
     if (width < 12) return "";
     if (this.c.measureText(text).width <= width) return text;
@@ -226,14 +234,17 @@ class Picture {
     const room = Math.abs(this.columns.lines[1] - this.columns.lines[0]) - 24;
     const toRight = x1 > x0, x = x0 + (toRight ? 10 : -10);
     const align = toRight ? "left" : "right";
-    const label = this.cut(packet.label, room);
     this.c.font = packet.isBad || packet.again ? "600 " + kFont : kFont;
+    const label = this.cut(whose(packet) + packet.label, room);
+    const used = this.c.measureText(label).width + 10;
+    this.plate(x, y0 - 3, used - 10, align);
     this.text(label, x, y0 - 3, this.colourOf(packet), align);
-    if (packet.remark !== "") {
-      const used = this.c.measureText(label).width + 10;
-      this.c.font = "italic " + kFont;
-      this.text(packet.remark, x + (toRight ? used : -used), y0 - 3,
-                packet.isBad ? colours.bad : colours.again, align, room - used);
+    this.c.font = "italic " + kFont;
+    const remark = this.cut(packet.remark, room - used);
+    if (remark !== "") {
+      const at = x + (toRight ? used : -used);
+      this.plate(at, y0 - 3, this.c.measureText(remark).width, align);
+      this.text(remark, at, y0 - 3, packet.isBad || packet.draws ? colours.bad : colours.again, align);
     }
     this.c.font = kFont;
   }
@@ -254,7 +265,7 @@ class Picture {
       this.c.fillStyle = colour;
       this.c.fillRect(side === 0 ? x + 2 : x - 4, y - 11, 2, 14);
     }
-    this.text(text, x, y, colour, side === 0 ? "right" : "left", this.columns.margin - 8);
+    this.text(whose(item) + text, x, y, colour, side === 0 ? "right" : "left", this.columns.margin - 8);
   }
 
   // Whose lines these are: above everything, and always there.
@@ -283,7 +294,9 @@ function headTexts() {
     const names = [...new Set(qps.map((qp) => trace.qps[qp].name))];
     const programs = [...new Set(qps.map((qp) => trace.qps[qp].program).filter((p) => p !== ""))];
     const devices = [...new Set(qps.map((qp) => trace.qps[qp].device))];
-    return [names.length === 1 ? names[0] : devices.slice(0, 3).join(", ") + ", " + names.length + " QPs",
+    const numbers = [...new Set(qps.map((qp) => trace.qps[qp].number))];
+    const which = names.length > 4 ? names.length + " QPs" : "QPs " + numbers.join(", ");
+    return [names.length === 1 ? names[0] : devices.slice(0, 3).join(", ") + ", " + which,
             programs.slice(0, 3).join(", ")];
   };
   const shown = view.connection === kNone ? trace.connections : [trace.connections[view.connection]];

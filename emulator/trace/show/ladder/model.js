@@ -10,7 +10,7 @@ const kClasses = ["request", "answer", "bad", "bad", "mark"];  // of packets: la
 function packetOf(row, index) {
   const [connection, fromFirst, sent, arrived, lost, kind, again, label, remark, records] = row;
   return {type: "packet", index, connection, fromFirst, sent, arrived, lost, again, label, remark,
-          records, colour: kClasses[kind], isBad: lost !== kNone || kind === 2 || kind === 3,
+          qp: trace.connections[connection][fromFirst ? 0 : 1], draws: /\bdraws /.test(remark), records, colour: kClasses[kind], isBad: lost !== kNone || kind === 2 || kind === 3,
           text: (label + " " + remark).toLowerCase(), anchor: [sent, arrived, lost].find((at) => at !== kNone)};
 }
 
@@ -24,9 +24,9 @@ function requestOf(row, index) {
 
 // A line in a margin: a record that is no packet's.
 function noteOf(row) {
-  const [at, level] = row;
+  const [at, level, short] = row;
   const [, qp, text] = trace.records[at];
-  return {type: "note", anchor: at, qp, label: text, isBad: level > 1, level, records: [at],
+  return {type: "note", anchor: at, qp, label: short || text, isBad: level > 1, level, records: [at],
           text: text.toLowerCase()};
 }
 
@@ -89,8 +89,14 @@ function linesOf(request) {
   const end = request.polled !== kNone ? request.polled : request.pushed;
   if (end !== kNone)
     lines.push({item: request, anchor: end, level,
-                label: (request.polled === kNone ? "completion: " : "polled: ") + trace.records[end][3]});
+                label: (request.polled === kNone ? "completion " : "polled ") + trace.records[end][3]});
   return lines;
+}
+
+// Whose it is, where more than one QP stands at an end.
+function whose(item) {
+  const isPlain = view.connection !== kNone || trace.connections.length < 2 || item.qp === kNone;
+  return isPlain ? "" : trace.qps[item.qp].number + "  ";
 }
 
 // Bars of the same time stand beside each other, as far as there is room.
