@@ -26,8 +26,28 @@ from browser import Browser, find  # noqa: E402
 
 # What a story's commands have to say, and what its picture shows: from where on, and how high; both are JavaScript in
 # the ladder's page, in pixels.
-WIDTH = 1060
-STORIES = {}
+WIDTH = 1180
+STORIES = {
+    "lost-last-packet": {
+        "says": ["Lost first: WRITE_LAST", r"\d % of it, .* ms, an ACK timeout ran", "It is 14 now"],
+        "top": "yOf('loss', -135)", "height": 420},
+    "rnr-storm": {
+        "says": ["the receiver was not ready", r"It has sent \d+ RNR NAKs"],
+        "do": "view.zoom = 0.8; lay()", "top": "yOf('send_only', -60)", "height": 560},
+    "wrong-rkey": {
+        "says": ["WRITE 3: remote access error", r"wr_id 0x3, failed: remote access error.*by rule bad_rkey",
+                 "3 others were flushed"],
+        "top": "yOf('wr_id 0x3', -130)", "height": "view.height - yOf('wr_id 0x3', -110)"},
+    "slow-consumer": {
+        "says": ["20 messages in", "But it is slow to take what it has", "Its program is slower than what comes"],
+        "do": "view.zoom = 0.8; lay()", "top": "yOf('send_only', -42)", "height": 640},
+    "read-behind-write": {
+        "says": ["wrote 'record 3', read 'record 2'", "READ was under way together .* changes the same bytes",
+                 "was not over when the READ was", "Nothing orders requests of two QPs"],
+        "top": "yOf('wr_id 0x3: rdma write', -20)", "height": 470},
+}
+# How far down the first event stands that such a text tells of.
+Y_OF = "globalThis.yOf = (text, more) => view.y[view.items.find((i) => i.text.includes(text)).anchor] + more;"
 
 
 def block_of(name):
@@ -63,8 +83,7 @@ def draw(name, folder, pictures):
     with Browser(width=WIDTH + 60) as page:
         page.open(next(folder.glob("*.html")))
         page.drawn()
-        if "do" in story:
-            page.value(story["do"])
+        page.value(Y_OF + story.get("do", ""))
         svg = page.value(f"svgOf({story.get('top', '0')}, {story.get('height', 'view.height')}, {WIDTH})")
         path = pictures / f"{name}.svg"
         path.write_text(svg, encoding="utf-8")

@@ -21,7 +21,7 @@ struct Receives {
   uint64_t received = 0;
   uint64_t rnr_naks = 0;           // that it has sent
   uint64_t rnr_naks_unpolled = 0;  // of these: while completions of receives were not polled
-  uint64_t unpolled_ns = 0;        // while there were such completions
+  uint64_t unpolled_ns = 0;        // while there were such completions, for more than 50 us
   uint64_t longest_ns = 0;         // that one of them lay there
 
   // The program does not come to take what it has: more receives would not help for long.

@@ -289,8 +289,12 @@ void Ladder::add_notes() {
   }
 }
 
-// A margin is narrow: whom a QP is connected to stands above it, and how is told with all fields.
+// A margin is narrow: what stands above it or at the arrows is left out. All fields are told at a
+// click.
 std::string Ladder::note_text(const Record& record) const {
+  if (record.kind == Kind::rnr_received) return "RNR NAK of PSN " + std::to_string(record.psn);
+  if (record.kind == Kind::retransmission)
+    return "sends again from PSN " + std::to_string(record.psn);
   if (record.kind != Kind::qp_state) return {};
   const std::string_view cause = to_text(record.cause);
   return "QP state " + state_text(record.code) + (cause.empty() ? "" : ", " + std::string(cause));

@@ -228,6 +228,7 @@ std::vector<std::string> remarks_on(const Story& story, const Packet& packet) {
     std::string because = because_text(story, packet);
     if ((sent.flags & flag::kRetransmission) != 0) {
       if (because.empty()) because = to_text(sent.cause);
+      if (sent.cause == Cause::early_probe) because = "an answer is overdue";
       texts.push_back("sent again" + (because.empty() ? "" : ": " + because));
     } else if (!because.empty()) {
       texts.push_back("because of " + because);

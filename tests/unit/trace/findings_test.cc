@@ -90,9 +90,9 @@ TEST_CASE("trace why: a receiver without receives is not one that does not poll"
     builder.request(0, Kind::taken, 1);
     builder.crossing(1, 100);
     receive(builder, 1, 2, is_slow ? 900 : 3);
-    builder.crossing(9, 101);
-    builder.add(10, Kind::rnr_sent, 1);
-    builder.add(11, Kind::rnr_received).value = 500'000;
+    builder.crossing(199, 101);
+    builder.add(200, Kind::rnr_sent, 1);
+    builder.add(201, Kind::rnr_received).value = 500'000;
     builder.crossing(910, 101);
     Record& again = builder.records()[builder.records().size() - 2];
     again.flags = flag::kRetransmission;

@@ -100,7 +100,7 @@ function svgOf(top, height, width) {
   readColours();
   const whole = Math.ceil(height + kHeadHeight);
   return `<svg xmlns="${kNamespace}" width="${width}" height="${whole}" ` +
-         `viewBox="0 0 ${width} ${whole}" font-family="system-ui, sans-serif" font-size="11.5">` +
+         `viewBox="0 0 ${width} ${whole}" font-family="system-ui, sans-serif" font-size="11.5" style="white-space:pre">` +
          `<title>${escaped(trace.title + ": " + trace.summary)}</title><style>${style}</style>\n` +
          c.parts.join("\n") + "\n</svg>\n";
 }
