@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters]   (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters] [pictures]   (none: build and run)
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
 # interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
 # bench: what scripts/bench.sh compares with and draws by;
 # release: what scripts/release.sh and scripts/distributions.sh use besides build;
 # soak: test, and the applications that are too large for it (scripts/soak.sh);
-# clusters: what the tests of docs/deployment.md's clusters and containers need besides test.
+# clusters: what the tests of docs/deployment.md's clusters and containers need besides test;
+# pictures: what scripts/stories.py draws with, and the tests of the ladder's page.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
@@ -24,6 +25,7 @@ test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libop
 release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
+pictures=(chromium fonts-dejavu-core)
 
 fail() {
   echo "packages.sh: $*" >&2
@@ -43,7 +45,8 @@ for set in "${@:-build run}"; do
       release) wanted+=("${release[@]}") ;;
       soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
       clusters) wanted+=("${clusters[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak or clusters" ;;
+      pictures) wanted+=("${pictures[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak, clusters or pictures" ;;
     esac
   done
 done

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from xml.etree import ElementTree
 
 from browser import Browser, find
 
@@ -80,6 +82,20 @@ def choose_connection(page):
     check(page.value("view.packets.every((p) => p.connection === 0)"), "others are shown")
 
 
+def check_saved(page, folder):
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
+    page.key("s")
+    for _ in range(100):
+        if files := [name for name in os.listdir(folder) if name.endswith(".svg")]:
+            break
+        time.sleep(0.1)
+    check(files, "s saves nothing")
+    with open(os.path.join(folder, files[0]), encoding="utf-8") as file:
+        svg = file.read()
+    check(ElementTree.fromstring(svg).tag.endswith("}svg"), "what is saved is no SVG")
+    check(svg.count("<text") > 20 and "prefers-color-scheme" in svg, "the saved picture is blank")
+
+
 def main(program, pictures):
     if find() is None:
         print("SKIPPED: there is no Chromium here (Debian: chromium)")
@@ -102,6 +118,8 @@ def main(program, pictures):
         search(page)
         choose_connection(page)
         page.click(600, 400)
+        check_saved(page, folder)
+        check(page.value("colours.paper") == light, "a saved picture changes the page's colours")
         paper = os.path.join(pictures or folder, "paper.pdf")
         page.paper(paper)
         check(page.value('document.querySelectorAll("#pages img").length') > 0, "nothing is printed")

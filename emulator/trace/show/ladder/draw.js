@@ -304,6 +304,7 @@ function headTexts() {
 }
 
 function clockText(ns) {
+  if (Math.abs(ns) >= 1e9) return (ns / 1e9).toFixed(7) + " s";
   return Math.abs(ns) < 1e7 ? (ns / 1e3).toFixed(2) + " us" : (ns / 1e6).toFixed(4) + " ms";
 }
 
