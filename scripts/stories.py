@@ -33,7 +33,7 @@ STORIES = {
         "top": "yOf('loss', -135)", "height": 420},
     "rnr-storm": {
         "says": ["the receiver was not ready", r"It has sent \d+ RNR NAKs"],
-        "do": "view.zoom = 0.8; lay()", "top": "yOf('send_only', -60)", "height": 560},
+        "do": "view.zoom = 0.8; lay()", "top": "yOf('send_only', -42)", "height": 620},
     "wrong-rkey": {
         "says": ["WRITE 3: remote access error", r"wr_id 0x3, failed: remote access error.*by rule bad_rkey",
                  "3 others were flushed"],

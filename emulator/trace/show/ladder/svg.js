@@ -13,7 +13,8 @@ const kNamespace = (() => {
 const rounded = (number) => Number(number.toFixed(1));
 
 class SvgContext {
-  constructor() {
+  constructor(height) {
+    this.height = height;
     this.parts = [];
     this.kept = [];
     this.path = "";
@@ -64,7 +65,8 @@ class SvgContext {
 
   strokeText(text, x, y) { this.halo = [text, x, y].join(); }
   fillText(text, x, y) {
-    if (text === "") return;
+    // Under the head, what the edges would cut is left out.
+    if (text === "" || (this.y > 0 && (y < 9 || y > this.height - 3))) return;
     const classes = ["f-" + this.fillStyle];
     if (this.halo === [text, x, y].join()) classes.push("halo");
     this.halo = null;
@@ -82,7 +84,7 @@ function stylesOf(theme) {
   readColours();
   const rules = Object.entries(colours).map(([name, colour]) =>
       `.f-${name}{fill:${colour}}.s-${name}{stroke:${colour};fill:none}`);
-  return rules.join("") + `.halo{stroke:${colours.paper};stroke-width:3;paint-order:stroke}`;
+  return rules.join("") + "text{white-space:pre}" + `.halo{stroke:${colours.paper};stroke-width:3;paint-order:stroke}`;
 }
 
 // A file of what stands from `top` on, in pixels of the page.
@@ -90,7 +92,7 @@ function svgOf(top, height, width) {
   const theme = document.documentElement.dataset.theme;
   const style = stylesOf("light") + "@media(prefers-color-scheme:dark){" + stylesOf("dark") + "}";
   for (const name of Object.keys(colours)) colours[name] = name;
-  const c = new SvgContext();
+  const c = new SvgContext(height);
   c.translate(0, kHeadHeight);
   const picture = new Picture(c, width, height, top);
   picture.draw();
@@ -100,7 +102,7 @@ function svgOf(top, height, width) {
   readColours();
   const whole = Math.ceil(height + kHeadHeight);
   return `<svg xmlns="${kNamespace}" width="${width}" height="${whole}" ` +
-         `viewBox="0 0 ${width} ${whole}" font-family="system-ui, sans-serif" font-size="11.5" style="white-space:pre">` +
+         `viewBox="0 0 ${width} ${whole}" font-family="system-ui, sans-serif" font-size="11.5">` +
          `<title>${escaped(trace.title + ": " + trace.summary)}</title><style>${style}</style>\n` +
          c.parts.join("\n") + "\n</svg>\n";
 }
