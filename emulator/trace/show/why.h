@@ -1,8 +1,8 @@
 // `rocemu trace why`: where the time of a QP went, in sentences, and what to change.
 //
-// Every moment from a QP's first post to its last poll is given to what kept its requests from being
-// done: of several reasons to the one that names most. What was done and only had to be polled is
-// the program's; when nothing is posted, nothing is waited for.
+// Every moment from a QP's first post to its last poll is given to what kept its requests from
+// being done: of several reasons to the one that names most. What was done and only had to be
+// polled is the program's; when nothing is posted, nothing is waited for.
 #pragma once
 
 #include <array>
