@@ -3,6 +3,9 @@
 #
 #   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
 #   scripts/interop.sh --scripts tests/scripts [--table FILE]     scripts of verbs and frames (docs/scripts.md)
+#   scripts/interop.sh --pci CARD... [--short] [--driver vfio-pci|uio_pci_generic] [--only REGEX] [--list] [--table FILE]
+#
+# With --pci the NIC is on a network card of a second virtual machine: e1000e, igb, vmxnet3 or virtio-net-pci of qemu's.
 #
 # All of it takes some 20 minutes on two idle cores, --short two. The first run fetches a kernel and programs (some
 # 100 MB) from the Debian mirror into ~/.cache/rocemu-interop. Exit code 77: it cannot be run here, and says why.
@@ -14,4 +17,8 @@ cmake --preset release -DBUILD_TESTING=ON > /dev/null
 cmake --build --preset release --target rocemu_bench interop_scenario rocemu-script-agent
 export ROCEMU=$PWD/build/release/bin/rocemu SCENARIO=$PWD/build/release/tests/interop/interop_scenario
 export AGENT=$PWD/build/release/bin/rocemu-script-agent
-exec tests/interop/run.py "$@"
+run=run.py
+for word in "$@"; do
+  [[ $word == --pci ]] && run=run_pci.py
+done
+exec "tests/interop/$run" "$@"

@@ -109,6 +109,7 @@ void EthernetDevice::find(Setup& setup, EthernetDeviceRequest::Bus bus) {
           "(librte-net-...23, or librte-meta-allpmds), and may you open its device in "
           "/dev/vfio?");
     found_ = true;
+    notice_ = std::make_unique<RemovalNotice>(name_);
     return;
   }
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0)
@@ -190,6 +191,11 @@ void EthernetDevice::restart() noexcept {
   started_ = rte_eth_dev_start(port_) == 0;
 }
 
+void EthernetDevice::give_back() noexcept {
+  started_ = false;
+  remove();
+}
+
 bool EthernetDevice::link_is_up() const noexcept {
   rte_eth_link link{};
   return started_ && rte_eth_link_get_nowait(port_, &link) == 0 &&
@@ -199,7 +205,7 @@ bool EthernetDevice::link_is_up() const noexcept {
 // Sets the filter for groups, else one that lets all groups or all frames in. A device that has
 // none of them lets everything in anyhow.
 void EthernetDevice::let_in(std::span<const MacAddress> groups) noexcept {
-  if (!filters_groups_) return;
+  if (!found_ || !filters_groups_) return;
   std::vector<rte_ether_addr> addresses;
   for (const MacAddress& mac : groups) {
     rte_ether_addr& address = addresses.emplace_back();

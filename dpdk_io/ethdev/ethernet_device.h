@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/net/mac_address.h"
+#include "dpdk_io/ethdev/removal_notice.h"
 #include "dpdk_io/port/frame_pool.h"
 
 namespace rocemu::dpdk_io {
@@ -21,7 +22,7 @@ struct EthernetDeviceRequest {
 };
 
 // Setting up and taking down is one thread's. let_in(), receive() and transmit() are another's,
-// which does not call them while restart() runs.
+// which does not call them while restart() or give_back() runs.
 class EthernetDevice {
  public:
   // Each device has a pool of its own for what it receives, with buffers as large as any driver
@@ -54,6 +55,11 @@ class EthernetDevice {
   bool connects() const noexcept { return connects_; }
   void restart() noexcept;
 
+  // True when the kernel waits for a NIC on the PCI bus to be let go of, which give_back() does for
+  // good: the device is as if its link were down. receive() and transmit() are not called any more.
+  bool is_wanted_back() const noexcept { return found_ && notice_ && notice_->given(); }
+  void give_back() noexcept;
+
   // These do what rte_eth_rx_burst and rte_eth_tx_burst do. Precondition: started().
   unsigned receive(std::span<rte_mbuf*> burst) noexcept;
   unsigned transmit(std::span<rte_mbuf*> burst) noexcept;
@@ -79,6 +85,7 @@ class EthernetDevice {
   unsigned mtu_bytes_ = 0;
   unsigned receive_capacity_ = 0;
   int receive_fd_ = -1;
+  std::unique_ptr<RemovalNotice> notice_;
   bool filters_groups_ = true;
 };
 

@@ -15,4 +15,8 @@ std::string whole_pci_address(std::string_view text);
 // nothing is known to be in the way. Other roots than "/" are for tests.
 std::string why_not_usable(const std::string& address, const std::filesystem::path& root = "/");
 
+// True when no IOMMU stands between the NIC and memory (its driver is one of uio's, or vfio-pci in
+// no-IOMMU mode): DPDK then has to know physical addresses, and so needs hugepages, and root.
+bool reads_physical_memory(const std::string& address, const std::filesystem::path& root = "/");
+
 }  // namespace rocemu::dpdk_io

@@ -39,6 +39,7 @@ dpdk_io::EalOptions eal_options(const Options& options) {
     const std::string address(dpdk_io::device_name(port.spec.name));
     if (const std::string why = dpdk_io::why_not_usable(address); !why.empty())
       throw std::runtime_error("port pci:" + address + ": " + why);
+    eal.hugepages |= dpdk_io::reads_physical_memory(address);
     eal.pci_devices.push_back(port.spec.name);
   }
   return eal;

@@ -1,6 +1,7 @@
 """The virtual machine: qemu's software emulation, Debian's kernel with Soft RoCE on eth0, commands over a control
 link of its own. It keeps nothing between boots."""
 import base64
+import json
 import os
 import re
 import shlex
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-QEMU = "qemu-system-x86_64"
+QEMU = os.environ.get("ROCEMU_INTEROP_QEMU", "qemu-system-x86_64")
 BOOT_SECONDS = 180
 STOP_SECONDS = 60
 AGENT_PORT = 7000
@@ -80,12 +81,23 @@ class Command:
             self._socket.close()
 
 
-class Guest:
-    """Use as a context: entering boots it on the tap, leaving ends it."""
+# No offloads: a checksum that is left to the device, or a frame of several, is no frame of the wire.
+VIRTIO = "virtio-net-pci,romfile=,csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ufo=off"
 
-    def __init__(self, image, tap, mtu, ipv4, ipv6):
-        self.image, self.tap, self.mtu = image, tap, mtu
-        self.ipv4, self.ipv6 = ipv4, ipv6
+
+def tap_link(tap):
+    """qemu's words for an eth0 that is linked to a tap of the host."""
+    return ["-netdev", f"tap,id=link,ifname={tap},script=no,downscript=no,vnet_hdr=off",
+            "-device", f"{VIRTIO},netdev=link,mac=52:54:00:77:00:02"]
+
+
+class Guest:
+    """Use as a context: entering boots it, leaving ends it. `links` are qemu's words for its network devices, but for
+    that by which commands come in; `settings` what guest/boot reads; `machine` other words for qemu."""
+
+    def __init__(self, image, links, settings, machine=(), memory="512M", kernel_words=""):
+        self.image, self.links, self.machine, self.memory = image, links, machine, memory
+        self.kernel_words = " ".join([kernel_words, *(f"interop.{key}={value}" for key, value in settings.items())])
         self.port = None
         self.boot_seconds = None
         self._folder = tempfile.mkdtemp(prefix="rocemu-interop-")
@@ -99,36 +111,38 @@ class Guest:
             return ""
 
     def __enter__(self):
-        started = time.monotonic()
+        self.boot()
+        self.wait_for_boot()
+        return self
+
+    def boot(self):
+        """Begins to. wait_for_boot() is to follow."""
+        self._started = time.monotonic()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        # No offloads: a checksum that is left to the device, or a frame of several, is no frame of the wire.
-        link = "virtio-net-pci,netdev=link,mac=52:54:00:77:00:02,romfile=,csum=off,gso=off,guest_csum=off," \
-               "guest_tso4=off,guest_tso6=off,guest_ufo=off"
-        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "512M", "-machine", "q35",
+        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", self.memory, "-machine", "q35",
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                   "-serial", f"file:{self._folder}/console",
+                   "-serial", f"file:{self._folder}/console", "-qmp", f"unix:{self._folder}/qmp,server=on,wait=off",
                    "-kernel", self.image / "vmlinuz", "-initrd", self.image / "initrd",
                    "-append", "console=ttyS0 quiet loglevel=4 rdinit=/sbin/init panic=-1 mitigations=off nokaslr "
-                              f"random.trust_cpu=on interop.mtu={self.mtu} interop.ipv4={self.ipv4} "
-                              f"interop.ipv6={self.ipv6}",
-                   "-netdev", f"tap,id=link,ifname={self.tap},script=no,downscript=no,vnet_hdr=off", "-device", link,
+                              f"random.trust_cpu=on {self.kernel_words}", *self.machine, *self.links,
                    "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:{AGENT_PORT}",
                    "-device", "virtio-net-pci,netdev=control,mac=52:54:00:cc:00:01,romfile="]
         with open(f"{self._folder}/qemu", "wb") as log:
             # A runner that is killed leaves no machine behind.
             self._process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *map(str, command)],
                                              stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait_for_boot(self):
         try:
-            self._wait_for_boot(started + BOOT_SECONDS)
+            self._wait_for_agent(self._started + BOOT_SECONDS)
         except BaseException:
             self.__exit__()
             raise
-        self.boot_seconds = time.monotonic() - started
-        return self
+        self.boot_seconds = time.monotonic() - self._started
 
-    def _wait_for_boot(self, deadline):
+    def _wait_for_agent(self, deadline):
         while "INTEROP_READY" not in self._text("console"):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise GuestFailed(f"the guest did not boot: {self._text('qemu')}{self._text('console')[-2000:]}")
@@ -147,6 +161,24 @@ class Guest:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def console(self):
+        return self._text("console")
+
+    def monitor(self, command, **arguments):
+        """A command to qemu itself (its QMP). GuestFailed when qemu refuses it."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{self._folder}/qmp")
+            with connection.makefile("rw", encoding="utf-8") as stream:
+                stream.readline()  # its greeting
+                for words in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                    stream.write(json.dumps(words) + "\n")
+                    stream.flush()
+                    answer = {"event": ""}
+                    while "event" in answer:
+                        answer = json.loads(stream.readline())
+                    if "error" in answer:
+                        raise GuestFailed(f"qemu refuses {words}: {answer['error']}")
 
     def start(self, command):
         return Command(self, command)

@@ -2,7 +2,6 @@
 lack, and it is Debian 12's, older than those that take GSO batches. The other end is rxe at the other end of a veth,
 with an address of the VLAN."""
 import io
-import json
 import re
 import shlex
 import subprocess
@@ -15,6 +14,8 @@ from sides import Rocemu, Rxe, listens_in
 
 PREFIX = "usr/local/rocemu"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
+# Of DPDK, for cards; those that are linked in come with the NIC.
+DRIVERS = ["bus_pci", "net_e1000", "net_virtio", "net_vmxnet3"]
 SPACE = "nic"  # the NIC's network namespace
 NIC_ADDRESSES = {4: "192.168.78.1", 6: "fd78::1"}
 RXE_ADDRESSES = {4: "192.168.78.2", 6: "fd78::2"}
@@ -53,18 +54,58 @@ def archive(rocemu, has):
     folder = Path(rocemu).resolve().parent
     libraries = next(path for path in (folder.parent / "lib", *folder.parent.glob("lib/**/rocemu"))
                      if (path / "librocemu-preload.so").exists())
-    needed = subprocess.run(["ldd", str(folder / "rocemud"), str(folder / "rocemu")], check=True, capture_output=True,
-                            text=True).stdout
+    drivers = [path for pattern in DRIVERS for path in Path(f"/{LIBRARIES}").glob(f"dpdk/pmds-*/librte_{pattern}.so.*.*")]
+    needed = subprocess.run(["ldd", *map(str, [folder / "rocemud", folder / "rocemu", *drivers])], check=True,
+                            capture_output=True, text=True).stdout
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar, tempfile.TemporaryDirectory() as scratch:
         for name in ("rocemu", "rocemud"):
             tar.add(stripped(folder / name, scratch), f"{PREFIX}/bin/{name}")
         for path in (libraries / "librocemu-preload.so", *libraries.glob("librocemu-rdmav*.so")):
             tar.add(path.resolve(), f"{PREFIX}/lib/{path.name}")
+        for path in drivers:
+            tar.add(path.resolve(), str(path).lstrip("/"))
         for path in {Path(found) for found in re.findall(r"=> (/\S+)", needed)}:
-            if path.name not in has:
+            if path.resolve() in drivers:  # A second copy would be a second driver.
+                link = tarfile.TarInfo(f"{LIBRARIES}/{path.name}")
+                link.type, link.linkname = tarfile.SYMTYPE, str(path.resolve())
+                tar.addfile(link)
+            elif path.name not in has:
                 tar.add(path.resolve(), f"{LIBRARIES}/{path.name}")
     return packed.getvalue()
+
+
+class GuestRocemu(Rocemu):
+    """A NIC in a virtual machine. Use as a context."""
+
+    def __init__(self, guest, rocemu, kind, tap, addresses, host=None, within=()):
+        """`within` are the words that commands start with."""
+        super().__init__(rocemu, kind, tap, addresses, host)
+        self.guest, self.within, self.scenario = guest, list(within), "interop_scenario"
+
+    def install(self):
+        has = set(self.guest.run(f"ls /lib/x86_64-linux-gnu /{LIBRARIES}").split())
+        self.guest.unpack(archive(self.rocemu, has))
+
+    def __exit__(self, *_):
+        try:
+            self._rocemu("down", "--name", self.nic)
+        except GuestFailed:
+            pass
+
+    def _words(self, *words):
+        return shlex.join([*self.within, f"/{PREFIX}/bin/rocemu", *words])
+
+    def _rocemu(self, *words):
+        return self.guest.run(self._words(*words))
+
+    def start(self, command):
+        return self.guest.start("exec " + self._words("exec", "--name", self.nic, "--", *shlex.split(command)))
+
+    def ready(self, row):
+        if row.listens == "tcp":
+            return listens_in(self.guest.run(shlex.join([*self.within, "cat", "/proc/net/tcp", "/proc/net/tcp6"])), row.tcp_port)
+        return bool(self.status()["connection_management"]["listeners"])
 
 
 class VlanRxe(Rxe):
@@ -77,41 +118,22 @@ class VlanRxe(Rxe):
         self.guest.run(f"ip link set v1 mtu {mtu}; ip link set v1.77 mtu {mtu}")
 
 
-class VlanRocemu(Rocemu):
+class VlanRocemu(GuestRocemu):
     """Use as a context."""
 
     def __init__(self, guest, rocemu, mtu):
-        super().__init__(rocemu, "vlan", "v0.77", NIC_ADDRESSES)
-        self.guest, self.mtu = guest, mtu
+        super().__init__(guest, rocemu, "vlan", "v0.77", NIC_ADDRESSES, within=["ip", "netns", "exec", SPACE])
+        self.mtu = mtu
 
     def __enter__(self):
-        has = set(self.guest.run(f"ls /lib/x86_64-linux-gnu /{LIBRARIES}").split())
-        self.guest.unpack(archive(self.rocemu, has))
+        self.install()
         self.guest.run(SET_UP.format(mtu=self.mtu, rxe4=RXE_ADDRESSES[4], rxe6=RXE_ADDRESSES[6], nic4=NIC_ADDRESSES[4],
                                      nic6=NIC_ADDRESSES[6]))
         self._rocemu("up", "--name", self.nic, "--port", f"rocemu0={self.tap}")
         return self
 
-    def __exit__(self, *_):
-        try:
-            self._rocemu("down", "--name", self.nic)
-        except GuestFailed:
-            pass
-
-    def _words(self, *words):
-        return shlex.join(["ip", "netns", "exec", SPACE, f"/{PREFIX}/bin/rocemu", *words])
-
-    def _rocemu(self, *words):
-        return self.guest.run(self._words(*words))
-
-    def start(self, command):
-        return self.guest.start("exec " + self._words("exec", "--name", self.nic, "--", *shlex.split(command)))
-
-    def ready(self, row):
-        if row.listens == "tcp":
-            table = self.guest.run(f"ip netns exec {SPACE} cat /proc/net/tcp /proc/net/tcp6")
-            return listens_in(table, row.tcp_port)
-        return bool(json.loads(self._rocemu("status", "--name", self.nic, "--json"))["connection_management"]["listeners"])
+    def can_run(self, row):
+        return row.vlan()
 
     def change_mtu(self, mtu):
         self.guest.run(f"ip netns exec {SPACE} sh -c 'ip link set v0 mtu {mtu}; ip link set v0.77 mtu {mtu}'")

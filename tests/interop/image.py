@@ -21,7 +21,8 @@ KERNEL = os.environ.get("ROCEMU_INTEROP_KERNEL", "linux-image-amd64")
 PACKAGES = ["busybox-static", "dash", "ibverbs-providers", "ibverbs-utils", "iproute2", "kmod", "perftest", "rdmacm-utils"]
 BARE_PACKAGES = ["rdma-core"]  # unpacked without what they depend on (udev, perl)
 UNNEEDED_PACKAGES = ("debconf_", "dpkg_", "perl-base_", "systemd_", "udev_")
-MODULES = ["crc32_pclmul", "ib_umad", "ib_uverbs", "rdma_rxe", "rdma_ucm", "sch_netem", "veth", "virtio_net", "virtio_pci", "8021q"]
+MODULES = ["crc32_pclmul", "ib_umad", "ib_uverbs", "rdma_rxe", "rdma_ucm", "sch_netem", "uio_pci_generic", "veth", "vfio_iommu_type1",
+           "vfio_pci", "virtio_net", "virtio_pci", "8021q"]
 UNNEEDED_FOLDERS = ["usr/share/bash-completion", "usr/share/doc", "usr/share/lintian", "usr/share/locale",
                     "usr/share/man", "usr/share/perl5", "usr/lib/x86_64-linux-gnu/gconv",
                     "usr/lib/x86_64-linux-gnu/perl-base"]

@@ -15,7 +15,6 @@ namespace made for it, on a tap between the NIC and qemu; root is not needed whe
 Exit code 77: it could not be run here; the last line says why."""
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -25,43 +24,16 @@ from pathlib import Path
 
 import image
 import script_table
-from guest import QEMU, Guest, GuestFailed
-from rows import LARGE_MTU, ROWS, SHORT_SCENARIOS, SMALL_MTU
+from guest import QEMU, Guest, tap_link
 from guest_nic import VlanRocemu, VlanRxe
-from sides import Rocemu, Rxe, gid_index
+from lab import Lab, Report, run_pairs, run_scenarios
+from rows import LARGE_MTU, ROWS
+from sides import Rocemu, Rxe
 
 SKIPPED = 77
 TAP = "wire0"
 HOST = {4: "192.168.77.1", 6: "fd77::1"}
 GUEST = {4: "192.168.77.2", 6: "fd77::2"}
-LOSS = "loss=1%"
-SCENARIO_SECONDS = 120
-READY_SECONDS = 30
-SCENARIO_PORT = 7471
-# Why a row is run again, what it says then, and how often that may be. perftest's server with -R listens twice, and in
-# between refuses who comes; its client then uses what it has freed, and dies. rping's server ends with its connection:
-# when the DREQ of a client on Linux is lost, it waits for ever, since Linux repeats none whose id is destroyed meanwhile
-# (cm_destroy_id), which rping does at once. rocemu does, so that this cannot be with rxe as the server.
-AGAIN = {r"retry counter exceeded|[Ss]tatus 12": ("retries exceeded at first", 1),
-         r"RDMA_CM_EVENT_REJECTED; error: 8": ("refused at first", 9)}
-AGAIN_WITH_LOSS = {r"^the server did not end\n---- .*\brping -s -a (%s) " % "|".join(map(re.escape, HOST.values())):
-                   ("the client's DREQ was lost at first", 1)}
-# What may not be counted, whatever the row does; "complaints" are those of rxe in the kernel's log, of ICRCs too.
-RXE_NEVER = ["complaints"]
-ROCEMU_NEVER = ["rx_icrc_errors", "rx_malformed", "port_dropped_refused_by_kernel", "port_dropped_malformed"]
-# What tells of packets that were lost; only where loss was set.
-RXE_LOST = ["out_of_seq_request", "rcvd_seq_err"]
-ROCEMU_LOST = ["out_of_sequence", "sequence_naks_received"]
-# What tells of packets sent twice. An end that waited too long for its core does so without loss.
-RXE_AGAIN = ["duplicate_request", "completer_retry_err"]
-ROCEMU_AGAIN = ["retransmitted_frames", "duplicate_requests"]
-# By scenario and responder: where IBTA (vol 1, 9.9.6.1 and table 58) wants something else than rxe does.
-DIFFERENT = {
-    ("send-too-long", "rocemu"): [
-        "responder: local length error; state 6; untouched",
-        "requester: remote invalid request error; Work Request Flushed Error; state 6; untouched"],
-}
-OTHER = {"rocemu": "rxe", "rxe": "rocemu"}
 
 
 def skip(why):
@@ -130,212 +102,6 @@ def make_link(mtu):
         subprocess.run(["ip", *words], check=True)
 
 
-class Difference(Exception):
-    """What is not as it must be."""
-
-
-class Lab:
-    """Both sides, with one NIC."""
-
-    def __init__(self, rxe, rocemu, options):
-        self.rxe, self.rocemu, self.options = rxe, rocemu, options
-        self.mtu = None
-        self.gids = {}
-
-    def side(self, name):
-        return self.rxe if name == "rxe" else self.rocemu
-
-    def use_mtu(self, mtu):
-        if self.mtu == mtu:
-            return
-        self.rxe.set_mtu(mtu)
-        self.rocemu.set_mtu(mtu)
-        self.mtu = mtu
-        # A small MTU took the IPv6 addresses of neither; the GIDs may have other indices all the same.
-        self.gids = {(side.name, ip): self.wait_for_gid(side, ip) for side in (self.rxe, self.rocemu) for ip in (4, 6)}
-
-    def wait_for_gid(self, side, ip):
-        deadline = time.monotonic() + 20
-        while True:
-            index = gid_index(side.devinfo(), side.addresses[ip])
-            if index is not None:
-                return index
-            if time.monotonic() > deadline:
-                raise GuestFailed(f"{side.name} has no GID for {side.addresses[ip]}:\n{side.devinfo()}")
-            time.sleep(0.2)
-
-    def command(self, row, text, side, server):
-        return text.format(device=side.device, gid=self.gids[side.name, row.ip], own=side.addresses[row.ip],
-                           peer=server.addresses[row.ip], host=server.addresses[4])
-
-    def pair(self, row, server_name):
-        """Runs a row once. Raises Difference, with what both ends printed."""
-        server_side, client_side = self.side(server_name), self.side(OTHER[server_name])
-        server = server_side.start(self.command(row, row.server, server_side, server_side))
-        client = None
-        try:
-            deadline = time.monotonic() + READY_SECONDS
-            while not server_side.ready(row):
-                if server.code() is not None or time.monotonic() > deadline:
-                    raise Difference("the server did not become ready")
-                time.sleep(0.05)
-            client = client_side.start(self.command(row, row.client, client_side, server_side))
-            code = client.wait(row.seconds)
-            if code != 0:
-                raise Difference("the client did not end" if code is None else f"the client ended with {code}")
-            if not row.stays and (code := server.wait(15)) != 0:
-                raise Difference("the server did not end" if code is None else f"the server ended with {code}")
-            for end in (server, client):
-                if wrong := re.search(r"invalid data|mismatch|[Cc]ompletion with error|verify error", end.output()):
-                    raise Difference(f"printed '{wrong[0]}'")
-        except Difference as why:
-            for end in (server, client):
-                if end is not None:
-                    end.stop()
-            raise Difference("\n".join([str(why)] + [f"---- {end.command} (exit code {end.code()})\n{end.output()}"
-                                                     for end in (server, client) if end])) from why
-        finally:
-            for end in (server, client):
-                if end is not None:
-                    end.stop()
-
-    def scenario(self, name, requester_name, responder_name):
-        """What the two ends of a scenario saw: two lines."""
-        requester_side, responder_side = self.side(requester_name), self.side(responder_name)
-        words = "{program} {name} {device} {gid} {port}"
-
-        def start(side, *host):
-            program = self.options.scenario if side is self.rocemu else "interop_scenario"
-            return side.start(" ".join([words.format(program=program, name=name, device=side.device,
-                                                     gid=self.gids[side.name, 4], port=SCENARIO_PORT), *host]))
-
-        ends = [start(responder_side)]
-        try:
-            ends.append(start(requester_side, responder_side.addresses[4]))
-            for end in ends:
-                if end.wait(SCENARIO_SECONDS) != 0:
-                    raise Difference("\n".join(f"{each.command} (exit code {each.code()}): {each.output()}"
-                                               for each in ends))
-            # Of the async events, which stand behind it, rxe sends none when a request may not access memory.
-            return [end.output().splitlines()[0] for end in ends]
-        finally:
-            for end in ends:
-                end.stop()
-
-
-def grown(before, after, names):
-    """A counter that is not there is an error: it could not be held against anything."""
-    return {name: after[name] - before[name] for name in names if after[name] != before[name]}
-
-
-class Report:
-    def __init__(self, verbose):
-        self.verbose = verbose
-        self.lines = []
-        self.failed = 0
-
-    def add(self, port, title, direction, result, remark, seconds):
-        self.lines.append((port, title, direction, result, remark))
-        self.failed += result == "FAIL"
-        print(f"{result} {port} {title}, {direction}{': ' if remark else ''}{remark} ({seconds:.1f} s)", flush=True)
-
-    def table(self):
-        rows = {}
-        for port, title, direction, result, remark in self.lines:
-            rows.setdefault((port, title), []).append((direction, result, remark))
-        yield "| port | program | seen |"
-        yield "|---|---|---|"
-        for (port, title), results in rows.items():
-            seen = "; ".join(f"{direction}: {result}{f' ({remark})' if remark and result == 'ok' else ''}"
-                             for direction, result, remark in results)
-            if all(result == "ok" and not remark for _, result, remark in results):
-                seen = "ok"
-            yield f"| {port} | {title} | {seen} |"
-
-
-def counted(lab, work, may_lose):
-    """Does `work` between two looks at the counters. A remark on what was sent twice."""
-    before = lab.rxe.counters(), lab.rocemu.counters()
-    work()
-    after = lab.rxe.counters(), lab.rocemu.counters()
-
-    def seen(rxe_names, rocemu_names):
-        found = {f"rxe {name}": value for name, value in grown(before[0], after[0], rxe_names).items()}
-        found.update({f"rocemu {name}": value for name, value in grown(before[1], after[1], rocemu_names).items()})
-        return found
-
-    wrong = seen(RXE_NEVER, ROCEMU_NEVER)
-    lost = seen(RXE_LOST, ROCEMU_LOST)
-    if not may_lose:
-        wrong.update(lost)
-    if wrong:
-        raise Difference(f"counted {wrong}: {lab.rxe.complaints()}")
-    again = {**lost, **seen(RXE_AGAIN, ROCEMU_AGAIN)}
-    if not again:
-        return ""
-    return ("lost and sent again: " if may_lose else "late: ") + ", ".join(f"{name} {n}" for name, n in again.items())
-
-
-def attempt_pair(lab, row, server):
-    """Programs whose ACK timeout is 67 ms give up when the emulated machine stands still for half a second: such a row
-    is run once more, and says so. So is one whose client came too early."""
-    remarks = []
-    while True:
-        try:
-            remark = counted(lab, lambda: lab.pair(row, server), row.loss)
-            return "; ".join([*dict.fromkeys(remarks), *([remark] if remark else [])])
-        except Difference as why:
-            causes = {**AGAIN, **(AGAIN_WITH_LOSS if row.loss else {})}
-            remark, most = next((again for pattern, again in causes.items() if re.search(pattern, str(why))), ("", 0))
-            if remarks.count(remark) >= most:
-                raise
-            remarks.append(remark)
-
-
-def run_pairs(lab, kind, options, report):
-    chosen = [row for row in ROWS if re.search(options.only, row.title()) and (row.short or not options.short)]
-    for mtu in (LARGE_MTU, SMALL_MTU):
-        for row in chosen:
-            if row.mtu != mtu or (kind == "udp" and not row.udp) or (kind == "vlan" and not row.vlan()):
-                continue
-            lab.use_mtu(mtu)
-            if kind != "vlan":
-                lab.rocemu.set_loss(LOSS if row.loss else "none")
-            for server in ("rxe", "rocemu"):
-                started = time.monotonic()
-                try:
-                    remark = attempt_pair(lab, row, server)
-                    result = "ok"
-                except (Difference, GuestFailed, OSError) as why:
-                    result, remark = "FAIL", str(why)
-                report.add(kind, row.title(), f"server {server}", result, remark, time.monotonic() - started)
-    if kind != "vlan":
-        lab.rocemu.set_loss("none")
-
-
-def run_scenarios(lab, kind, options, report, expected):
-    names = subprocess.run([options.scenario, "--list"], check=True, capture_output=True, text=True).stdout.split()
-    for name in names:
-        title = f"scenario {name}"
-        if not re.search(options.only, title) or (options.short and name not in SHORT_SCENARIOS):
-            continue
-        lab.use_mtu(LARGE_MTU)
-        for requester in ("rocemu", "rxe"):
-            started = time.monotonic()
-            try:
-                if name not in expected:
-                    expected[name] = lab.scenario(name, "rxe", "rxe")
-                seen = []
-                counted(lab, lambda n=name, r=requester: seen.extend(lab.scenario(n, r, OTHER[r])), True)
-                if seen != DIFFERENT.get((name, OTHER[requester]), expected[name]):
-                    raise Difference("\n".join(["", *(f"  two rxe: {line}" for line in expected[name]),
-                                                *(f"  here:    {line}" for line in seen)]))
-                result, remark = "ok", " | ".join(seen) if options.verbose else ""
-            except (Difference, GuestFailed, OSError) as why:
-                result, remark = "FAIL", str(why)
-            report.add(kind, title, f"requester {requester}", result, remark, time.monotonic() - started)
-
-
 def inside(options):
     options.rocemu = os.environ.get("ROCEMU", "rocemu")
     options.scenario = os.environ.get("SCENARIO", "interop_scenario")
@@ -343,7 +109,8 @@ def inside(options):
     report = Report(options.verbose)
     expected = {}
     folder = Path(options.image)
-    with Guest(folder, TAP, LARGE_MTU, f"{GUEST[4]}/24", f"{GUEST[6]}/64") as guest:
+    settings = {"name": "rxe", "mtu": LARGE_MTU, "ipv4": f"{GUEST[4]}/24", "ipv6": f"{GUEST[6]}/64"}
+    with Guest(folder, tap_link(TAP), settings) as guest:
         version = (folder / "version").read_text(encoding="ascii").strip()
         print(f"Linux {version} is up after {guest.boot_seconds:.1f} s", flush=True)
         if options.scripts:
@@ -358,7 +125,7 @@ def inside(options):
                 lab = Lab(Rxe(guest, GUEST), rocemu, options)
                 run_scenarios(lab, kind, options, report, expected)
                 run_pairs(lab, kind, options, report)
-                print(f"rxe counts: {lab.rxe.counters()}")
+                print(f"rxe counts: {lab.first.counters()}")
     if options.table:
         Path(options.table).write_text("\n".join(report.table()) + "\n", encoding="utf-8")
     print(f"{len(report.lines) - report.failed} of {len(report.lines)} as they must be")

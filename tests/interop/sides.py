@@ -61,10 +61,17 @@ def gid_index(devinfo, address):
 
 
 class Rxe:
-    name, device = "rxe", "rxe0"
+    name, device, scenario = "rxe", "rxe0", "interop_scenario"
+    # What may not be counted, whatever the row does; "complaints" are those in the kernel's log, of ICRCs too.
+    NEVER = ["complaints"]
+    # What tells of packets that were lost; only where loss was set.
+    LOST = ["out_of_seq_request", "rcvd_seq_err"]
+    # What tells of packets sent twice. An end that waited too long for its core does so without loss.
+    AGAIN = ["duplicate_request", "completer_retry_err"]
 
-    def __init__(self, guest, addresses):
-        self.guest, self.addresses = guest, addresses
+    def __init__(self, guest, addresses, host=None):
+        """`host` is where programs meet by TCP."""
+        self.guest, self.addresses, self.host = guest, addresses, host or addresses[4]
 
     def start(self, command):
         return self.guest.start(f"exec {command}")
@@ -97,9 +104,14 @@ class Rocemu:
     """A NIC on the tap, by the interface or by UDP sockets. Use as a context."""
 
     name, device = "rocemu", "rocemu0"
+    NEVER = ["rx_icrc_errors", "rx_malformed", "port_dropped_refused_by_kernel", "port_dropped_malformed"]
+    LOST = ["out_of_sequence", "sequence_naks_received"]
+    AGAIN = ["retransmitted_frames", "duplicate_requests"]
 
-    def __init__(self, rocemu, kind, tap, addresses):
+    def __init__(self, rocemu, kind, tap, addresses, host=None):
         self.rocemu, self.kind, self.tap, self.addresses = rocemu, kind, tap, addresses
+        self.host = host or addresses[4]  # where programs meet by TCP
+        self.scenario = os.environ.get("SCENARIO", "interop_scenario")
         self.nic = f"interop-{kind}"
 
     def __enter__(self):
@@ -150,9 +162,15 @@ class Rocemu:
                 raise GuestFailed(f"the NIC did not follow the interface's MTU of {mtu}")
             time.sleep(0.1)
 
+    def can_run(self, row):
+        return row.udp or self.kind != "udp"
+
     def set_loss(self, spec):
         self._rocemu("link", "set", "--name", self.nic, "rocemu0", "both", spec)
 
     def counters(self):
         device = self.status()["devices"][0]
         return {**device["counters"], **{f"port_{name}": value for name, value in device["port"].items()}}
+
+    def complaints(self):
+        return ""

@@ -71,7 +71,9 @@ void EthdevAttachment::find(const device::PortConfig& /*port*/, const wire::Gid&
 
 bool EthdevAttachment::look() {
   report_conflict();
-  const bool was_up = std::exchange(link_is_up_, !connecting_ && device_.link_is_up());
+  if (device_.is_wanted_back() && !letting_go_) let_go();
+  const bool was_up =
+      std::exchange(link_is_up_, !connecting_ && !letting_go_ && device_.link_is_up());
   if (!link_is_up_ && device_.connects()) connect_again();
   if (!link_is_up_ && was_up) stop_waiting_for_a_dead_descriptor();
   if (link_is_up_ && !was_up)
@@ -92,6 +94,16 @@ void EthdevAttachment::connect_again() {
       connecting_ = false;
       engine_.post(Task([this] { ethdev_port_->resume(); }));
     });
+  }));
+}
+
+// Whoever unbinds the NIC's driver or unplugs it waits for that.
+void EthdevAttachment::let_go() {
+  letting_go_ = true;
+  spdlog::error("{}: its NIC is taken away; start the NIC again when it is back", name_);
+  engine_.post(Task([this] {
+    ethdev_port_->pause();
+    boost::asio::post(io_, [this] { device_.give_back(); });
   }));
 }
 

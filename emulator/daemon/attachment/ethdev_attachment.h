@@ -53,6 +53,7 @@ class EthdevAttachment final : public Attachment {
   };
 
   void connect_again();
+  void let_go();
   void stop_waiting_for_a_dead_descriptor();
   void report_conflict();
 
@@ -65,6 +66,7 @@ class EthdevAttachment final : public Attachment {
   Groups groups_{*this};
   bool link_is_up_ = false;
   bool connecting_ = false;
+  bool letting_go_ = false;
   std::chrono::steady_clock::time_point connect_at_{};
   std::chrono::steady_clock::time_point report_at_{};
 };

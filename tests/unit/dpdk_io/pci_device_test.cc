@@ -34,6 +34,9 @@ class FakeRoot {
     fs::create_symlink(fs::path("../../somewhere") / target, device() / name);
   }
   std::string why() const { return why_not_usable(kAddress, root_); }
+  bool reads_physical_memory() const {
+    return dpdk_io::reads_physical_memory(kAddress, root_);
+  }
   const fs::path& root() const { return root_; }
 
  private:
@@ -65,8 +68,29 @@ TEST_CASE("a NIC that DPDK cannot have is told of with what to do") {
   fs::create_directories(fake.root() / "dev/vfio");
   fake.write(fake.root() / "dev/vfio/7", "");
   CHECK(fake.why().empty());
+  CHECK(!fake.reads_physical_memory());
   fake.write(fake.device() / "class", "0x010000");
   CHECK_THAT(fake.why(), Contains("no network controller"));
+}
+
+TEST_CASE("a NIC without an IOMMU needs hugepages") {
+  FakeRoot fake;
+  const fs::path pages = fake.root() / "sys/kernel/mm/hugepages/hugepages-2048kB";
+  fs::create_directories(pages);
+  fake.write(pages / "free_hugepages", "0");
+  fake.link("driver", "uio_pci_generic");
+  CHECK(fake.reads_physical_memory());
+  CHECK_THAT(fake.why(), Contains("hugepages") && Contains("vm.nr_hugepages"));
+  fake.write(pages / "free_hugepages", "160");
+  CHECK(fake.why().empty());
+
+  fake.link("driver", "vfio-pci");
+  CHECK(!fake.reads_physical_memory());
+  fs::create_directories(fake.root() / "somewhere/7");
+  fs::create_directory_symlink(fake.root() / "somewhere/7", fake.device() / "iommu_group");
+  fake.write(fake.root() / "somewhere/7/name", "vfio-noiommu");
+  CHECK(fake.reads_physical_memory());
+  CHECK_THAT(fake.why(), Contains("can't open") && Contains("dev/vfio/noiommu-7"));
 }
 
 }  // namespace rocemu::dpdk_io
