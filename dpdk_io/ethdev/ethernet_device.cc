@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,8 @@ constexpr std::array<uint16_t, 2> kWantedMtus = {4200, 2152};
 constexpr std::array<std::string_view, 3> kWithoutMtu = {"net_ring", "net_pcap", "net_eth_vhost"};
 // The descriptor of net_tap is the kernel's, and need not be armed.
 constexpr std::string_view kTap = "net_tap";
+constexpr std::chrono::seconds kLinkPatience{3};
+constexpr std::chrono::milliseconds kLinkPeriod{20};
 
 }  // namespace
 
@@ -62,9 +66,10 @@ EthernetDevice::EthernetDevice(const EthernetDeviceRequest& request)
   Setup setup(name_);
   try {
     find(setup, request.bus);
-    configure(setup);
+    configure(setup, request.bus);
     choose_mtu(request.mtu_bytes);
     if (!connects_ || memif_server_answers(arguments_)) start(setup);
+    if (request.bus == EthernetDeviceRequest::Bus::pci) wait_for_link();
   } catch (...) {
     remove();
     throw;
@@ -129,11 +134,14 @@ void EthernetDevice::find(Setup& setup, EthernetDeviceRequest::Bus bus) {
   found_ = true;
 }
 
-void EthernetDevice::configure(Setup& setup) {
+// A NIC is asked for its link each time: the interrupts that tell of it do not come from each (the
+// driver of the 82574 sets none up for MSI-X).
+void EthernetDevice::configure(Setup& setup, EthernetDeviceRequest::Bus bus) {
   rte_eth_dev_info info{};
   setup.check(rte_eth_dev_info_get(port_, &info), "can't be asked for what it is");
   rte_eth_conf configuration{};
-  configuration.intr_conf.lsc = (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
+  configuration.intr_conf.lsc = bus == EthernetDeviceRequest::Bus::vdev &&
+                                (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
   configuration.intr_conf.rxq = name_.starts_with(kTap);
   setup.check(rte_eth_dev_configure(port_, 1, 1, &configuration), "can't be configured");
   uint16_t receive_descriptors = kDescriptors;
@@ -185,6 +193,14 @@ void EthernetDevice::start(Setup& setup) {
   if (name_.starts_with(kTap)) receive_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, kQueue);
 }
 
+// Programs that begin with the NIC would find a port that is down while the two ends of a cable
+// still agree on a speed.
+void EthernetDevice::wait_for_link() const noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + kLinkPatience;
+  while (!link_is_up() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(kLinkPeriod);
+}
+
 void EthernetDevice::restart() noexcept {
   if (!memif_server_answers(arguments_)) return;
   if (started_) rte_eth_dev_stop(port_);
@@ -192,11 +208,13 @@ void EthernetDevice::restart() noexcept {
 }
 
 void EthernetDevice::give_back() noexcept {
+  const std::lock_guard lock(commands_);
   started_ = false;
   remove();
 }
 
 bool EthernetDevice::link_is_up() const noexcept {
+  const std::lock_guard lock(commands_);
   rte_eth_link link{};
   return started_ && rte_eth_link_get_nowait(port_, &link) == 0 &&
          link.link_status == RTE_ETH_LINK_UP;
@@ -205,6 +223,7 @@ bool EthernetDevice::link_is_up() const noexcept {
 // Sets the filter for groups, else one that lets all groups or all frames in. A device that has
 // none of them lets everything in anyhow.
 void EthernetDevice::let_in(std::span<const MacAddress> groups) noexcept {
+  const std::lock_guard lock(commands_);
   if (!found_ || !filters_groups_) return;
   std::vector<rte_ether_addr> addresses;
   for (const MacAddress& mac : groups) {

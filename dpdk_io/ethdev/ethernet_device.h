@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -68,10 +69,11 @@ class EthernetDevice {
   class Setup;
 
   void find(Setup& setup, EthernetDeviceRequest::Bus bus);
-  void configure(Setup& setup);
+  void configure(Setup& setup, EthernetDeviceRequest::Bus bus);
   void choose_mtu(unsigned wanted_bytes);
   void choose_mac(const MacAddress& otherwise);
   void start(Setup& setup);
+  void wait_for_link() const noexcept;
   void remove() noexcept;
 
   std::string arguments_;
@@ -86,6 +88,7 @@ class EthernetDevice {
   unsigned receive_capacity_ = 0;
   int receive_fd_ = -1;
   std::unique_ptr<RemovalNotice> notice_;
+  mutable std::mutex commands_;  // drivers give a NIC one command at a time, of whichever thread
   bool filters_groups_ = true;
 };
 
