@@ -140,8 +140,8 @@ void EthernetDevice::configure(Setup& setup, EthernetDeviceRequest::Bus bus) {
   rte_eth_dev_info info{};
   setup.check(rte_eth_dev_info_get(port_, &info), "can't be asked for what it is");
   rte_eth_conf configuration{};
-  configuration.intr_conf.lsc = bus == EthernetDeviceRequest::Bus::vdev &&
-                                (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
+  configuration.intr_conf.lsc =
+      bus == EthernetDeviceRequest::Bus::vdev && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
   configuration.intr_conf.rxq = name_.starts_with(kTap);
   setup.check(rte_eth_dev_configure(port_, 1, 1, &configuration), "can't be configured");
   uint16_t receive_descriptors = kDescriptors;

@@ -95,7 +95,8 @@ std::string why_not_usable(const std::string& address, const fs::path& root) {
   const std::string group = target_name(device / "iommu_group");
   if (group.empty())
     return "this NIC is in no IOMMU group; switch the IOMMU on in the firmware and in the kernel's "
-           "command line (intel_iommu=on or amd_iommu=on), or, where there is none, bind the NIC to "
+           "command line (intel_iommu=on or amd_iommu=on), or, where there is none, bind the NIC "
+           "to "
            "uio_pci_generic";
   const fs::path file = root / "dev/vfio" / (has_no_iommu(device) ? "noiommu-" + group : group);
   if (::access(file.c_str(), R_OK | W_OK) != 0)

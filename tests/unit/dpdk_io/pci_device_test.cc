@@ -34,9 +34,7 @@ class FakeRoot {
     fs::create_symlink(fs::path("../../somewhere") / target, device() / name);
   }
   std::string why() const { return why_not_usable(kAddress, root_); }
-  bool reads_physical_memory() const {
-    return dpdk_io::reads_physical_memory(kAddress, root_);
-  }
+  bool reads_physical_memory() const { return dpdk_io::reads_physical_memory(kAddress, root_); }
   const fs::path& root() const { return root_; }
 
  private:
