@@ -121,12 +121,13 @@ class Guest:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        # no_timer_check: on a busy host the kernel would believe that the emulated timer does not work, and stop.
         command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", self.memory, "-machine", "q35",
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-serial", f"file:{self._folder}/console", "-qmp", f"unix:{self._folder}/qmp,server=on,wait=off",
                    "-kernel", self.image / "vmlinuz", "-initrd", self.image / "initrd",
                    "-append", "console=ttyS0 quiet loglevel=4 rdinit=/sbin/init panic=-1 mitigations=off nokaslr "
-                              f"random.trust_cpu=on {self.kernel_words}", *self.machine, *self.links,
+                              f"random.trust_cpu=on no_timer_check {self.kernel_words}", *self.machine, *self.links,
                    "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:{AGENT_PORT}",
                    "-device", "virtio-net-pci,netdev=control,mac=52:54:00:cc:00:01,romfile="]
         with open(f"{self._folder}/qemu", "wb") as log:
