@@ -2,11 +2,16 @@
 """Runs the end-to-end tests over NICs that are shaken (docs/shake.md) at many seeds, and says which failed at which: those
 of tests/e2e/shake that ctest runs at three, by what stands before their seed.
 
-    scripts/shake_seeds.py --seeds 100                      # all of them, build/release
+    scripts/shake_seeds.py --seeds 100                      # all of them, build/release; may be ended at any time
+    scripts/shake_seeds.py --seeds 100                      # and goes on where it was
     scripts/shake_seeds.py --seeds 20 --only ucx --only mpi
-    scripts/shake_seeds.py --only cm --first 17 --seeds 1   # one again
+    scripts/shake_seeds.py --only cm --first 17 --seeds 1 --anew    # one again
+    scripts/shake_seeds.py --table                          # of what was run until now
 
-What a test prints when it fails is kept in OUT/NAME-SEED.log. The exit code is 0 when nothing failed."""
+OUT/results.json has for each row the seeds that passed, were skipped, and failed and how. What is in it is not run again
+unless --anew says so. What a test that failed has printed is kept in OUT/NAME-SEED.log. A test that fails is run again,
+so that what fails at each try is told from what fails on a busy machine. The exit code is 0 when nothing failed, 1 when
+something did, and 3 when the run was ended before its end."""
 import argparse
 import json
 import os
@@ -21,6 +26,11 @@ ROOT = Path(__file__).resolve().parent.parent
 OF_ONE_SEED = re.compile(r"^e2e/shake/(.*)-1$")
 ITS_SEED = re.compile(r"\bseed=1\b")
 SKIPPED = 77
+FAILED, UNFINISHED = 1, 3
+
+
+class Ended(Exception):
+    """Somebody wants the run to end."""
 
 
 def tests_of(build):
@@ -58,6 +68,68 @@ def run(test, seed, log):
             end_group(process)
 
 
+class Results:
+    """What was seen, kept in a file that is whole at every moment."""
+
+    def __init__(self, path, anew):
+        self.path = path
+        self.rows = {} if anew or not path.exists() else json.loads(path.read_text(encoding="utf-8"))
+
+    def row(self, name):
+        return self.rows.setdefault(name, {"passed": [], "skipped": [], "failed": {}})
+
+    def has(self, name, seed):
+        row = self.row(name)
+        return seed in row["passed"] or seed in row["skipped"] or str(seed) in row["failed"]
+
+    def save(self):
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+        new.replace(self.path)
+
+    def table(self):
+        lines = ["| row | seeds | passed | skipped | failed | at |", "|---|---|---|---|---|---|"]
+        for name, row in self.rows.items():
+            passed, skipped, failed = (len(row[key]) for key in ("passed", "skipped", "failed"))
+            at = ", ".join(f"{seed} ({how})" for seed, how in row["failed"].items())
+            lines.append(f"| {name} | {passed + skipped + failed} | {passed} | {skipped} | {failed} | {at} |")
+        return "\n".join(lines)
+
+    def any_failed(self):
+        return any(row["failed"] for row in self.rows.values())
+
+
+def run_once(test, name, seed, out, results, again):
+    """Runs a row at a seed, and again when it fails, and notes what it saw."""
+    log = out / f"{name}-{seed}.log"
+    code = run(test, seed, log)
+    row = results.row(name)
+    if code in (0, SKIPPED):
+        log.unlink()
+        row["passed" if code == 0 else "skipped"].append(seed)
+    else:
+        how = "too long" if code is None else f"exit code {code}"
+        print(f"FAIL {name} seed {seed}: {how}, {log}", flush=True)
+        passed = sum(run(test, seed, out / f"{name}-{seed}-again{i + 1}.log") == 0 for i in range(again))
+        row["failed"][str(seed)] = f"{how}; again {passed} of {again} passed"
+    results.save()
+
+
+def run_all(there, names, arguments, results, out):
+    end = time.monotonic() + 60 * arguments.minutes if arguments.minutes else float("inf")
+    for seed in range(arguments.first, arguments.first + arguments.seeds):
+        for name in names:
+            if results.has(name, seed):
+                continue
+            if time.monotonic() > end:
+                raise Ended
+            run_once(there[name], name, seed, out, results, arguments.again)
+
+
+def be_ended(*_):
+    raise Ended
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=str(ROOT / "build/release"), metavar="FOLDER")
@@ -65,39 +137,31 @@ def main():
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     parser.add_argument("--only", action="append", metavar="NAME", help="of verbs, ucx, mpi ...; several times for several")
     parser.add_argument("--minutes", type=float, help="begin no more after so long")
+    parser.add_argument("--again", type=int, default=2, metavar="N", help="how often a test that fails is run again (2)")
+    parser.add_argument("--anew", action="store_true", help="forget what was run before")
+    parser.add_argument("--table", action="store_true", help="show what was run until now, and run nothing")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="BUILD/shake")
     arguments = parser.parse_args()
     out = arguments.out or Path(arguments.build) / "shake"
     out.mkdir(parents=True, exist_ok=True)
-    there = tests_of(arguments.build)
-    names = arguments.only or list(there)
-    if unknown := [name for name in names if name not in there]:
-        sys.exit(f"no {unknown[0]} in {arguments.build}; there are: {', '.join(there)}")
-
-    end = time.monotonic() + 60 * arguments.minutes if arguments.minutes else float("inf")
-    results = {name: {"passed": 0, "skipped": 0, "failed": []} for name in names}
-    for seed in range(arguments.first, arguments.first + arguments.seeds):
-        for name in names:
-            if time.monotonic() > end:
-                break
-            log = out / f"{name}-{seed}.log"
-            code = run(there[name], seed, log)
-            result = results[name]
-            if code == 0:
-                result["passed"] += 1
-            elif code == SKIPPED:
-                result["skipped"] += 1
-            else:
-                result["failed"].append(seed)
-                print(f"FAIL {name} seed {seed}: {'too long' if code is None else f'exit code {code}'}, {log}", flush=True)
-            if code in (0, SKIPPED):
-                log.unlink()
-        # After each seed, so that what was seen is there when the run is ended.
-        (out / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    for name, result in results.items():
-        failed = f", failed {len(result['failed'])} at {result['failed']}" if result["failed"] else ""
-        print(f"{name}: passed {result['passed']}, skipped {result['skipped']}{failed}")
-    return 1 if any(result["failed"] for result in results.values()) else 0
+    results = Results(out / "results.json", arguments.anew)
+    finished = True
+    if not arguments.table:
+        there = tests_of(arguments.build)
+        names = arguments.only or list(there)
+        if unknown := [name for name in names if name not in there]:
+            sys.exit(f"no {unknown[0]} in {arguments.build}; there are: {', '.join(there)}")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, be_ended)
+        try:
+            run_all(there, names, arguments, results, out)
+        except Ended:
+            finished = False
+    print(results.table())
+    if not finished:
+        print("not finished: the same command goes on")
+        return UNFINISHED
+    return FAILED if results.any_failed() else 0
 
 
 sys.exit(main())
