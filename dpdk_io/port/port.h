@@ -73,6 +73,13 @@ class Port {
   // others to take them. A port that hands out whatever comes does so all the same.
   virtual void want_other_frames(bool /*wanted*/) noexcept {}
 
+  // A storm of pauses on this port's link from now on: of those that this port sends, which what
+  // comes to it waits for (`received`), of those that it gets (`sent`), of both, or of none any
+  // more. False when nobody at the link's other end obeys pauses: nothing has happened then.
+  virtual bool storm(uint64_t /*now_ns*/, bool /*received*/, bool /*sent*/) noexcept {
+    return false;
+  }
+
   virtual const PortStats& stats() const noexcept = 0;
 };
 

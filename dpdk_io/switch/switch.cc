@@ -60,6 +60,14 @@ void Switch::set_link(SwitchPort& port, Direction direction, const impairment::S
   takes_time_ = links_.impaired() || network_ != nullptr;
 }
 
+bool Switch::storm(const SwitchPort& port, uint64_t now_ns, bool received, bool sent) noexcept {
+  if (network_ == nullptr) return false;
+  advance(now_ns);
+  network_->storm(port.number(), now_ns, received, sent);
+  note_next_arrival();
+  return true;
+}
+
 void Switch::set_capture(PcapWriter* writer, Capture::Clock clock) {
   capture_.set(writer, std::move(clock));
 }

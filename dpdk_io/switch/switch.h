@@ -14,7 +14,8 @@
 //
 // With a network (set_network) the frames go through that instead: a port is one of its hosts, in
 // the order in which they were added, and what happens between them is network/switching's to say.
-// A frame that is lost there is counted at the sender.
+// A frame that is lost there is counted at the sender. Pauses are the network's: without one a port
+// knows of none.
 //
 // One thread drives the switch and all its ports, so nothing is locked; but between hold() and
 // carry_held() each port may be used by a thread of its own. Its frames arrive during transmit(),
@@ -96,6 +97,7 @@ class Switch {
   bool icrc_can_wait() const noexcept {
     return store_icrc_ != nullptr && !takes_time_ && !capture_.on();
   }
+  bool storm(const SwitchPort& port, uint64_t now_ns, bool received, bool sent) noexcept;
   void advance(uint64_t now_ns) noexcept;
   void note_next_arrival() noexcept;
   void enter(SwitchPort& from, uint64_t now_ns, rte_mbuf* frame) noexcept;

@@ -69,6 +69,9 @@ class SwitchPort final : public LinkedPort {
     FramePool::free(frame);
   }
 
+  bool storm(uint64_t now_ns, bool received, bool sent) noexcept override {
+    return switch_.storm(*this, now_ns, received, sent);
+  }
   int poll_fd() const noexcept override { return -1; }
   bool takes_owed_icrc() const noexcept override { return switch_.icrc_can_wait(); }
   bool has_work() const noexcept override { return !queue_.empty(); }

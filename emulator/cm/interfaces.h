@@ -45,11 +45,15 @@ struct LocalGid {
 class Interfaces {
  public:
   explicit Interfaces(std::vector<Interface> devices, std::vector<wire::Gid> neighbours = {})
-      : devices_(std::move(devices)), neighbours_(std::move(neighbours)) {}
+      : devices_(std::move(devices)), lost_(devices_.size()), neighbours_(std::move(neighbours)) {}
 
   // The device is as it says from now on. An index that was a GID's stays one of an entry, if of an
   // empty one: ids may have it.
   void update(uint32_t device, Interface interface);
+
+  // A lost device keeps its addresses, as a network interface does whose RDMA device is gone.
+  void set_lost(uint32_t device, bool lost) { lost_[device] = lost; }
+  bool lost(uint32_t device) const { return lost_[device]; }
 
   const Interface& device(uint32_t index) const { return devices_[index]; }
   size_t count() const { return devices_.size(); }
@@ -79,6 +83,7 @@ class Interfaces {
   std::optional<LocalGid> best(Rank rank) const;
 
   std::vector<Interface> devices_;
+  std::vector<bool> lost_;  // by device
   std::vector<wire::Gid> neighbours_;
 };
 

@@ -46,6 +46,17 @@ const RdmaId* RdmaCm::find(OwnerId owner, IdHandle id) const {
   return found != nullptr && found->seen && owner_of(*found) == owner ? found : nullptr;
 }
 
+Result<RdmaId*> RdmaCm::usable(OwnerId owner, IdHandle id) {
+  RdmaId* const found = find(owner, id);
+  if (found == nullptr) return tl::unexpected(ENOENT);
+  if (found->state == IdState::removed) return tl::unexpected(ENXIO);
+  return found;
+}
+
+Result<const RdmaId*> RdmaCm::usable(OwnerId owner, IdHandle id) const {
+  return const_cast<RdmaCm*>(this)->usable(owner, id);
+}
+
 RdmaCm::Channel* RdmaCm::find_channel(OwnerId owner, ChannelId channel) {
   const auto found = channels_.find(channel);
   if (found == channels_.end() || found->second.owner != owner) return nullptr;
@@ -217,10 +228,12 @@ Result<EventTally> RdmaCm::destroy_id(TimeNs now, OwnerId owner, IdHandle handle
 
 Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId from,
                                       ChannelId to) {
-  RdmaId* id = find(owner, handle);
+  const auto named = usable(owner, handle);
+  if (!named) return tl::unexpected(named.error());
+  RdmaId* const id = *named;
   Channel* source = find_channel(owner, from);
   Channel* target = find_channel(owner, to);
-  if (id == nullptr || id->channel != from) return tl::unexpected(ENOENT);
+  if (id->channel != from) return tl::unexpected(ENOENT);
   if (source == nullptr || target == nullptr) return tl::unexpected(EBADF);
   if (from == to) return EventTally{id->events_reported, 0};
   auto events = withdraw(*source, [&](const RdmaEvent& event) { return event.counted == handle; });
@@ -242,8 +255,9 @@ Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId 
 }
 
 Result<const RdmaId*> RdmaCm::query(OwnerId owner, IdHandle handle) const {
-  const RdmaId* id = find(owner, handle);
-  if (id == nullptr) return tl::unexpected(ENOENT);
+  const auto named = usable(owner, handle);
+  if (!named) return tl::unexpected(named.error());
+  const RdmaId* const id = *named;
   return id;
 }
 
@@ -260,13 +274,15 @@ int RdmaCm::take_port(RdmaId& id, const SocketAddress& address) {
 }
 
 int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->state != IdState::idle) return EINVAL;
   std::optional<LocalGid> local_gid;
   if (!address.is_any()) {
     local_gid = interfaces_.find(address.ip);
     if (!local_gid) return EADDRNOTAVAIL;
+    if (interfaces_.lost(local_gid->device)) return ENODEV;
   }
   if (const int error = take_port(*id, address)) return error;
   id->local_gid = local_gid;
@@ -277,8 +293,9 @@ int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
 int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
                             const std::optional<SocketAddress>& source,
                             const SocketAddress& destination) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->state != IdState::idle && id->state != IdState::bound) return EINVAL;
   if (id->state == IdState::idle && source && !source->is_any())
     if (const int error = bind(owner, handle, *source)) return error;
@@ -304,6 +321,8 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
   int status = 0;
   if (!by_network) {
     status = -ENETUNREACH;
+  } else if (interfaces_.lost(from->device)) {
+    status = -ENODEV;
   } else if (!to.is_multicast() && !interfaces_.known(to.ip, by_network->device)) {
     status = -EHOSTUNREACH;
   }
@@ -328,8 +347,9 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
 }
 
 int RdmaCm::resolve_route(OwnerId owner, IdHandle handle) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->state != IdState::address_resolved) return EINVAL;
   id->state = IdState::route_resolved;
   queue_about(*id, EventType::route_resolved, 0);
@@ -337,8 +357,9 @@ int RdmaCm::resolve_route(OwnerId owner, IdHandle handle) {
 }
 
 Result<uint32_t> RdmaCm::listen(OwnerId owner, IdHandle handle, uint32_t backlog) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return tl::unexpected(ENOENT);
+  const auto named = usable(owner, handle);
+  if (!named) return tl::unexpected(named.error());
+  RdmaId* const id = *named;
   if (id->state == IdState::idle) {
     SocketAddress any;
     any.ip.bytes[10] = any.ip.bytes[11] = 0xff;
@@ -376,8 +397,9 @@ int RdmaCm::set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value
 
 int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t name,
                        std::span<const std::byte> value) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (level != kLevelId) return ENOSYS;
   switch (name) {
     case kTypeOfService:
@@ -398,8 +420,9 @@ int RdmaCm::set_option(OwnerId owner, IdHandle handle, uint32_t level, uint32_t 
 }
 
 int RdmaCm::notify(TimeNs now, OwnerId owner, IdHandle handle, uint32_t async_event) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->connection == 0 || async_event != verbs::async_event::kCommunicationEstablished)
     return EINVAL;
   const Connection* connection = connections_.find(id->connection);

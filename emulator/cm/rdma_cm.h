@@ -111,6 +111,11 @@ class RdmaCm {
   void set_interface(uint32_t device, Interface interface) {
     interfaces_.update(device, std::move(interface));
   }
+  // A device is lost: each id that is tied to it hears DEVICE_REMOVAL and is good for nothing any
+  // more, but its program still has to destroy it (rdma_get_cm_event(3)). Listeners at any address
+  // go on at the others. Nobody can bind to the device until it is back.
+  void remove_device(TimeNs now, uint32_t device);
+  void return_device(uint32_t device) { interfaces_.set_lost(device, false); }
   const Connections& connections() const { return connections_; }
   const std::map<IdHandle, RdmaId>& ids() const { return ids_.all(); }
   size_t channel_count() const { return channels_.size(); }
@@ -143,11 +148,15 @@ class RdmaCm {
   bool may_connect(const RdmaId& id) const;
   RdmaId* find(OwnerId owner, IdHandle id);
   const RdmaId* find(OwnerId owner, IdHandle id) const;
+  // ENOENT: there is none. ENXIO: its device is gone, and all that can be done is to destroy it.
+  Result<RdmaId*> usable(OwnerId owner, IdHandle id);
+  Result<const RdmaId*> usable(OwnerId owner, IdHandle id) const;
   Channel* find_channel(OwnerId owner, ChannelId channel);
   PortSpace& ports_of(const RdmaId& id) { return ports_.at(id.port_space); }
   Result<RdmaId*> new_id(ChannelId channel, uint16_t port_space, uint8_t qp_type);
   EventTally remove(TimeNs now, RdmaId& id);
   void drop_connection(TimeNs now, RdmaId& id);
+  void remove_device_of(TimeNs now, RdmaId& id);
   void stop_listening(const RdmaId& id);
   // Removes the events that `of` picks from the channel and returns them.
   std::vector<RdmaEvent> withdraw(Channel& channel,

@@ -45,8 +45,9 @@ wire::CmTransport transport_of(uint8_t type) {
 
 int RdmaCm::connect(TimeNs now, OwnerId owner, IdHandle handle,
                     const ConnectionParameters& parameters) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->state != IdState::route_resolved) return EINVAL;
   const int error = id->datagram() ? connect_datagram(now, *id, parameters)
                                    : connect_stream(now, *id, parameters);
@@ -102,8 +103,9 @@ int RdmaCm::connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters&
 
 int RdmaCm::accept(TimeNs now, OwnerId owner, IdHandle handle, uint64_t uid,
                    const ConnectionParameters* parameters) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->state != IdState::connecting || id->connection == 0) return EINVAL;
   int error = 0;
   if (parameters == nullptr) {
@@ -141,8 +143,9 @@ int RdmaCm::accept_datagram(TimeNs now, RdmaId& id, const ConnectionParameters& 
 
 int RdmaCm::reject(TimeNs now, OwnerId owner, IdHandle handle, uint8_t reason,
                    const PrivateData& data) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->connection == 0) return EINVAL;
   const uint16_t code = reason == 0 ? wire::cm_reject::kConsumerDefined : reason;
   if (code != wire::cm_reject::kConsumerDefined &&
@@ -164,8 +167,9 @@ int RdmaCm::reject(TimeNs now, OwnerId owner, IdHandle handle, uint8_t reason,
 
 // A program may disconnect as well after it has heard that the peer did: that is no error.
 int RdmaCm::disconnect(TimeNs now, OwnerId owner, IdHandle handle) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return ENOENT;
+  const auto named = usable(owner, handle);
+  if (!named) return named.error();
+  RdmaId* const id = *named;
   if (id->connection == 0 || id->datagram()) return EINVAL;
   connections_.disconnect(now, id->connection);
   deliver(now);

@@ -15,8 +15,9 @@ constexpr uint16_t kMulticastLid = 0xc000;
 
 Result<GroupHandle> RdmaCm::join(OwnerId owner, IdHandle handle, uint64_t uid,
                                  const SocketAddress& group) {
-  RdmaId* id = find(owner, handle);
-  if (id == nullptr) return tl::unexpected(ENOENT);
+  const auto named = usable(owner, handle);
+  if (!named) return tl::unexpected(named.error());
+  RdmaId* const id = *named;
   if (!id->datagram() || !id->local_gid || id->state == IdState::listening || !group.is_multicast())
     return tl::unexpected(EINVAL);
   if (groups_.size() >= limits_.max_groups || at_share(holdings(*id).groups, limits_.max_groups))

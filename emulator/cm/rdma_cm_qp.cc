@@ -50,8 +50,9 @@ AddressVector RdmaCm::address_to(const RdmaId& id) const {
 }
 
 Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_state) const {
-  const RdmaId* id = find(owner, handle);
-  if (id == nullptr) return tl::unexpected(ENOENT);
+  const auto named = usable(owner, handle);
+  if (!named) return tl::unexpected(named.error());
+  const RdmaId* const id = *named;
   if (!id->local_gid) return tl::unexpected(EINVAL);
   const Connection* connection = connections_.find(id->connection);
   QpSetup setup;

@@ -82,6 +82,7 @@ enum class IdState : uint8_t {
   listening,
   connecting,  // from CONNECT or the peer's REQ on, as long as `connection` lives
   disconnected,
+  removed,  // with its device; a handle and nothing else
 };
 
 // Set by rdma_set_option(3).

@@ -143,9 +143,10 @@ void Daemon::set_up_shaking(const Options& options) {
 void Daemon::set_up_services(const Options& options) {
   cm_ = std::make_unique<CmService>(io_, engine_, nic_.devices, gids_, nic_.path_finders);
   nic_.cm = cm_.get();
-  faults_ =
-      std::make_unique<FaultInjector>(io_, engine_, nic_.devices, nic_.started_ns,
-                                      [this](uint32_t device) { shown_ports_->show(device); });
+  faults_ = std::make_unique<FaultInjector>(
+      io_, engine_, nic_.devices, nic_.started_ns,
+      [this](uint32_t device) { shown_ports_->show(device); },
+      [this](uint32_t device, bool lost) { cm_->set_lost(device, lost); });
   nic_.faults = faults_.get();
   tracing_ = std::make_unique<NicTracing>(io_, engine_, nic_.devices, nic_.ports);
   nic_.tracing = tracing_.get();

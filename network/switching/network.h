@@ -71,6 +71,11 @@ class Network {
   // A host sends. advance(now) has been called, and `now` never goes back.
   void send(uint32_t host, TimeNs now, Frame frame);
 
+  // A storm of pauses on a host's link, for all priorities, until it is taken back: the host pauses
+  // what comes to it (`received`), its neighbour what it sends (`sent`). What waits for it fills
+  // the switch, which then pauses those that it has it from, as far as its PFC goes.
+  void storm(uint32_t host, TimeNs now, bool received, bool sent);
+
   // Nothing of the host waits or leaves at the moment.
   bool idle(uint32_t host) const noexcept {
     const Port& port = ports_[host_ports_[host]];
@@ -135,6 +140,7 @@ class Network {
 
   // Pauses.
   void check_pause(Switch& at, uint32_t ingress, unsigned priority, TimeNs now);
+  void set_storm(uint32_t port, bool on, TimeNs now);
   uint32_t make_pause(uint32_t port, TimeNs now);
   void obey_pause(uint32_t port, const PacketState& pause, TimeNs now);
   // Long enough to be repeated before it is over.

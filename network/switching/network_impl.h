@@ -181,7 +181,7 @@ void Network<Frames, Owner>::handle(TimeNs now, const Event& event) {
     case EventKind::repeat_pause: {
       PauseSender& pauses = ports_[event.at].pauses;
       pauses.repeats = false;
-      pauses.pausing |= pauses.told;
+      pauses.pausing |= pauses.told | pauses.storm;
       return start(event.at, now);
     }
     case EventKind::down:
@@ -407,10 +407,33 @@ void Network<Frames, Owner>::check_pause(Switch& at, uint32_t ingress, unsigned 
   } else {
     if (!at.buffer.wants_resume(port.number, priority)) return;
     port.pauses.told &= static_cast<uint8_t>(~bit);
+    if ((port.pauses.storm & bit) != 0) return;
     port.pauses.pausing &= static_cast<uint8_t>(~bit);
     port.pauses.resuming |= bit;
   }
   start(ingress, now);
+}
+
+template <class Frames, class Owner>
+void Network<Frames, Owner>::storm(uint32_t host, TimeNs now, bool received, bool sent) {
+  const uint32_t number = host_ports_[host];
+  set_storm(number, received, now);
+  set_storm(peer_of(number), sent, now);
+}
+
+// What the buffer needs paused stays paused when a storm is over.
+template <class Frames, class Owner>
+void Network<Frames, Owner>::set_storm(uint32_t number, bool on, TimeNs now) {
+  PauseSender& pauses = ports_[number].pauses;
+  if (on == (pauses.storm != 0)) return;
+  constexpr uint8_t kAll = 0xff;
+  pauses.storm = on ? kAll : 0;
+  const auto changed = static_cast<uint8_t>(~pauses.told);
+  uint8_t& now_wanted = on ? pauses.pausing : pauses.resuming;
+  uint8_t& no_more = on ? pauses.resuming : pauses.pausing;
+  now_wanted |= changed;
+  no_more &= static_cast<uint8_t>(~changed);
+  start(number, now);
 }
 
 template <class Frames, class Owner>
@@ -455,7 +478,11 @@ void Network<Frames, Owner>::bring_up(const LinkFailure& failure, uint32_t numbe
   if (failure.every_ns != 0)
     schedule(now - (failure.up_ns - failure.down_ns) + failure.every_ns, EventKind::down, number);
   if (--links_down_[failure.link] != 0) return;
-  for (const bool at_b : {false, true}) ports_[port_of_link(failure.link, at_b)].cable.up = true;
+  for (const bool at_b : {false, true}) {
+    const uint32_t back = port_of_link(failure.link, at_b);
+    ports_[back].cable.up = true;
+    start(back, now);
+  }
   reroute_later(now);
 }
 
@@ -465,7 +492,8 @@ void Network<Frames, Owner>::empty(uint32_t number, TimeNs now) {
   Port& port = ports_[number];
   port.cable.next_arrival = kNever;
   port.paused.clear(now);
-  port.pauses = {.repeats = port.pauses.repeats};
+  const uint8_t storm = port.pauses.storm;
+  port.pauses = {.pausing = storm, .storm = storm, .repeats = port.pauses.repeats};
   while (!port.cable.under_way.empty()) {
     const uint32_t id = pool_.pop(port.cable.under_way);
     if (pool_[id].destination != kControl) {

@@ -68,6 +68,7 @@ struct PauseSender {
   uint8_t told = 0;     // to pause, and not yet to resume
   uint8_t pausing = 0;  // these two: as soon as the cable is free
   uint8_t resuming = 0;
+  uint8_t storm = 0;     // paused for as long as Network::storm() says, whatever the buffer holds
   bool repeats = false;  // an event will repeat what it was told
 };
 

@@ -62,6 +62,12 @@ void CmService::follow(const device::HcaConfig& device) {
   cm_.set_interface(device.index, interface_of(device, cm_.interfaces().device(device.index).open));
 }
 
+void CmService::set_lost(uint32_t device, bool lost) {
+  if (!lost) return cm_.return_device(device);
+  cm_.remove_device(now_ns(), device);
+  flush();
+}
+
 TimeNs CmService::now_ns() { return monotonic_now_ns(); }
 
 void CmService::flush() {

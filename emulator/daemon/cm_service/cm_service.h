@@ -32,6 +32,8 @@ class CmService {
 
   // The device's addresses or MTU have changed.
   void follow(const device::HcaConfig& device);
+  // The device is lost, or back.
+  void set_lost(uint32_t device, bool lost);
   // Has to be called after calls of cm(): sends the MADs they made and waits for the next deadline.
   void flush();
 

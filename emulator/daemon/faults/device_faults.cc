@@ -38,7 +38,7 @@ std::vector<device::QpView> DeviceFaults::chosen(const Spec& spec) const {
   return qps;
 }
 
-void DeviceFaults::follow() {
+void DeviceFaults::follow(TimeNs now_ns) {
   FaultAccess access(hca_);
   needs_ = armed_.needs(hca_.config().index);
   if (needs_.completions) {
@@ -64,12 +64,12 @@ void DeviceFaults::follow() {
   } else {
     access.untap_events();
   }
-  follow_port();
+  follow_port(now_ns);
   follow_rates();
 }
 
-void DeviceFaults::follow_port() {
-  port_.set_needs(needs_);
+void DeviceFaults::follow_port(TimeNs now_ns) {
+  port_.set_needs(now_ns, needs_);
   frames_.use_port(needs_.port() ? static_cast<dpdk_io::Port&>(port_) : port_.inner());
 }
 

@@ -21,8 +21,8 @@ class DeviceFaults {
   DeviceFaults& operator=(const DeviceFaults&) = delete;
 
   // Makes what the active faults need stand ready, for new objects as well, and takes away what
-  // none needs any more.
-  void follow();
+  // none needs any more. `now_ns` is the time of the engine's turn.
+  void follow(TimeNs now_ns);
   // A moment or a state begins.
   void begin(const fault::Spec& spec);
   void touch_rings();
@@ -35,7 +35,7 @@ class DeviceFaults {
   std::vector<device::QpView> chosen(const fault::Spec& spec) const;
   void fail_cqs(const fault::Spec& spec);
   void lose_device();
-  void follow_port();
+  void follow_port(TimeNs now_ns);
   void follow_rates();
 
   device::Hca& hca_;

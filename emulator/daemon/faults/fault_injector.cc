@@ -46,10 +46,11 @@ const char* to_text(fault::Trigger::State state) {
 
 FaultInjector::FaultInjector(boost::asio::io_context& io, Engine& engine,
                              const std::vector<device::HcaConfig>& devices, TimeNs nic_began_ns,
-                             ShowPort show_port)
+                             ShowPort show_port, TellLoss tell_loss)
     : io_(io),
       engine_(engine),
       show_port_(std::move(show_port)),
+      tell_loss_(std::move(tell_loss)),
       names_(program_name, monotonic_now_ns),
       armed_(names_of(devices), nic_began_ns, [this](pid_t pid) { return names_.of(pid); }),
       last_lost_(devices.size()),
@@ -130,9 +131,21 @@ void FaultInjector::carry_out(const std::vector<FaultChange>& changes) {
         devices_[i]->begin(change.spec);
         last_lost_[i].store(devices_[i]->last_lost());
       }
-    for (const auto& device : devices_) device->follow();
+    for (const auto& device : devices_) device->follow(engine_.clock().now_ns());
   }));
   follow();
+  tell_losses(changes);
+}
+
+// Behind the engine's part: what the connection manager sends for ids that go is lost with the
+// device.
+void FaultInjector::tell_losses(const std::vector<FaultChange>& changes) {
+  for (const FaultChange& change : changes) {
+    if (change.spec.what.kind != Kind::device_fatal) continue;
+    for (uint32_t i = 0; i < devices_.size(); ++i)
+      if (armed_.concerns(change.spec, {i}))
+        tell_loss_(i, change.begins || armed_.active(Kind::device_fatal, {i}));
+  }
 }
 
 // Finds out whether calls and posts of programs have to be looked at.
@@ -176,7 +189,8 @@ void FaultInjector::wait(TimeNs delay_ns, std::function<void()> go_on) {
 // Objects that the call has made get the taps that others have.
 void FaultInjector::passed(const Asked& asked) {
   if (call_name(asked.operation).empty()) return;
-  engine_.post(Task([device = devices_[asked.device].get()] { device->follow(); }));
+  engine_.post(Task(
+      [this, device = devices_[asked.device].get()] { device->follow(engine_.clock().now_ns()); }));
 }
 
 OperationGate::PostVerdict FaultInjector::on_post(const Asked& asked, wire::Qpn qpn, bool receive) {

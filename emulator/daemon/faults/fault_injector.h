@@ -27,11 +27,13 @@ class FaultInjector final : public OperationGate, private FaultSource {
  public:
   // Called on the control thread: what a port shows may have changed.
   using ShowPort = std::function<void(uint32_t device)>;
+  // The same for the connection manager: the device is lost, or it is there.
+  using TellLoss = std::function<void(uint32_t device, bool lost)>;
 
   // `io` and `engine` outlive it. Devices are the engine's, and all there already.
   FaultInjector(boost::asio::io_context& io, Engine& engine,
                 const std::vector<device::HcaConfig>& devices, TimeNs nic_began_ns,
-                ShowPort show_port);
+                ShowPort show_port, TellLoss tell_loss);
   ~FaultInjector() override;
 
   // The control thread. EINVAL: the text is wrong; ENODEV: there is no such device; ENOSPC: there
@@ -65,10 +67,12 @@ class FaultInjector final : public OperationGate, private FaultSource {
   void advance();
   void carry_out(const std::vector<FaultChange>& changes);
   void follow();
+  void tell_losses(const std::vector<FaultChange>& changes);
 
   boost::asio::io_context& io_;
   Engine& engine_;
   ShowPort show_port_;
+  TellLoss tell_loss_;
   ProgramNames names_;
   ArmedFaults armed_;
   std::vector<std::unique_ptr<DeviceFaults>> devices_;  // the engine thread's

@@ -21,7 +21,10 @@ std::span<const std::byte> bytes_of(const rte_mbuf* frame) {
 
 }  // namespace
 
-void FaultPort::set_needs(const FaultNeeds& needs) { needs_ = needs; }
+void FaultPort::set_needs(uint64_t now_ns, const FaultNeeds& needs) {
+  needs_ = needs;
+  if (inner_.storm(now_ns, needs.holds_received, needs.holds_sent)) needs_.holds_received = false;
+}
 
 // Frames that are none of RoCE, and those of the connection manager, are nobody's QP's.
 bool FaultPort::passes(const rte_mbuf* frame) noexcept {

@@ -17,7 +17,9 @@ class FaultPort final : public dpdk_io::Port {
       : inner_(inner), hca_(hca), faults_(faults) {}
 
   dpdk_io::Port& inner() const { return inner_; }
-  void set_needs(const FaultNeeds& needs);
+  // Where the link knows of pauses, what comes waits there. What leaves waits here all the same, so
+  // that a device which sends again and again does not take the frames of all.
+  void set_needs(uint64_t now_ns, const FaultNeeds& needs);
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;

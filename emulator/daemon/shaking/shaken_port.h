@@ -27,6 +27,9 @@ class ShakenPort final : public dpdk_io::Port {
   }
   uint64_t next_arrival_ns() const noexcept override;
   void want_other_frames(bool wanted) noexcept override { port_.want_other_frames(wanted); }
+  bool storm(uint64_t now_ns, bool received, bool sent) noexcept override {
+    return port_.storm(now_ns, received, sent);
+  }
   const dpdk_io::PortStats& stats() const noexcept override { return port_.stats(); }
 
  private:

@@ -24,6 +24,8 @@ uint32_t linux_state(cm::IdState state) {
       return 7;
     case cm::IdState::listening:
       return 8;
+    case cm::IdState::removed:
+      return 9;
   }
   return 0;
 }
@@ -38,8 +40,9 @@ rocemu_socket_address describe(const std::optional<cm::SocketAddress>& address) 
 }
 
 // As with Linux, which knows no id before it is on a device, and has one of its own on each device
-// for who listens on all.
+// for who listens on all. What was on a device that is lost is on none.
 bool is_on(const cm::RdmaId& id, uint32_t device) {
+  if (id.state == cm::IdState::removed) return false;
   return id.local_gid ? id.local_gid->device == device : id.state == cm::IdState::listening;
 }
 

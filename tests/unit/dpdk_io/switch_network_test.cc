@@ -79,6 +79,25 @@ TEST_CASE_METHOD(Star, "impairments of a port's link come on top") {
   CHECK(receive(bob).size() == 1);
 }
 
+TEST_CASE_METHOD(Star,
+                 "a storm of pauses holds what comes at the network's port, until it is over") {
+  CHECK(bob.storm(now_ns, true, false));
+  now_ns = 10'000;
+  send(alice, {frame(kBob, "x")});
+  now_ns = 900'000;
+  CHECK(receive(bob).empty());
+  CHECK(bob.next_arrival_ns() < 1'000'000);  // the pause is said again
+  CHECK(bob.storm(now_ns, false, false));
+  now_ns = 910'000;
+  CHECK(receive(bob) == Texts{"x"});
+}
+
+TEST_CASE_METHOD(NetworkOf, "a switch without a network knows of no pauses") {
+  CHECK(!bob.storm(now_ns, true, true));
+  send(alice, {frame(kBob, "x")});
+  CHECK(receive(bob) == Texts{"x"});
+}
+
 TEST_CASE("a network has no more ports than hosts") {
   need_eal();
   FramePool pool("hosts", 64, 256);

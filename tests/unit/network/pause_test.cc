@@ -175,4 +175,78 @@ TEST_CASE("PFC: of the switches that have it, and for as long as its sender says
         10 * send(lossless(3000, 1000))->sum(&PortCounters::pauses_sent));
 }
 
+// Both hosts at the left send to the right, where host 2 pauses all that comes to it.
+TEST_CASE("a storm of pauses spreads as far as PFC goes, and not to those behind other links") {
+  const bool everywhere = GENERATE(true, false);
+  NetworkSettings settings = lossless(20'000, 10'000);
+  const Topology topology = dumbbell(2, 2, {kByteNs, kByteNs});
+  if (!everywhere) {
+    uint32_t first_switch = 0;
+    while (topology.nodes[first_switch].name != "s0") ++first_switch;
+    settings.other_switches[first_switch] = SwitchSettings{};
+  }
+  Stage stage(topology, settings);
+  const uint32_t left_to_right = port_of_link(4, false);
+  stage.network.storm(2, 0, true, false);
+  for (uint32_t i = 0; i < 100; ++i) stage.send(i * 1000, {0, 2});
+  stage.run(300'000);
+  CHECK(stage.came.empty());
+  CHECK(stage.lost.empty());
+  CHECK(stage.network.counters(port_of_link(2, false)).pauses_sent > 0);
+  CHECK(stage.network.paused_ns(left_to_right, 300'000) > 200'000);
+  CHECK((stage.network.paused_ns(kHost0, 300'000) > 200'000) == everywhere);
+  stage.network.storm(2, 300'000, false, false);
+  stage.run();
+  CHECK(stage.came.size() == 100);
+  CHECK(stage.lost.empty());
+  CHECK(stage.network.packets() == 0);
+}
+
+TEST_CASE(
+    "a storm of pauses is for all priorities, lossless or not, in the direction that is said") {
+  Stage stage(star(2, kByteNs), {});
+  const bool received = GENERATE(true, false);
+  stage.network.storm(1, 0, received, !received);
+  stage.send(1000, {0, 1, 1000, 8});
+  stage.send(1000, {1, 0});
+  stage.run(100'000'000);
+  REQUIRE(stage.came.size() == 1);
+  CHECK(stage.came[0].host == (received ? 0 : 1));
+  CHECK(stage.came[0].at == 3200);
+  // Said twice is said once.
+  stage.network.storm(1, 100'000'000, received, !received);
+  stage.network.storm(1, 100'000'000, false, false);
+  stage.network.storm(1, 100'000'000, false, false);
+  stage.run();
+  CHECK(stage.came.size() == 2);
+}
+
+TEST_CASE("a storm of pauses goes on when its link comes back") {
+  NetworkSettings settings;
+  settings.failures = {{.link = 1, .down_ns = 10'000, .up_ns = 20'000}};
+  Stage stage(star(2, kByteNs), settings);
+  stage.network.storm(1, 0, true, false);
+  stage.run(30'000);
+  stage.send(30'000, {0, 1});
+  stage.run(100'000'000);
+  CHECK(stage.came.empty());
+  stage.network.storm(1, 100'000'000, false, false);
+  stage.run();
+  CHECK(stage.came.size() == 1);
+}
+
+TEST_CASE("a storm of pauses and one that the buffer needs end when both are over") {
+  // Host 0's link is paused by the switch, as the storm says; and later for the bytes it has there.
+  Stage stage(funnel(), lossless(3000, 1000));
+  for (int i = 0; i < 20; ++i) stage.send(0, {0, 2});
+  stage.run(1000);
+  stage.network.storm(0, 1000, false, true);
+  stage.run(30'000);
+  CHECK(stage.came.size() == 7);  // as many as had left by the first pause
+  stage.network.storm(0, 30'000, false, false);
+  stage.run();
+  CHECK(stage.came.size() == 20);
+  CHECK(stage.lost.empty());
+}
+
 }  // namespace rocemu::network
