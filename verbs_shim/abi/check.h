@@ -74,7 +74,7 @@ struct rocemu_check_hooks {
   /* Objects. `parent` is what it was made of (a context or PD), or null. `number` is what people
    * know it by: a QPN, an SRQ's number, a descriptor; else the NIC's handle. */
   void (*context_opened)(rocemu_check_at at, struct ibv_context* context,
-                         const struct ibv_device_attr* limits);
+                         const struct ibv_device_attr* limits, uint32_t max_inline_data);
   void (*made)(rocemu_check_at at, enum rocemu_check_kind kind, struct ibv_context* context,
                void* object, const void* parent, uint32_t number);
   void (*mr_made)(rocemu_check_at at, struct ibv_mr* mr, uint64_t iova, int access);

@@ -3,6 +3,7 @@
 // kind. A program that asks for less after a refusal was only finding out.
 #include <array>
 
+#include "verbs_shim/checker/detectors/common_devices.h"
 #include "verbs_shim/checker/detectors/makers.h"
 #include "verbs_shim/checker/model/text.h"
 
@@ -15,19 +16,31 @@ uint64_t bytes_of(const ibv_send_wr& wr) {
   return bytes;
 }
 
-// The capability that a QP was refused for, as "max_send_wr 100000, of which the device grants
-// 32768"; empty when none of these is over the device's limit.
-std::string excess(const ibv_qp_cap& cap, const ibv_device_attr& limits) {
-  const auto over = [](const char* what, uint64_t asked, int most) {
-    if (most <= 0 || asked <= static_cast<uint64_t>(most)) return std::string();
-    return std::string(what) + " " + std::to_string(asked) + ", of which the device grants " +
-           std::to_string(most);
-  };
-  for (const std::string& text : {over("max_send_wr", cap.max_send_wr, limits.max_qp_wr),
-                                  over("max_recv_wr", cap.max_recv_wr, limits.max_qp_wr),
-                                  over("max_send_sge", cap.max_send_sge, limits.max_sge),
-                                  over("max_recv_sge", cap.max_recv_sge, limits.max_sge)}) {
-    if (!text.empty()) return text;
+// What was asked for and is more than the device grants, as "max_send_wr 100000, of which it grants
+// 32768", and what others grant; empty when it is not more.
+struct Excess {
+  std::string text;
+  const char* elsewhere = nullptr;
+};
+
+Excess over(const char* what, uint64_t asked, int64_t most, const char* elsewhere) {
+  if (most <= 0 || asked <= static_cast<uint64_t>(most)) return {};
+  return {std::string(what) + " " + std::to_string(asked) + ", of which the device grants " +
+              std::to_string(most),
+          elsewhere};
+}
+
+// The first capability that a QP was refused for.
+Excess excess(const ibv_qp_cap& cap, const Context& context) {
+  using namespace common_devices;
+  const ibv_device_attr& limits = context.limits;
+  for (const Excess& found :
+       {over("max_send_wr", cap.max_send_wr, limits.max_qp_wr, kQueueRequests),
+        over("max_recv_wr", cap.max_recv_wr, limits.max_qp_wr, kQueueRequests),
+        over("max_send_sge", cap.max_send_sge, limits.max_sge, kElements),
+        over("max_recv_sge", cap.max_recv_sge, limits.max_sge, kElements),
+        over("max_inline_data", cap.max_inline_data, context.max_inline_data, kInlineBytes)}) {
+    if (!found.text.empty()) return found;
   }
   return {};
 }
@@ -37,6 +50,7 @@ struct Refusals : Note {
   struct Entry {
     bool had_one = false;
     std::string sentence;
+    const char* elsewhere = nullptr;
     PlaceId place = kNoPlace;
     pid_t thread = 0;
     const char* verb = nullptr;
@@ -79,13 +93,19 @@ class Limits : public Detector {
   }
 
   void on_refused(const Call& call, const Refusal& refusal) override {
-    std::string sentence = describe(refusal);
-    if (sentence.empty()) return;
+    const Excess found = excess_of(refusal);
+    if (found.text.empty()) return;
     auto& refusals = note<Refusals>(*refusal.context);
     std::lock_guard lock(refusals.lock);
     Refusals::Entry& entry = refusals.entries[refusal.kind];
     if (entry.had_one || !entry.sentence.empty()) return;
-    entry = {false, std::move(sentence), call.place(), call.thread(), call.verb()};
+    entry = {false,
+             "No " + std::string(name_of(refusal.kind)) + " was had of " + refusal.context->name() +
+                 ": it was asked for with " + found.text + ".",
+             found.elsewhere,
+             call.place(),
+             call.thread(),
+             call.verb()};
   }
 
   void on_gone(const Call&, Object& object) override {
@@ -99,23 +119,15 @@ class Limits : public Detector {
   }
 
  private:
-  static std::string describe(const Refusal& refusal) {
+  static Excess excess_of(const Refusal& refusal) {
     const ibv_device_attr& limits = refusal.context->limits;
-    std::string what;
-    if (refusal.kind == ROCEMU_CHECK_QP && refusal.asked != nullptr) {
-      what = excess(static_cast<const ibv_qp_init_attr_ex*>(refusal.asked)->cap, limits);
-    } else if (refusal.kind == ROCEMU_CHECK_CQ && limits.max_cqe > 0 &&
-               refusal.value > static_cast<uint64_t>(limits.max_cqe)) {
-      what = std::to_string(refusal.value) + " entries, of which the device grants " +
-             std::to_string(limits.max_cqe);
-    } else if (refusal.kind == ROCEMU_CHECK_SRQ && limits.max_srq_wr > 0 &&
-               refusal.value > static_cast<uint64_t>(limits.max_srq_wr)) {
-      what = std::to_string(refusal.value) + " requests, of which the device grants " +
-             std::to_string(limits.max_srq_wr);
-    }
-    if (what.empty()) return {};
-    return std::string("No ") + name_of(refusal.kind) + " was had of " + refusal.context->name() +
-           ": it was asked for with " + what + ".";
+    if (refusal.kind == ROCEMU_CHECK_QP && refusal.asked != nullptr)
+      return excess(static_cast<const ibv_qp_init_attr_ex*>(refusal.asked)->cap, *refusal.context);
+    if (refusal.kind == ROCEMU_CHECK_CQ)
+      return over("a cqe of", refusal.value, limits.max_cqe, common_devices::kCqEntries);
+    if (refusal.kind == ROCEMU_CHECK_SRQ)
+      return over("a max_wr of", refusal.value, limits.max_srq_wr, common_devices::kSrqRequests);
+    return {};
   }
 
   void tell_request(const Call& call, const QueuePair& qp, uint64_t wr_id, int64_t has,
@@ -142,8 +154,11 @@ class Limits : public Detector {
       if (entry.had_one || entry.sentence.empty() || !is_new(entry.place)) continue;
       Finding finding;
       finding.sentence = entry.sentence;
-      finding.why = "What devices grant differs by an order of magnitude (ibv_query_device(3)).";
-      finding.advice = "Ask ibv_query_device, and take the smaller of its limit and one's wish.";
+      finding.why = std::string("What devices grant differs by an order of magnitude: ") +
+                    entry.elsewhere + ".";
+      finding.advice =
+          "Take the smaller of one's wish and the limit of ibv_query_device(3); of inline data, "
+          "which that does not tell, ask for less when it is refused.";
       finding.objects = {context.name()};
       report(entry.place, entry.verb, entry.thread, finding);
     }

@@ -9,11 +9,13 @@ void tell_made(Hook& hook, const std::shared_ptr<Object>& object) {
   for (const auto& detector : hook.checker.detectors) detector->on_made(hook.call, *object);
 }
 
-void context_opened(rocemu_check_at at, ibv_context* verbs, const ibv_device_attr* limits) {
+void context_opened(rocemu_check_at at, ibv_context* verbs, const ibv_device_attr* limits,
+                    uint32_t max_inline_data) {
   Hook hook(at);
   auto context = std::make_shared<Context>(hook.call, ROCEMU_CHECK_CONTEXT, nullptr, verbs, 0);
   context->model = &hook.checker.model;
   context->limits = *limits;
+  context->max_inline_data = max_inline_data;
   context->device_name = verbs->device->name;
   tell_made(hook, context);
 }

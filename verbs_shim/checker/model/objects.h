@@ -125,6 +125,7 @@ struct Context : Object {
   Model* model = nullptr;
   std::string device_name;
   ibv_device_attr limits = {};
+  uint32_t max_inline_data = 0;  // which no verb tells
 
   // Objects that are there, by what verbs and completions know them by.
   std::shared_ptr<QueuePair> find_qp(uint32_t qpn) const;

@@ -69,6 +69,15 @@ const rocemu_check_hooks* load() {
 Mutex load_lock;
 bool is_loaded = false;
 
+// ibv_query_device has no word for it.
+uint32_t max_inline_data(DeviceContext& context) {
+  struct {
+    rocemu_header header;
+  } request;
+  rocemu_device_attr reply;
+  return context.call(ROCEMU_OP_QUERY_DEVICE, request, reply) == 0 ? reply.max_inline_data : 0;
+}
+
 }  // namespace
 
 bool start(DeviceContext& context) {
@@ -87,7 +96,7 @@ bool start(DeviceContext& context) {
   context.state.checks = hooks;
   ibv_device_attr_ex attr = {};
   query_device_ex(&context.verbs, nullptr, &attr, sizeof(attr));
-  hooks->context_opened(&at, &context.verbs, &attr.orig_attr);
+  hooks->context_opened(&at, &context.verbs, &attr.orig_attr, max_inline_data(context));
   return true;
 }
 

@@ -50,7 +50,7 @@ class World {
     std::strcpy(device.name, "rocemu9");
     context.device = &device;
     const ibv_device_attr limits = {};
-    hooks.context_opened(&at, &context, &limits);
+    hooks.context_opened(&at, &context, &limits, 0);
     pd.context = &context;
     hooks.made(&at, ROCEMU_CHECK_PD, &context, &pd, nullptr, 1);
     cq.context = &context;
