@@ -168,7 +168,18 @@ void polling_leaves_errno(Lab& lab) {
   if (errno != 0) fail("polling in vain leaves %s", errno_text(errno).c_str());
 }
 
-// Each completion comes to one of many threads, soon after the last was posted.
+// Waits until none is left, or none has come for too long.
+void wait_for_all(const std::atomic<uint64_t>& left) {
+  auto deadline = Clock::now() + kPatience;
+  for (uint64_t before = left; before > 0 && Clock::now() < deadline;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (left == before) continue;
+    before = left;
+    deadline = Clock::now() + kPatience;
+  }
+}
+
+// Each completion comes to one of many threads.
 void many_threads_on_one_cq(Lab& lab) {
   constexpr uint64_t kPosters = 4, kPollers = 16;
   const auto room = static_cast<uint64_t>(lab.a().attr.max_cqe);
@@ -208,9 +219,7 @@ void many_threads_on_one_cq(Lab& lab) {
         ++sent;
       }
     });
-  const auto deadline = Clock::now() + kPatience;
-  while (left > 0 && Clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wait_for_all(left);
   const uint64_t missing = left;
   over = true;
   for (auto* threads : {&pollers, &posters})

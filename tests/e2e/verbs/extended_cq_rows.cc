@@ -180,22 +180,42 @@ void timestamps_in_order(Lab& lab) {
   }
 }
 
+// Takes completion `id`, and the next one in the same poll. False when that one came later, and was
+// taken by a poll of its own.
+bool polled_with_the_next(ibv_cq_ex* cq, uint64_t id) {
+  int next;
+  {
+    const Poll poll(cq);
+    expect_equal(cq->wr_id, id, "wr_id after ibv_end_poll");
+    next = ibv_next_poll(cq);
+    if (next == 0) {
+      expect_equal(cq->wr_id, id + 1, "wr_id after ibv_next_poll");
+      expect_errno(ibv_next_poll(cq), {ENOENT}, "ibv_next_poll at the end");
+      return true;
+    }
+  }
+  expect_errno(next, {ENOENT}, "ibv_next_poll");
+  const Poll poll(cq);
+  expect_equal(cq->wr_id, id + 1, "wr_id of what came later");
+  return false;
+}
+
+// When a completion is shown is the NIC's affair, so that the next one may not be there yet: then
+// once more.
 void polled_by_parts(Lab& lab) {
   Extended made = make_extended(lab, IBV_QPT_RC, IBV_WC_STANDARD_FLAGS);
   ibv_poll_cq_attr attr{};
   expect_errno(ibv_start_poll(made.cq, &attr), {ENOENT}, "ibv_start_poll of an empty CQ");
-  for (const uint64_t id : {1, 2, 3}) send_with_immediate(made.ends, id);
-  {
-    const Poll first(made.cq);
-    expect_equal(made.cq->wr_id, 1, "wr_id");
+  bool together = false;
+  for (int attempt = 0; attempt < 50 && !together; ++attempt) {
+    for (const uint64_t id : {1, 2, 3}) send_with_immediate(made.ends, id);
+    {
+      const Poll first(made.cq);
+      expect_equal(made.cq->wr_id, 1, "wr_id");
+    }
+    together = polled_with_the_next(made.cq, 2);
   }
-  {
-    const Poll rest(made.cq);
-    expect_equal(made.cq->wr_id, 2, "wr_id after ibv_end_poll");
-    must(ibv_next_poll(made.cq), "ibv_next_poll");
-    expect_equal(made.cq->wr_id, 3, "wr_id after ibv_next_poll");
-    expect_errno(ibv_next_poll(made.cq), {ENOENT}, "ibv_next_poll at the end");
-  }
+  if (!together) fail("ibv_next_poll never had a second completion");
   send_with_immediate(made.ends, 4);
   expect_completion(ibv_cq_ex_to_cq(made.cq), 4, {IBV_WC_SUCCESS});  // by ibv_poll_cq
   attr.comp_mask = 1;
