@@ -5,7 +5,7 @@ of tests/e2e/shake that ctest runs at three, by what stands before their seed.
     scripts/shake_seeds.py --seeds 100                      # all of them, build/release; may be ended at any time
     scripts/shake_seeds.py --seeds 100                      # and goes on where it was
     scripts/shake_seeds.py --seeds 20 --only ucx --only mpi
-    scripts/shake_seeds.py --only cm --first 17 --seeds 1 --anew    # one again
+    scripts/shake_seeds.py --only cm --first 17 --seeds 1 --out /tmp/again   # one again
     scripts/shake_seeds.py --table                          # of what was run until now
 
 OUT/results.json has for each row the seeds that passed, were skipped, and failed and how. What is in it is not run again

@@ -6,7 +6,7 @@
 --user    as an ordinary user without any capability (to be started by root)
 
 ROCEMU names the rocemu command to use (default: the one in PATH), MPI_PROGRAMS the folder of ring (tests/e2e/mpi),
-RECONNECT the program of reconnect.cc. Each case gets its own NIC with two devices. Exit code 77: a program is missing.
+RECONNECT the program of reconnect.cc. Each case gets its own NIC, mostly with two devices. Exit code 77: a program is missing.
 """
 import json
 import os
@@ -114,6 +114,33 @@ def rping():
     nothing_left()
 
 
+def device_removal():
+    """The device is lost under a client, and under a server that listens at its address: librdmacm tells both. When it
+    is back both start anew."""
+    for lost, device in (("client", "rocemu0"), ("server", "rocemu1")):
+        ends = [End("server", ["rping", "-s", "-P", "-a", B])]
+        try:
+            wait_until("the server listens", lambda: status()["connection_management"]["listeners"], ends[0].report)
+            ends.append(End("client", ["rping", "-c", "-a", B, "-C", "1000000"]))
+            wait_for_traffic()
+            ask(device, "device-fatal")
+            ends_with(next(end for end in ends if end.name == lost), "cma detected device removal")
+        finally:
+            for end in reversed(ends):
+                end.kill()
+        nothing_left()
+        with_server = [End("server", ["rping", "-s", "-a", B, "-C", "10"])]
+        try:
+            wait_until("the server listens", lambda: status()["connection_management"]["listeners"], with_server[0].report)
+            with_server.append(End("client", ["rping", "-c", "-a", B, "-C", "10", "-V"]))
+            if with_server[1].wait(SECONDS) is None or "ping data" in with_server[1].report():
+                fail(with_server[1].report())
+        finally:
+            for end in reversed(with_server):
+                end.kill()
+        nothing_left()
+
+
 def reconnect():
     program = os.environ.get("RECONNECT")
     if program is None:
@@ -203,6 +230,45 @@ def mpi():
     print("PASS mpirun afterwards", flush=True)
 
 
+def received(device):
+    return next(entry["counters"]["rx_frames"] for entry in status()["devices"] if entry["name"] == device)
+
+
+def middle():
+    return next(port for port in status()["network"] if port["port"] == "s0 to s1")
+
+
+def pause_spreads():
+    """Two pairs share the link in the middle of a lossless network. A storm of pauses at the receiver of one pair
+    stops the other one as well, whose own links are free; nothing is lost, and both go on when it is over."""
+    words = ["-F", "-s", "4096", "-n", "20000", "-u", "20"]
+    pairs = [Pair("ib_write_bw", words, server, client) for server, client in (("rocemu2", "rocemu0"), ("rocemu3", "rocemu1"))]
+    with pairs[0], pairs[1]:
+        for pair in pairs:
+            pair.start_server()
+            pair.start_client()
+        for device in ("rocemu2", "rocemu3"):
+            wait_until("traffic", lambda: received(device) > 500)
+        before = middle()
+        ask("rocemu2", "pause", "direction=rx")
+        wait_until("the pause reaches the middle", lambda: middle()["pauses_received"] > before["pauses_received"])
+        time.sleep(0.1)  # what was behind it has come
+        stopped = [received(device) for device in ("rocemu2", "rocemu3")]
+        time.sleep(0.3)
+        if [received(device) for device in ("rocemu2", "rocemu3")] != stopped:
+            fail(f"frames still come: {stopped}, {status()['network']}")
+        rocemu("fault", "clear", "all")
+        for pair in pairs:
+            for end in pair.ends():
+                if end.wait(SECONDS) != 0:
+                    fail(pair.report())
+    after = middle()
+    if after["lost"] or after["paused_ns"] - before["paused_ns"] < 300_000_000:
+        fail(str(after))
+    print("PASS a pause spreads through the network, and goes", flush=True)
+    nothing_left()
+
+
 def start():
     """Faults of a NIC that starts: by option, and by its configuration file; and what is wrong with one."""
     opens = [sys.executable, "-c", "import subprocess, sys; sys.exit('rocemu0' not in subprocess.run("
@@ -233,12 +299,15 @@ CASES = {
     "perftest:cq-error": perftest(["rocemu0", "cq-error", "program=ib_send_bw"], "status|Failed|error", "ib_send_bw"),
     "perftest:device-fatal": perftest(["rocemu0", "device-fatal", "for=1s"], "status 5|Failed|error"),
     "rping": rping,
+    "rping:removal": device_removal,
     "reconnect": reconnect,
     "rsockets": rsockets,
     "ucx": ucx_loses_one_of_two,
+    "pause": pause_spreads,
     "mpi": mpi,
 }
-NEEDED = {"start": ("ibv_devinfo", "ibverbs-utils"), "perftest": ("ib_write_bw", "perftest"), "rping": ("rping", "rdmacm-utils"),
+OPTIONS = {"pause": ["--devices", "4", "--network", os.path.dirname(SELF) + "/../networks/dumbbell.toml"]}
+NEEDED = {"pause": ("ib_write_bw", "perftest"), "start": ("ibv_devinfo", "ibverbs-utils"), "perftest": ("ib_write_bw", "perftest"), "rping": ("rping", "rdmacm-utils"),
           "rsockets": ("rstream", "rdmacm-utils"),
           "ucx": ("ucx_perftest", "ucx-utils"), "mpi": ("mpirun", "openmpi-bin")}
 
@@ -251,7 +320,7 @@ def run(name):
     program, package = NEEDED.get(name.split(":")[0], ("sh", "dash"))
     if shutil.which(program) is None:
         skip(f"{program} is missing (Debian package {package})")
-    return subprocess.run([ROCEMU, "run", "--", SELF, "--inside", name]).returncode
+    return subprocess.run([ROCEMU, "run", *OPTIONS.get(name, []), "--", SELF, "--inside", name]).returncode
 
 
 sys.exit(main(SELF, sys.argv[1:], CASES, run, run_inside))

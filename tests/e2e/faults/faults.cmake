@@ -18,8 +18,8 @@ endforeach()
 rocemu_e2e_test(faults-port_events 60 env "PORT_DOWN=${rocemu} fault all port-down" "PORT_UP=${rocemu} fault clear all"
                 ${rocemu} run -- $<TARGET_FILE:port_events> -d rocemu0 -D rocemu1 -g 1)
 rocemu_e2e_test(faults-kill 60 ${rocemu} run -- $<TARGET_FILE:lost_device> rocemu0 1 "${rocemu} fault all kill")
-foreach(case start perftest:qp-error perftest:no-answer perftest:cq-error perftest:device-fatal rping reconnect
-        rsockets ucx mpi)
+foreach(case start perftest:qp-error perftest:no-answer perftest:cq-error perftest:device-fatal rping rping:removal reconnect
+        rsockets ucx mpi pause)
   rocemu_e2e_test(faults/${case} 180 ${here}/faults/fault_programs.py ${case})
   set_property(TEST e2e/faults/${case} APPEND PROPERTY ENVIRONMENT "RECONNECT=$<TARGET_FILE:reconnect>")
   if(MPI_CXX_FOUND)

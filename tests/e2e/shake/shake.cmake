@@ -27,11 +27,9 @@ foreach(seed 1 2 3)
   rocemu_e2e_options(shake/fio-${seed} "--shake=-rnr,seed=${seed}")
   meet_at(fio shake/fio-${seed})
   use_both_cores(shake/mpi-${seed})
-  # One seed in four fails on a busy machine, and why is not known: docs/shake.md.
-  set(configurations long)
+  # They look at memory for where their peer has room: docs/shake.md.
   rocemu_cm_test(shake/rsockets-${seed} rstream riostream rcopy rsockets)
-  rocemu_e2e_options(shake/rsockets-${seed} "--shake=-limits,seed=${seed}")
-  unset(configurations)
+  rocemu_e2e_options(shake/rsockets-${seed} "--shake=-limits,-placement,seed=${seed}")
 endforeach()
 rocemu_e2e_test(shake/verify_bytes-1 240 ${rocemu} run --shake=-limits,seed=1 -- $<TARGET_FILE:verify_bytes>
                 -d rocemu0 -D rocemu1 --messages 200 --budget-mib 8)
