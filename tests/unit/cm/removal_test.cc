@@ -66,10 +66,10 @@ TEST_CASE("A connection that nobody has accepted yet goes with its device, and s
   const uint16_t port = hosts.b.cm.ids().begin()->second.source->port;
   const IdHandle first = hosts.a.resolved(2, hosts.b.ipv4(port));
   const IdHandle second = hosts.a.resolved(3, hosts.b.ipv4(port));
-  REQUIRE(hosts.a.connect(first) == 0);
+  REQUIRE(hosts.a.connect(first, with_data("", 0x11)) == 0);
   hosts.run();
   const RdmaEvent seen = hosts.b.expect(EventType::connect_request);
-  REQUIRE(hosts.a.connect(second) == 0);
+  REQUIRE(hosts.a.connect(second, with_data("", 0x12)) == 0);
   hosts.run();
   hosts.b.cm.remove_device(hosts.now, kDevice);
   const RdmaEvent unseen = hosts.b.expect(EventType::connect_request);
