@@ -17,8 +17,9 @@ void Hca::Impl::on_qp_event(wire::Qpn qpn, transport::QpEvent event) noexcept {
     const auto found = qps_by_number.find(qpn.value);
     if (found != qps_by_number.end()) take_alternate_path(*found->second);
   }
-  if (event == transport::QpEvent::last_wqe_reached) {
-    deferred.qps_at_last_wqe.push_back(qpn);
+  if (event == transport::QpEvent::last_wqe_reached ||
+      event == transport::QpEvent::send_queue_drained) {
+    deferred.qp_events.emplace_back(qpn, event);
   } else {
     send_qp_event(qpn, event);
   }
@@ -34,9 +35,8 @@ void Hca::Impl::send_qp_event(wire::Qpn qpn, transport::QpEvent event) {
 
 // Sends the events that come after the completions they speak of.
 void Hca::Impl::send_due_events() {
-  for (const wire::Qpn qpn : deferred.qps_at_last_wqe)
-    send_qp_event(qpn, transport::QpEvent::last_wqe_reached);
-  deferred.qps_at_last_wqe.clear();
+  for (const auto& [qpn, event] : deferred.qp_events) send_qp_event(qpn, event);
+  deferred.qp_events.clear();
   for (Srq* srq : deferred.srqs_at_limit)
     send_async_event(srq->context(), srq->spec().user_pointer, verbs::async_event::kSrqLimitReached,
                      srq->async_events_written);

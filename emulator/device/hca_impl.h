@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "base/time.h"
 #include "emulator/device/hca.h"
@@ -22,11 +23,11 @@ T* find_object(const Context* context, HandleTable<T> Context::*table, Handle ha
 struct DeferredEvents {
   std::deque<wire::Qpn> qps_in_error;  // their queues are to be flushed once more
   // These events tell of completions and so come after them.
-  std::vector<wire::Qpn> qps_at_last_wqe;
+  std::vector<std::pair<wire::Qpn, transport::QpEvent>> qp_events;
   std::vector<Srq*> srqs_at_limit;
 
   bool empty() const {
-    return qps_in_error.empty() && qps_at_last_wqe.empty() && srqs_at_limit.empty();
+    return qps_in_error.empty() && qp_events.empty() && srqs_at_limit.empty();
   }
 };
 

@@ -54,6 +54,7 @@ struct TestQueues final : WorkQueues, transport::SendQueue {
 struct RingContents {
   std::deque<Completion> completions;
   size_t capacity = 16;
+  size_t shown = 0;
   bool armed = false;
 };
 
@@ -64,7 +65,10 @@ struct TestRing final : CompletionRing {
     contents.completions.push_back(completion);
     return true;
   }
-  bool show() noexcept override { return contents.armed; }
+  bool show() noexcept override {
+    contents.shown = contents.completions.size();
+    return contents.armed;
+  }
   bool take_arm() noexcept override { return std::exchange(contents.armed, false); }
   bool take_over(CompletionRing& old) noexcept override {
     auto& unread = static_cast<TestRing&>(old).contents.completions;
@@ -78,6 +82,8 @@ struct TestRing final : CompletionRing {
 struct EventLog {
   std::vector<uint64_t> completion_events;
   std::vector<std::pair<uint64_t, uint32_t>> async_events;
+  const RingContents* ring = nullptr;
+  size_t shown_before = 0;  // completions in `ring` that were shown before the last async event
   bool full = false;
 };
 
@@ -90,6 +96,7 @@ struct TestEvents final : EventChannel {
   }
   bool async_event(uint64_t element, uint32_t type) noexcept override {
     log.async_events.emplace_back(element, type);
+    if (log.ring != nullptr) log.shown_before = log.ring->shown;
     return true;
   }
   EventLog& log;
@@ -404,6 +411,31 @@ TEST_CASE("An event that is held back is forgotten with its CQ") {
   CHECK(fabric.b.next_held_event() != kNever);
   fabric.b.close_context(receiver.context);
   CHECK(fabric.b.next_held_event() == kNever);
+}
+
+TEST_CASE("A program is told that its send queue has drained after the completions of it") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program sender(fabric.a, here), receiver(fabric.b, there);
+  sender.connect(receiver);
+  receiver.connect(sender);
+  sender.events.ring = &sender.ring;
+  receiver.queues->receives.posted.push_back(receive_of(receiver, 0, 100));
+  sender.queues->posted.push_back(send_of(sender, 8, 10));
+  fabric.a.endpoint().on_doorbell(sender.qpn);
+  Wire wire;
+  fabric.a.endpoint().transmit(fabric.now, wire, 64);
+  QpAttr attr;
+  attr.qp_state = 4;  // SQD
+  attr.en_sqd_async_notify = 1;
+  REQUIRE(fabric.a.modify_qp(sender.context, sender.qp, kState | kEnSqdAsyncNotify, attr));
+  std::vector<std::span<const std::byte>> frames(wire.frames.begin(), wire.frames.end());
+  fabric.b.endpoint().on_frames(fabric.now, frames);
+  fabric.run();
+  constexpr uint32_t kSendQueueDrained = 5;
+  REQUIRE(sender.events.async_events.size() == 1);
+  CHECK(sender.events.async_events[0] == std::pair<uint64_t, uint32_t>{0x90, kSendQueueDrained});
+  CHECK(sender.events.shown_before == 1);
 }
 
 TEST_CASE("A CQ that overruns tells its program and takes its QPs down; the device goes on") {
