@@ -92,7 +92,7 @@ TEST_CASE_METHOD(Star,
   CHECK(receive(bob) == Texts{"x"});
 }
 
-TEST_CASE_METHOD(NetworkOf, "a switch without a network knows of no pauses") {
+TEST_CASE_METHOD(rocemu::dpdk_io::Network, "a switch without a network knows of no pauses") {
   CHECK(!bob.storm(now_ns, true, true));
   send(alice, {frame(kBob, "x")});
   CHECK(receive(bob) == Texts{"x"});
