@@ -26,9 +26,7 @@ struct DeferredEvents {
   std::vector<std::pair<wire::Qpn, transport::QpEvent>> qp_events;
   std::vector<Srq*> srqs_at_limit;
 
-  bool empty() const {
-    return qps_in_error.empty() && qp_events.empty() && srqs_at_limit.empty();
-  }
+  bool empty() const { return qps_in_error.empty() && qp_events.empty() && srqs_at_limit.empty(); }
 };
 
 struct Hca::Impl final : transport::EventSink {

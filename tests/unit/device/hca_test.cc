@@ -429,9 +429,16 @@ TEST_CASE("A program is told that its send queue has drained after the completio
   attr.qp_state = 4;  // SQD
   attr.en_sqd_async_notify = 1;
   REQUIRE(fabric.a.modify_qp(sender.context, sender.qp, kState | kEnSqdAsyncNotify, attr));
-  std::vector<std::span<const std::byte>> frames(wire.frames.begin(), wire.frames.end());
-  fabric.b.endpoint().on_frames(fabric.now, frames);
-  fabric.run();
+  const auto views = [](const Wire& of) {
+    return std::vector<std::span<const std::byte>>(of.frames.begin(), of.frames.end());
+  };
+  Wire answers, nothing;
+  fabric.b.endpoint().on_frames(fabric.now, views(wire));
+  fabric.b.endpoint().transmit(fabric.now, answers, 64);
+  fabric.a.endpoint().on_frames(fabric.now, views(answers));
+  fabric.a.endpoint().transmit(fabric.now, nothing, 64);
+  CHECK(sender.events.async_events.empty());
+  fabric.a.publish_completions(0);
   constexpr uint32_t kSendQueueDrained = 5;
   REQUIRE(sender.events.async_events.size() == 1);
   CHECK(sender.events.async_events[0] == std::pair<uint64_t, uint32_t>{0x90, kSendQueueDrained});

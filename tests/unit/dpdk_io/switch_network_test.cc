@@ -84,11 +84,9 @@ TEST_CASE_METHOD(Star,
   CHECK(bob.storm(now_ns, true, false));
   now_ns = 10'000;
   send(alice, {frame(kBob, "x")});
-  now_ns = 900'000;
-  CHECK(receive(bob).empty());
-  CHECK(bob.next_arrival_ns() < 1'000'000);  // the pause is said again
+  for (; now_ns < 100'000'000; now_ns += 100'000) CHECK(receive(bob).empty());
   CHECK(bob.storm(now_ns, false, false));
-  now_ns = 910'000;
+  now_ns += 10'000;
   CHECK(receive(bob) == Texts{"x"});
 }
 
