@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "dpdk_io/port/frame_writer.h"
 #include "dpdk_io/port/mbuf_frames.h"
-#include "dpdk_io/port/pcap.h"
 
 namespace rocemu::dpdk_io {
 
@@ -18,7 +18,7 @@ class Capture {
 
   // Frames are recorded with the time that `clock` has then. nullptr ends the recording; the writer
   // must outlive it. Throws std::runtime_error when there is a writer without a clock.
-  void set(PcapWriter* writer, Clock clock) {
+  void set(FrameWriter* writer, Clock clock) {
     if (writer != nullptr && !clock) throw std::runtime_error("a capture needs a clock");
     writer_ = writer;
     clock_ = std::move(clock);
@@ -34,7 +34,7 @@ class Capture {
   }
 
  private:
-  PcapWriter* writer_ = nullptr;
+  FrameWriter* writer_ = nullptr;
   Clock clock_;
 };
 

@@ -22,6 +22,7 @@ class LinkedPort : public Port {
  public:
   // `watch` outlives the port, or the next call; nullptr: nobody is told.
   void watch_losses(LossWatch* watch) { loss_watch_ = watch; }
+  LossWatch* loss_watch() const { return loss_watch_; }
 
   // A spec without impairments ends them. Frames under way keep their time of arrival. Takes
   // memory; may throw std::bad_alloc.

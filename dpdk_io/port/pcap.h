@@ -10,12 +10,14 @@
 #include <span>
 #include <string>
 
+#include "dpdk_io/port/frame_writer.h"
+
 namespace rocemu::dpdk_io {
 
 // Used by one thread. Frames are buffered (256 KiB) and reach the file when the buffer is full, at
 // flush() and at destruction; each of these may wait for the disk. The path may be a FIFO: opening
 // it waits for the reader, and the process must then ignore SIGPIPE.
-class PcapWriter {
+class PcapWriter final : public FrameWriter {
  public:
   static constexpr unsigned kWholeFrames = 65535;
 
@@ -30,18 +32,18 @@ class PcapWriter {
   // Throws std::runtime_error when the file cannot be opened or `snaplen` is 0.
   explicit PcapWriter(const std::filesystem::path& path, unsigned snaplen = kWholeFrames,
                       ErrorReport report = {}, uint64_t limit_bytes = kNoLimit);
-  ~PcapWriter();
+  ~PcapWriter() override;
 
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
   // `realtime_ns` counts from the epoch. After a write error (disk full) nothing more is written,
   // so that the file ends where it broke, and so after the limit; further frames count as errors.
-  void write(std::span<const std::byte> frame, uint64_t realtime_ns) noexcept;
-  void flush() noexcept;
+  void write(std::span<const std::byte> frame, uint64_t realtime_ns) noexcept override;
+  void flush() noexcept override;
 
   // Frames put into the buffer; those that an error kept from the file are not taken back.
-  uint64_t frames_written() const noexcept { return frames_written_; }
+  uint64_t frames_written() const noexcept override { return frames_written_; }
   uint64_t errors() const noexcept { return errors_; }
 
  private:

@@ -16,7 +16,7 @@ UplinkPort::UplinkPort(std::unique_ptr<Port> wire, unsigned number, FramePool& p
 
 void UplinkPort::set_mac(std::array<uint8_t, 6> mac) noexcept { mac_ = network::mac_number(mac); }
 
-void UplinkPort::set_capture(PcapWriter* writer, Capture::Clock clock) {
+void UplinkPort::set_capture(FrameWriter* writer, Capture::Clock clock) {
   capture_.set(writer, std::move(clock));
 }
 

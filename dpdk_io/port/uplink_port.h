@@ -31,7 +31,7 @@ class UplinkPort final : public LinkedPort {
   // From now on every frame is recorded once, with the time `clock` has then: behind the
   // impairments of the transmit direction, before those of the receive direction. nullptr ends the
   // recording; the writer must outlive it.
-  void set_capture(PcapWriter* writer, Capture::Clock clock);
+  void set_capture(FrameWriter* writer, Capture::Clock clock);
 
   void set_link(impairment::Direction direction, const impairment::Spec& spec) override;
   network::LinkReport link(impairment::Direction direction) const override;

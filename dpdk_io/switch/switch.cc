@@ -68,7 +68,7 @@ bool Switch::storm(const SwitchPort& port, uint64_t now_ns, bool received, bool 
   return true;
 }
 
-void Switch::set_capture(PcapWriter* writer, Capture::Clock clock) {
+void Switch::set_capture(FrameWriter* writer, Capture::Clock clock) {
   capture_.set(writer, std::move(clock));
 }
 

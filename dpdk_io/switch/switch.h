@@ -77,7 +77,7 @@ class Switch {
   // direction: frames that they lost are not there, duplicates are there twice, at the time and
   // with the bytes of arrival. It is before those of the receive direction. nullptr ends the
   // recording; the writer must outlive it.
-  void set_capture(PcapWriter* writer, Capture::Clock clock);
+  void set_capture(FrameWriter* writer, Capture::Clock clock);
 
   // From now on ports take frames that owe their ICRC, as long as nothing is recorded, there is no
   // network, and no link has impairments. What owes it all the same, since that has just changed,

@@ -246,7 +246,9 @@ class Parser {
         ->option_text("DEVICE=PORT")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    sub->add_option("--pcap", options_.nic.pcap, "Write every frame on the wire to this file")
+    sub->add_option("--pcap", options_.nic.pcap,
+                    "Write every frame on the wire to this file; FILE.pcapng says what the NIC "
+                    "knows of each")
         ->option_text("FILE");
     sub->add_option("--pcap-limit-mb", options_.nic.pcap_limit_mb,
                     "Record no more than so many megabytes there")

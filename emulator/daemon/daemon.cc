@@ -148,8 +148,13 @@ void Daemon::set_up_services(const Options& options) {
       [this](uint32_t device) { shown_ports_->show(device); },
       [this](uint32_t device, bool lost) { cm_->set_lost(device, lost); });
   nic_.faults = faults_.get();
+  if (PcapngFile* const capture = dpdk_switch_.commented_capture())
+    comments_ = std::make_unique<CaptureComments>(*capture, engine_, nic_.devices, nic_.ports);
   tracing_ = std::make_unique<NicTracing>(io_, engine_, nic_.devices, nic_.ports);
   nic_.tracing = tracing_.get();
+  cm_->watch_mads([this](const cm::Route& route, std::span<const std::byte> mad, bool sent) {
+    tracing_->on_mad(route.device, route.remote, mad, sent);
+  });
   // The socket comes first: whoever has it may replace the tree.
   control_ = std::make_unique<ControlPlane>(io_, nic_, options, inspection_.get());
   shown_ports_ =

@@ -20,6 +20,7 @@
 #include "emulator/daemon/options.h"
 #include "emulator/daemon/shaking/nic_shaking.h"
 #include "emulator/daemon/shown_ports.h"
+#include "emulator/daemon/tracing/capture_comments.h"
 #include "emulator/daemon/tracing/nic_tracing.h"
 #include "emulator/inspection/inspection.h"
 
@@ -60,6 +61,7 @@ class Daemon {
   Engine engine_;
   MoveWatchdog move_watchdog_;
   Nic nic_;
+  std::unique_ptr<CaptureComments> comments_;  // nullptr: no capture has comments
   std::unique_ptr<NicTracing> tracing_;
   std::unique_ptr<CmService> cm_;
   std::unique_ptr<FaultInjector> faults_;

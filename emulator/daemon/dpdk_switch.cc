@@ -11,6 +11,7 @@
 #include "dpdk_io/ethdev/device_arguments.h"
 #include "dpdk_io/ethdev/ethernet_device.h"
 #include "dpdk_io/ethdev/pci_device.h"
+#include "dpdk_io/port/pcap.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/wire/icrc.h"
 
@@ -45,12 +46,22 @@ dpdk_io::EalOptions eal_options(const Options& options) {
   return eal;
 }
 
-std::unique_ptr<dpdk_io::PcapWriter> open_capture(const Options& options) {
+uint64_t capture_limit(const Options& options) {
+  return options.pcap_limit_mb ? *options.pcap_limit_mb * kBytesPerMb
+                               : dpdk_io::PcapWriter::kNoLimit;
+}
+
+void report(const std::string& message) { spdlog::error("{}", message); }
+
+std::unique_ptr<PcapngFile> open_commented(const Options& options) {
+  if (!options.pcap || options.pcap->extension() != ".pcapng") return nullptr;
+  return std::make_unique<PcapngFile>(*options.pcap, capture_limit(options), report);
+}
+
+std::unique_ptr<dpdk_io::FrameWriter> open_plain(const Options& options) {
   if (!options.pcap) return nullptr;
-  return std::make_unique<dpdk_io::PcapWriter>(
-      *options.pcap, dpdk_io::PcapWriter::kWholeFrames,
-      [](const std::string& message) { spdlog::error("{}", message); },
-      options.pcap_limit_mb ? *options.pcap_limit_mb * kBytesPerMb : dpdk_io::PcapWriter::kNoLimit);
+  return std::make_unique<dpdk_io::PcapWriter>(*options.pcap, dpdk_io::PcapWriter::kWholeFrames,
+                                               report, capture_limit(options));
 }
 
 }  // namespace
@@ -58,8 +69,10 @@ std::unique_ptr<dpdk_io::PcapWriter> open_capture(const Options& options) {
 DpdkSwitch::DpdkSwitch(const Options& options)
     : eal_(eal_options(options)),
       pool_("frames", kFrames, transport::kMaxFrameBytes),
-      capture_(open_capture(options)),
+      capture_(open_commented(options)),
+      commented_(static_cast<PcapngFile*>(capture_.get())),
       switch_(pool_) {
+  if (capture_ == nullptr) capture_ = open_plain(options);
   if (capture_ != nullptr) switch_.set_capture(capture_.get(), realtime_ns);
   if (!options.icrc_always) switch_.let_icrc_wait(wire::store_datagram_icrc);
   if (options.network)

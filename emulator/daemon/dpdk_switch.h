@@ -6,10 +6,11 @@
 
 #include "dpdk_io/eal/eal.h"
 #include "dpdk_io/port/frame_pool.h"
-#include "dpdk_io/port/pcap.h"
+#include "dpdk_io/port/frame_writer.h"
 #include "dpdk_io/port/uplink_port.h"
 #include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/options.h"
+#include "emulator/daemon/tracing/pcapng_file.h"
 
 namespace rocemu::daemon {
 
@@ -22,14 +23,17 @@ class DpdkSwitch {
   dpdk_io::FramePool& pool() { return pool_; }
   dpdk_io::Switch& ports() { return switch_; }
   // nullptr: nothing is recorded.
-  dpdk_io::PcapWriter* capture() { return capture_.get(); }
+  dpdk_io::FrameWriter* capture() { return capture_.get(); }
+  // The same when its frames are to have comments; else nullptr.
+  PcapngFile* commented_capture() { return commented_; }
   // Records what passes a port of another network as well, if anything is recorded.
   void record(dpdk_io::UplinkPort& port);
 
  private:
   dpdk_io::Eal eal_;
   dpdk_io::FramePool pool_;
-  std::unique_ptr<dpdk_io::PcapWriter> capture_;
+  std::unique_ptr<dpdk_io::FrameWriter> capture_;
+  PcapngFile* commented_ = nullptr;
   dpdk_io::Switch switch_;
 };
 

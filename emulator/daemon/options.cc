@@ -305,7 +305,9 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("DEVICE=PORT");
-  app.add_option("--pcap", texts.pcap, "Write every frame on the wire to this file")
+  app.add_option(
+         "--pcap", texts.pcap,
+         "Write every frame on the wire to this file; FILE.pcapng says what the NIC knows of each")
       ->option_text("FILE");
   app.add_option("--pcap-limit-mb", options.pcap_limit_mb,
                  "Record no more than so many megabytes there")

@@ -18,6 +18,23 @@ void TraceAccess::tell_polled() {
     entry.second->cqs.for_each([](Cq& cq) { cq.tell_polled(); });
 }
 
+KeyFault TraceAccess::explain_key(wire::Qpn qpn, uint32_t key, uint64_t address,
+                                  uint32_t length_bytes) const {
+  const auto found = impl_.qps_by_number.find(qpn.value);
+  if (found == impl_.qps_by_number.end() || found->second->openings.empty()) return KeyFault::none;
+  const Qp& qp = *found->second->openings.front();
+  const MemoryRegion* const entry = impl_.regions.find_entry(key);
+  if (entry == nullptr) return KeyFault::never_given;
+  if (entry->key != key || (entry->space == nullptr && entry->window == WindowType::none))
+    return entry->generation > 0 ? KeyFault::gone : KeyFault::never_given;
+  if (qp.pd != nullptr && entry->pd != qp.pd->id) return KeyFault::other_domain;
+  if (entry->space == nullptr) return KeyFault::not_granted;
+  const uint64_t offset = address - entry->iova;
+  const bool is_within =
+      offset <= entry->length_bytes && length_bytes <= entry->length_bytes - offset;
+  return is_within ? KeyFault::not_granted : KeyFault::out_of_range;
+}
+
 void TraceAccess::unwatch() {
   for (const auto& entry : impl_.qps_by_number)
     if (entry.second->queues != nullptr) entry.second->queues->stamp_posts(false);

@@ -8,6 +8,16 @@
 
 namespace rocemu::device {
 
+// Why a remote key does not grant what a packet asks of it.
+enum class KeyFault : uint8_t {
+  none,          // it does, or the QP is gone
+  never_given,   // nobody has ever had that key
+  gone,          // its region was deregistered
+  other_domain,  // its region is in another protection domain than the QP
+  out_of_range,  // the region has not all of those bytes
+  not_granted,   // the region, or a window that is not bound, does not grant such an access
+};
+
 class TraceAccess {
  public:
   explicit TraceAccess(Hca& hca) : impl_(*hca.impl_) {}
@@ -16,6 +26,8 @@ class TraceAccess {
   void watch(wire::Qpn qpn, PollWatch& watch);
   // What watched CQs have not told yet is told now.
   void tell_polled();
+  // What is wrong with a key that the QP has refused, as the tables are now.
+  KeyFault explain_key(wire::Qpn qpn, uint32_t key, uint64_t address, uint32_t length_bytes) const;
   // All queues and CQs, as if they had never been watched.
   void unwatch();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/transport/qp/rc_tables.h"
+#include "emulator/transport/qp/wait_reason.h"
 #include "emulator/transport/service/raw_qp.h"
 #include "emulator/transport/service/rc_qp.h"
 #include "emulator/transport/service/uc_qp.h"
@@ -297,6 +298,13 @@ Turn Endpoint::transmit_share(Qp& qp, TimeNs now) {
   return turn;
 }
 
+// After the burst, so that what has left was told before.
+void Endpoint::tell_waits(TimeNs now) {
+  for (const Qp* const qp : turns_over_)
+    tally_.observer->on_turn_over(qp->qpn(), find_wait_reason(qp->wait_facts(now)));
+  turns_over_.clear();
+}
+
 unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   // One QP each time: its queues are as long as its program likes.
   if (Qp* qp = deferred_.take_to_flush()) flush_posted(qp->qpn());
@@ -311,6 +319,7 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
   }
   answering_.clear();
   const uint32_t acknowledgements = burst_.weight();
+  const bool tells = tally_.observer != nullptr && tally_.observer->wants_waits();
   bool at_line = false;
   while (!turns_.empty() && !burst_.full()) {
     if (!at_line && turns_.at_line()) {
@@ -327,11 +336,15 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
       turns_.first_goes_on();
     } else {
       turn == Turn::later ? turns_.put_first_aside() : turns_.remove_first();
+      if (tells) [[unlikely]]
+        turns_over_.push_back(&qp);
       if (turn == Turn::paced && qp.pacer() != nullptr) watch_for(qp, qp.pacer()->next_send());
     }
   }
   turns_.take_aside([&](Qp& qp) { touch(qp); });
   const unsigned sent = burst_.finish();
+  if (tells) [[unlikely]]
+    tell_waits(now);
   for (Qp* qp : burst_.failed_qps()) touch(*qp);
   deferred_.flush(memory_);
   return sent;

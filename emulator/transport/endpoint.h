@@ -145,6 +145,7 @@ class Endpoint {
   Turn transmit_frame(Qp& qp, TimeNs now);
   bool on_congestion(Qp& qp, TimeNs now, const wire::Packet& packet);
   void send_cnps();
+  void tell_waits(TimeNs now);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool steer(std::span<const std::byte> frame);
   bool to_management(const wire::Packet& packet);
@@ -162,8 +163,9 @@ class Endpoint {
   MulticastGroups multicast_groups_;
   FlowTable flows_;
   IcrcCheck icrc_check_;
-  std::vector<Qp*> answering_;  // QPs that packets have come for since the last transmit call
-  SendingTurns<Qp> turns_;      // QPs that may have something to send
+  std::vector<Qp*> turns_over_;  // in this transmit call, while somebody is told what they wait for
+  std::vector<Qp*> answering_;   // QPs that packets have come for since the last transmit call
+  SendingTurns<Qp> turns_;       // QPs that may have something to send
   NotificationPoint notification_;
 };
 

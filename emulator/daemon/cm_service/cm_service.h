@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -29,6 +30,7 @@ class CmService {
     return last_owner_;
   }
   static TimeNs now_ns();
+  void watch_mads(Gsi::Watch watch) { gsi_.watch(std::move(watch)); }
 
   // The device's addresses or MTU have changed.
   void follow(const device::HcaConfig& device);

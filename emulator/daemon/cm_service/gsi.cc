@@ -66,11 +66,15 @@ void Gsi::hand_over() {
     const std::lock_guard lock(mutex_);
     inbox_.swap(being_read_);
   }
-  for (const Arrived& mad : being_read_) receive_(mad.route, mad.mad);
+  for (const Arrived& mad : being_read_) {
+    if (watch_) watch_(mad.route, mad.mad, false);
+    receive_(mad.route, mad.mad);
+  }
   being_read_.clear();
 }
 
 std::vector<std::byte> Gsi::build(const cm::OutgoingMad& mad, const MacAddress& destination) {
+  if (watch_) watch_(mad.route, mad.mad, true);
   const uint32_t device = mad.route.device;
   const device::PortConfig& port = devices_[device].port;
   wire::Ethernet ethernet;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "emulator/cm/types.h"
@@ -26,6 +27,9 @@ class Gsi {
   // Called on the control thread.
   using Receive = std::function<void(const cm::Route& route, std::span<const std::byte> mad)>;
 
+  // Called on the control thread, with each MAD that is sent or comes.
+  using Watch = std::function<void(const cm::Route&, std::span<const std::byte> mad, bool sent)>;
+
   // Before the engine starts. `path_finders` are those of the devices, as in Nic. Everything given
   // outlives this; no engine runs any more when it goes.
   Gsi(boost::asio::io_context& io, Engine& engine, const std::vector<device::HcaConfig>& devices,
@@ -34,6 +38,7 @@ class Gsi {
 
   // The control thread: sends all that `mads` holds, and empties it.
   void send(std::vector<cm::OutgoingMad>& mads);
+  void watch(Watch watch) { watch_ = std::move(watch); }
 
  private:
   class MadReceiver;
@@ -61,6 +66,7 @@ class Gsi {
   device::AddressResolver& resolver_;
   std::vector<PathFinder*> path_finders_;  // by device; nullptr: the resolver knows
   Receive receive_;
+  Watch watch_;  // empty: nobody is told
   std::vector<std::unique_ptr<MadReceiver>> receivers_;
   std::vector<wire::Psn> psns_;  // the PSN of the next datagram, by device
   // Searches may outlast this; they see by it that there is nothing left to send.

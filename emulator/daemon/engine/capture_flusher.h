@@ -1,18 +1,19 @@
 // CaptureFlusher writes a capture out when the engine has time, so that the file on disk is never
-// more than kPeriodNs behind the wire. Only the engine thread uses it.
+// more than kPeriodNs behind the wire, and what the writer itself holds back. Only the engine
+// thread uses it.
 #pragma once
 
 #include <cstdint>
 
 #include "base/time.h"
-#include "dpdk_io/port/pcap.h"
+#include "dpdk_io/port/frame_writer.h"
 
 namespace rocemu::daemon {
 
 class CaptureFlusher {
  public:
   // The writer outlives this object; without one there is nothing to flush.
-  void set_writer(dpdk_io::PcapWriter* writer) { writer_ = writer; }
+  void set_writer(dpdk_io::FrameWriter* writer) { writer_ = writer; }
 
   void flush_if_due(TimeNs now) {
     if (!has_news() || now < next_flush_ns_) return;
@@ -28,10 +29,11 @@ class CaptureFlusher {
   static constexpr TimeNs kPeriodNs = 100'000'000;
 
   bool has_news() const {
-    return writer_ != nullptr && writer_->frames_written() != flushed_frames_;
+    return writer_ != nullptr &&
+           (writer_->frames_written() != flushed_frames_ || writer_->holds_back());
   }
 
-  dpdk_io::PcapWriter* writer_ = nullptr;
+  dpdk_io::FrameWriter* writer_ = nullptr;
   uint64_t flushed_frames_ = 0;
   TimeNs next_flush_ns_ = 0;
 };

@@ -23,7 +23,6 @@
 
 #include "base/time.h"
 #include "dpdk_io/port/frame_pool.h"
-#include "dpdk_io/port/pcap.h"
 #include "dpdk_io/port/port.h"
 #include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/engine/capture_flusher.h"
@@ -58,7 +57,7 @@ class Engine {
   }
   // To be called before start(). The writer outlives the engine; it is flushed when the engine has
   // time.
-  void set_capture(dpdk_io::PcapWriter* writer) { capture_.set_writer(writer); }
+  void set_capture(dpdk_io::FrameWriter* writer) { capture_.set_writer(writer); }
 
   void start();
   // All commands posted so far are run, then every context is closed, then the thread ends.

@@ -6,6 +6,7 @@
 
 #include "dpdk_io/port/frame_pool.h"
 #include "emulator/daemon/faults/queue_taps.h"
+#include "emulator/transport/interface/observer.h"
 #include "emulator/wire/mad.h"
 #include "emulator/wire/packet.h"
 
@@ -36,6 +37,12 @@ bool FaultPort::passes(const rte_mbuf* frame) noexcept {
   return qpn == wire::kGsiQpn || !faults_.active(fault::Kind::no_answer, who);
 }
 
+void FaultPort::lose(std::span<rte_mbuf*> frames, bool arrives) noexcept {
+  if (transport::Observer* const observer = hca_.endpoint().observer())
+    for (const rte_mbuf* frame : frames) observer->on_fault_loss(bytes_of(frame), arrives);
+  dpdk_io::FramePool::free_bulk(frames);
+}
+
 unsigned FaultPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   if (needs_.holds_received) return 0;
   const unsigned count = inner_.receive(now_ns, burst);
@@ -45,7 +52,7 @@ unsigned FaultPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcep
     if (!needs_.drops_received && passes(burst[i])) {
       burst[kept++] = burst[i];
     } else {
-      dpdk_io::FramePool::free(burst[i]);
+      lose(burst.subspan(i, 1), true);
     }
   }
   return kept;
@@ -73,7 +80,7 @@ unsigned FaultPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexce
   if (needs_.rate_bits_per_s > 0) burst = burst.first(allowed(now_ns, burst));
   if (needs_.packets) count_sent(burst);
   if (needs_.drops_sent) {
-    dpdk_io::FramePool::free_bulk(burst);
+    lose(burst, false);
     return static_cast<unsigned>(burst.size());
   }
   return inner_.transmit(now_ns, burst);

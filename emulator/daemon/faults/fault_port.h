@@ -33,6 +33,7 @@ class FaultPort final : public dpdk_io::Port {
 
  private:
   bool passes(const rte_mbuf* frame) noexcept;
+  void lose(std::span<rte_mbuf*> frames, bool arrives) noexcept;
   unsigned allowed(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept;
   void count_sent(std::span<rte_mbuf*> burst) noexcept;
 

@@ -43,6 +43,9 @@ std::vector<trace::Record> impairment_names() {
         trace::name_records(trace::Table::impairment, static_cast<uint16_t>(row.reason), row.name);
     all.insert(all.end(), records.begin(), records.end());
   }
+  const auto by_fault =
+      trace::name_records(trace::Table::impairment, trace::kLostByFault, "a fault");
+  all.insert(all.end(), by_fault.begin(), by_fault.end());
   return all;
 }
 
@@ -61,13 +64,14 @@ DeviceTracer::DeviceTracer(uint16_t index, device::Hca& hca, dpdk_io::LinkedPort
 void DeviceTracer::attach() {
   add_known_qps();
   hca_.endpoint().set_observer(recorder_.get());
+  next_watch_ = port_.loss_watch();
   port_.watch_losses(this);
 }
 
 void DeviceTracer::detach() {
   tell_polled();
   device::TraceAccess(hca_).unwatch();
-  port_.watch_losses(nullptr);
+  port_.watch_losses(next_watch_);
   hca_.endpoint().set_observer(recorder_->next());
 }
 
@@ -85,6 +89,7 @@ void DeviceTracer::add_known_qps() {
       known.peer_gid = view.peer;
       known.path_mtu_bytes = attr.path_mtu == 0 ? 0 : verbs::mtu_bytes(attr.path_mtu);
       known.timers = {attr.retry_cnt, attr.rnr_retry, attr.timeout};
+      known.min_rnr_timer = attr.min_rnr_timer;
     }
     recorder_->add_known(known);
   }
@@ -92,7 +97,10 @@ void DeviceTracer::add_known_qps() {
 
 void DeviceTracer::watch(wire::Qpn qpn) { device::TraceAccess(hca_).watch(qpn, *this); }
 
-void DeviceTracer::tell_polled() { device::TraceAccess(hca_).tell_polled(); }
+void DeviceTracer::tell_polled() {
+  device::TraceAccess(hca_).tell_polled();
+  recorder_->flush();
+}
 
 std::vector<trace::Record> DeviceTracer::take_last() {
   tell_polled();
@@ -110,6 +118,7 @@ void DeviceTracer::on_polled(const transport::Completion& completion, uint32_t n
 }
 
 void DeviceTracer::on_loss(const rte_mbuf* frame, DropReason reason) noexcept {
+  if (next_watch_ != nullptr) next_watch_->on_loss(frame, reason);
   const std::span bytes(rte_pktmbuf_mtod(frame, const std::byte*), rte_pktmbuf_data_len(frame));
   wire::Packet packet;
   if (wire::parse_frame(bytes, packet) != wire::ParseError::none) return;

@@ -28,7 +28,7 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   void detach();
   // A QP that is traced.
   void watch(wire::Qpn qpn);
-  // What has been polled and not been told yet.
+  // What has been polled, and whatever else has not been told yet.
   void tell_polled();
 
   // Empties a ring that forgets: what is known of QPs, and the last records.
@@ -51,6 +51,7 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   trace::Ring ring_;
   trace::RecorderHost& host_;
   const Find find_;
+  dpdk_io::LossWatch* next_watch_ = nullptr;  // is told as well
   std::unique_ptr<trace::DeviceRecorder> recorder_;
 };
 

@@ -14,9 +14,8 @@
 #include <utility>
 
 #include "base/monotonic_clock.h"
-#include "base/net/text.h"
-#include "emulator/device/fault_access.h"
-#include "emulator/transport/responder/refusals.h"
+#include "emulator/daemon/tracing/nic_knowledge.h"
+#include "emulator/trace/record/cm_record.h"
 
 namespace rocemu::daemon {
 
@@ -41,10 +40,6 @@ bool is_writable_file(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0 &&
          ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
-}
-
-void append(std::vector<trace::Record>& to, const std::vector<trace::Record>& records) {
-  to.insert(to.end(), records.begin(), records.end());
 }
 
 }  // namespace
@@ -109,17 +104,7 @@ int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
 }
 
 std::vector<trace::Record> NicTracing::dictionary(const TraceSettings& settings) const {
-  using trace::Table;
-  std::vector<trace::Record> all = impairment_names();
-  for (const device::HcaConfig& device : devices_) {
-    const auto number = static_cast<uint16_t>(device.index);
-    append(all, trace::name_records(Table::device, number, device.name));
-    for (const device::GidEntry& entry : device.port.gids)
-      if (entry.gid != wire::Gid{})
-        append(all, trace::name_records(Table::address, number, to_text(IpAddress(entry.gid))));
-  }
-  for (const transport::RefusalRule& rule : transport::kRefusalRules)
-    append(all, trace::name_records(Table::rule, static_cast<uint16_t>(rule.refusal), rule.name));
+  std::vector<trace::Record> all = names_of_nic(devices_);
   trace::Record started;
   started.kind = trace::Kind::started;
   started.cause = trace::Cause::by_user;
@@ -155,16 +140,16 @@ trace::Owner NicTracing::owner_of(uint16_t device, wire::Qpn qpn) noexcept {
   DeviceTracer* const tracer = find(device);
   if (tracer == nullptr) return {};
   tracer->watch(qpn);
-  const auto view = device::FaultAccess(engine_.hca(device)).qp(qpn);
-  return run_->programs.of(view ? view->program : 0);
+  return run_->programs.of(program_of(engine_.hca(device), qpn));
 }
 
 uint16_t NicTracing::device_of(const wire::Gid& gid) noexcept {
-  if (gid == wire::Gid{}) return trace::kNoDevice;
-  for (uint32_t i = 0; i < engine_.device_count(); ++i)
-    for (const device::GidEntry& entry : engine_.hca(i).config().port.gids)
-      if (entry.gid == gid) return static_cast<uint16_t>(i);
-  return trace::kNoDevice;
+  return device_with_address(engine_, gid);
+}
+
+trace::Cause NicTracing::explain_key(uint16_t device, wire::Qpn qpn, uint32_t key, uint64_t address,
+                                     uint32_t length_bytes) noexcept {
+  return why_refused(engine_.hca(device), qpn, key, address, length_bytes);
 }
 
 void NicTracing::on_half_full() noexcept {
@@ -232,6 +217,20 @@ void NicTracing::finished() {
                result.lost_records,
                result.error == 0 ? "" : std::string(", ") + std::strerror(result.error));
   if (run->done) run->done(result);
+}
+
+void NicTracing::on_mad(uint32_t device, const wire::Gid& peer, std::span<const std::byte> mad,
+                        bool sent) {
+  if (run_ == nullptr || run_->ending) return;
+  trace::Record record = trace::cm_record(mad, sent);
+  if (record.kind == trace::Kind::none) return;
+  record.time_ns = monotonic_now_ns();
+  engine_.post(Task([this, device, peer, record, &run = *run_]() mutable {
+    DeviceTracer* const tracer = find(static_cast<uint16_t>(device));
+    if (!run.attached || tracer == nullptr) return;
+    record.peer_device = device_of(peer);
+    tracer->recorder().on_cm(record);
+  }));
 }
 
 void NicTracing::on_context_end(uint32_t device, pid_t program) {

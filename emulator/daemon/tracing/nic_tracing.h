@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class NicTracing final : private trace::RecorderHost {
   // The engine is about to end, and the io_context has.
   void detach_at_end();
 
+  // A message of the connection manager leaves a device, or has come there.
+  void on_mad(uint32_t device, const wire::Gid& peer, std::span<const std::byte> mad, bool sent);
   // A context of a program ends.
   void on_context_end(uint32_t device, pid_t program);
 
@@ -65,6 +68,8 @@ class NicTracing final : private trace::RecorderHost {
   TimeNs now() noexcept override;
   trace::Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept override;
   uint16_t device_of(const wire::Gid& gid) noexcept override;
+  trace::Cause explain_key(uint16_t device, wire::Qpn qpn, uint32_t key, uint64_t address,
+                           uint32_t length_bytes) noexcept override;
   void on_half_full() noexcept override;
   void on_failure(uint16_t device, wire::Qpn qpn) noexcept override;
 

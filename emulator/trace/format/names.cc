@@ -80,10 +80,17 @@ constexpr std::pair<Cause, std::string_view> kCauses[] = {
     {Cause::no_receives, "no receives"},
     {Cause::pace, "pace"},
     {Cause::not_ready, "not ready"},
+    {Cause::rate_limit, "rate limit"},
+    {Cause::earlier, "earlier requests"},
     {Cause::ecn_marked, "ecn marked"},
     {Cause::cnp_sent, "cnp sent"},
     {Cause::cnp_handled, "cnp handled"},
     {Cause::cnp_ignored, "cnp ignored"},
+    {Cause::key_never_given, "key never given"},
+    {Cause::key_gone, "key of a deregistered region"},
+    {Cause::key_other_domain, "key of another protection domain"},
+    {Cause::key_out_of_range, "beyond the key's region"},
+    {Cause::key_not_granted, "key grants no such access"},
 };
 
 template <typename Value, size_t n>

@@ -33,6 +33,21 @@ std::string fault_of(const Record& record) {
   return {};
 }
 
+bool take_posted(Record& taken, Record& posted) {
+  if (taken.kind != Kind::taken || (taken.flags & flag::kPosted) == 0) return false;
+  posted = taken;
+  posted.kind = Kind::posted;
+  posted.time_ns -= std::min<uint64_t>(taken.time_ns, taken.count);
+  posted.value = 0;
+  posted.detail = 0;
+  posted.peer_qpn = 0;
+  posted.code = 0;
+  posted.count = taken.count = 0;
+  posted.flags &= static_cast<uint16_t>(~flag::kPosted);
+  taken.flags &= static_cast<uint16_t>(~(flag::kPosted | flag::kTimeIsNics));
+  return true;
+}
+
 Reader::Reader(const std::filesystem::path& file) : file_(file.string()) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
@@ -90,6 +105,11 @@ bool Reader::read_record(Record& record) {
 }
 
 bool Reader::next(Record& record) {
+  if (second_) {
+    record = *second_;
+    second_.reset();
+    return true;
+  }
   while (read_record(record)) {
     if (record.kind == Kind::name) {
       if (!names_.add(std::bit_cast<NameRecord>(record))) fail("is no name, or one too many");
@@ -103,6 +123,10 @@ bool Reader::next(Record& record) {
       continue;
     }
     if (const std::string fault = fault_of(record); !fault.empty()) fail(fault);
+    if (Record posted; take_posted(record, posted)) {
+      second_ = record;
+      record = posted;
+    }
     return true;
   }
   return false;

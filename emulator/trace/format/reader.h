@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ class TraceError : public std::runtime_error {
 // later minor version are no fault.
 std::string fault_of(const Record& record);
 
+// A request that was posted and taken is one record where that has room for both times. True: the
+// record was that of both events, and is now the second; `posted` is the first.
+bool take_posted(Record& taken, Record& posted);
+
 // The records of a file one by one, as they lie there: those of several threads may be a little out
 // of order.
 class Reader {
@@ -31,8 +36,8 @@ class Reader {
   explicit Reader(const std::filesystem::path& file);
 
   const Header& header() const { return header_; }
-  // False at the end. Records of Kind::name go to names() and are passed over, as are those of
-  // kinds that are not known here. Throws TraceError.
+  // False at the end. A record of two events is handed out as two. Records of Kind::name go to
+  // names() and are passed over, as are those of kinds that are not known here. Throws TraceError.
   bool next(Record& record);
 
   // Those that have been passed so far.
@@ -50,7 +55,8 @@ class Reader {
   std::ifstream stream_;
   Header header_;
   Names names_;
-  uint64_t position_ = 0;  // records read
+  uint64_t position_ = 0;         // records read
+  std::optional<Record> second_;  // of a record of two events
   uint64_t unknown_ = 0;
   bool cut_short_ = false;
 };

@@ -37,7 +37,8 @@ enum class Kind : uint8_t {
   // Requests. `opcode` of a send queue's is a verbs::wr_opcode.
   posted = 20,  // the program called post: `wr_id`, `request`, `opcode`, `length_bytes`, flags
   taken = 21,   // the NIC took it off its queue; also `value`: the peer's address, `detail`: the
-                // peer's key; of datagrams `peer_qpn`. `code`: verbs::WcStatus that it is doomed to
+               // peer's key; of datagrams `peer_qpn`. `code`: verbs::WcStatus that it is doomed to.
+               // With flag::kPosted it was posted `count` ns before, which no other record tells
   completion_pushed = 22,  // the CQ has it: `wr_id`, `request` when known, `opcode`:
                            // verbs::WcOpcode, `code`: verbs::WcStatus, `length_bytes`; `count`:
                            // number of the CQ; `detail`: index in its ring
@@ -52,8 +53,10 @@ enum class Kind : uint8_t {
   packet_lost = 31,  // it left `device`, and this impairment took it: `program` is the number of
                      // its name in Table::impairment; kind of loss: Cause
   packet_received = 32,  // a QP of `device` looks at it
-  packet_refused = 33,   // and does not take it: `program` is the number of the rule in Table::rule
-  packet_dropped = 34,   // no QP has looked at it: Cause
+  packet_refused = 33,  // and does not take it: `program` is the number of the rule in Table::rule;
+                        // `code`: the AETH syndrome that the rule tells over RC and XRC, or 0;
+                        // of a key `detail` is the key, and Cause what is wrong with it
+  packet_dropped = 34,  // no QP has looked at it: Cause
 
   // What becomes of them. `psn` is the packet's that is spoken of.
   nak_sent = 40,         // `code`: AETH syndrome
@@ -69,12 +72,14 @@ enum class Kind : uint8_t {
   stale_ack = 50,        // an ACK that tells nothing new
   data_placed = 51,      // bytes are where they belong in the program's memory: `value`: where,
                          // `length_bytes`, `request` of a receive when known
-  acknowledged = 52,     // all requests up to `request` have been answered
+  acknowledged = 52,     // all requests up to `request` have been answered; the rest is of that one
   congestion = 53,       // Cause; `value`: the rate from now on in bit/s, when known
-  waits = 54,            // the QP has something to send and may not: Cause
+  waits = 54,            // the QP has something to send and may not: Cause. That ends with the next
+                         // packet_sent that is no response, or a `waits` without a Cause
 
   // Connection manager: `opcode`: attribute id of the MAD's low byte; `value`: communication ids,
-  // the local one in the upper half; `code`: reason of a REJ; `program`.
+  // the one of this end in the upper half; `code`: reason of a REJ, status of a SIDR REP or an APR;
+  // `qpn`, `peer_qpn`: where the message names them; `psn`: the first one, of a REQ and a REP.
   cm_sent = 60,
   cm_received = 61,
 
@@ -125,13 +130,22 @@ enum class Cause : uint8_t {
   rd_atomics = 63,   // max_rd_atomic READs and atomics are outstanding
   no_receives = 64,  // the peer has no credit of receives
   pace = 65,
-  not_ready = 66,  // the QP is not in RTS
+  not_ready = 66,   // the QP is not in RTS
+  rate_limit = 67,  // the rate that the program has set
+  earlier = 68,     // a local request waits until those before it are over
 
   // congestion
   ecn_marked = 80,
   cnp_sent = 81,
   cnp_handled = 82,
   cnp_ignored = 83,
+
+  // packet_refused
+  key_never_given = 100,
+  key_gone = 101,          // its region was deregistered
+  key_other_domain = 102,  // its region is in another protection domain
+  key_out_of_range = 103,  // its region does not have all of those bytes
+  key_not_granted = 104,   // its region, or a window, does not grant such an access
 };
 
 namespace flag {
@@ -150,7 +164,8 @@ inline constexpr uint16_t kHasReth = 1 << 11;        // packet: `value`, `detail
 inline constexpr uint16_t kTimeIsNics = 1 << 12;     // posted, completion_polled: the NIC saw it at
                                                      // that time; it happened at some time before
 inline constexpr uint16_t kArriving = 1 << 13;       // packet_lost: it came from elsewhere to `qpn`
-inline constexpr uint16_t kKnown = (1 << 14) - 1;    // all of them
+inline constexpr uint16_t kPosted = 1 << 14;         // taken: tells of the post as well
+inline constexpr uint16_t kKnown = (1 << 15) - 1;    // all of them
 }  // namespace flag
 
 inline constexpr uint16_t kNoDevice = 0xffff;
@@ -233,7 +248,7 @@ struct Header {
   static constexpr char kMagic[8] = {'R', 'C', 'M', 'T', 'R', 'A', 'C', 'E'};
   static constexpr uint32_t kByteOrder = 0x01020304;
   static constexpr uint16_t kMajor = 1;
-  static constexpr uint16_t kMinor = 0;
+  static constexpr uint16_t kMinor = 1;
   // The records are the last of a ring, of which the older ones were overwritten.
   static constexpr uint32_t kLastEvents = 1;
 

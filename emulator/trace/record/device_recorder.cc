@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/transport/interface/wait.h"
 #include "emulator/transport/responder/refusals.h"
 
 namespace rocemu::trace {
@@ -62,6 +63,37 @@ uint16_t flags_of(const wire::Packet& packet) {
                                (traits.kind == MessageKind::response ? flag::kResponse : 0) |
                                (traits.aeth ? flag::kHasAeth : 0) |
                                (traits.reth || traits.atomic_eth ? flag::kHasReth : 0));
+}
+
+// What keeps a QP from sending though it has something to send; none: nothing does.
+Cause cause_of(transport::WaitReason reason) {
+  using enum transport::WaitReason;
+  switch (reason) {
+    case state:
+      return Cause::not_ready;
+    case rnr:
+      return Cause::rnr_wait;
+    case window:
+      return Cause::window;
+    case fence:
+      return Cause::fence;
+    case reads:
+      return Cause::rd_atomics;
+    case earlier:
+      return Cause::earlier;
+    case pace:
+      return Cause::pace;
+    case rate_limit:
+      return Cause::rate_limit;
+    default:
+      return Cause::none;
+  }
+}
+
+// Whether QPs of that type are told by the other end what is wrong with their packets.
+bool answers(uint8_t type) {
+  namespace of = verbs::qp_type;
+  return type == of::kRc || type == of::kXrcSend || type == of::kXrcReceive;
 }
 
 bool is_receive(transport::WcOpcode opcode) { return opcode >= transport::WcOpcode::receive; }
@@ -131,6 +163,7 @@ void DeviceRecorder::set_attributes(Qp& qp, const transport::QpAttributes& attri
                        : host_.device_of(attributes.path.remote_gid);
   qp.path_mtu_bytes = attributes.path_mtu_bytes;
   qp.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
+  qp.rnr_timer = attributes.min_rnr_timer;
 }
 
 void DeviceRecorder::add_known(const KnownQp& known) {
@@ -144,6 +177,7 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   if (known.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(known.peer_gid);
   qp.path_mtu_bytes = known.path_mtu_bytes;
   qp.timers = known.timers;
+  qp.rnr_timer = known.min_rnr_timer;
   if (find(known.qpn) == nullptr) return;
   Record state = state_of(known.qpn.value, qp);
   state.flags = flag::kExisted;
@@ -223,6 +257,7 @@ void DeviceRecorder::on_context_end(uint32_t pid) {
 // --- Records ---
 
 void DeviceRecorder::record(Record made) {
+  flush();
   made.device = device_;
   if (Record* const record = ring_.claim()) {
     *record = made;
@@ -230,8 +265,14 @@ void DeviceRecorder::record(Record made) {
   }
 }
 
+void DeviceRecorder::on_cm(const Record& made) {
+  if (filter_.everything() || (made.qpn != 0 && find(wire::Qpn{made.qpn}) != nullptr)) record(made);
+}
+
 // Null when there is no room.
 inline Record* DeviceRecorder::begin(Kind kind, wire::Qpn qpn) {
+  if (acknowledged_.kind != Kind::none) [[unlikely]]
+    flush();
   Record* const record = ring_.claim();
   if (record == nullptr) return nullptr;
   *record = {};
@@ -273,6 +314,21 @@ inline void DeviceRecorder::fill(Record& record, const wire::Packet& packet) con
   }
 }
 
+// What a packet asks of the QP's memory, in case that it is refused.
+inline void DeviceRecorder::note_asked(Qp& qp, const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
+  if (traits.reth) {
+    const wire::Reth& reth = packet.ext.reth;
+    qp.asked_key = reth.rkey.value;
+    qp.asked_address = reth.virtual_address;
+    qp.asked_bytes = reth.length_bytes;
+  } else if (traits.atomic_eth) {
+    qp.asked_key = packet.ext.atomic.rkey.value;
+    qp.asked_address = packet.ext.atomic.virtual_address;
+    qp.asked_bytes = sizeof(uint64_t);
+  }
+}
+
 void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexcept {
   if (next_ != nullptr) next_->on_packet(qpn, packet);
   Qp* const qp = find(qpn);
@@ -285,6 +341,7 @@ void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexce
              traits.reth ? packet.ext.reth.virtual_address : 0};
   if (traits.aeth) qp->last_syndrome = packet.ext.aeth.syndrome;
   if (is_response) qp->timeouts = 0;
+  note_asked(*qp, packet);
   if (Record* const record = begin(Kind::packet_received, qpn)) {
     fill(*record, packet);
     record->peer_qpn = traits.deth ? packet.ext.deth.source_qp.value : qp->peer_qpn;
@@ -305,6 +362,7 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
   now_ = host_.now();
   const bool again = !frame.is_response && take_resent(*qp, packet.bth.psn);
   uint32_t request = 0;
+  if (!frame.is_response) qp->sent_since = true;
   if (!frame.is_response)
     request = again ? qp->sends.find(packet.bth.psn)
                     : qp->sends.on_sent(packet.bth.psn, packet.traits().starts);
@@ -359,6 +417,13 @@ void DeviceRecorder::on_lost(const wire::Packet& packet, uint16_t impairment, Ca
   end();
 }
 
+void DeviceRecorder::on_fault_loss(std::span<const std::byte> frame, bool arrives) noexcept {
+  if (next_ != nullptr) next_->on_fault_loss(frame, arrives);
+  wire::Packet packet;
+  if (wire::parse_frame(frame, packet) == wire::ParseError::none)
+    on_lost(packet, kLostByFault, Cause::dropped, arrives);
+}
+
 // The requester has built a packet that was sent before. It leaves with its burst.
 void DeviceRecorder::mark_resent(Qp& qp, wire::Psn psn) {
   if (!qp.resends) qp.resend_from = psn;
@@ -389,6 +454,29 @@ void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
 
 // --- Requests ---
 
+// One record for the post and the taking, where it has room for the time between.
+template <typename Fill>
+inline void DeviceRecorder::note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill) {
+  const TimeNs posted_ns = post_stamp == 0 ? now_ : transport::posted_ns(post_stamp, now_);
+  const uint64_t ago_ns = now_ - posted_ns;
+  const bool is_one = ago_ns <= UINT32_MAX;
+  if (!is_one) {
+    Record* const record = begin(Kind::posted, qpn);
+    if (record == nullptr) return;
+    fill(*record);
+    record->time_ns = posted_ns;
+    end();
+  }
+  Record* const record = begin(Kind::taken, qpn);
+  if (record == nullptr) return;
+  fill(*record);
+  if (is_one) {
+    record->flags |= flag::kPosted | (post_stamp == 0 ? flag::kTimeIsNics : 0);
+    record->count = static_cast<uint32_t>(ago_ns);
+  }
+  end();
+}
+
 void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& work) noexcept {
   if (next_ != nullptr) next_->on_send_taken(qpn, work);
   Qp* const qp = find(qpn);
@@ -396,25 +484,18 @@ void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& wor
   now_ = host_.now();
   const bool sends = !is_local(work.opcode) && work.fault == transport::WcStatus::success;
   const uint32_t request = qp->sends.on_taken(sends);
-  for (const Kind kind : {Kind::posted, Kind::taken}) {
-    Record* const record = begin(kind, qpn);
-    if (record == nullptr) return;
-    record->wr_id = work.wr_id;
-    record->request = request;
-    record->opcode = wr_opcode(work.opcode);
-    record->length_bytes = work.length_bytes;
-    record->flags = flags_of(work);
-    if (kind == Kind::posted) {
-      if (work.post_stamp != 0) record->time_ns = transport::posted_ns(work.post_stamp, now_);
-      if (work.post_stamp == 0) record->flags |= flag::kTimeIsNics;
-    } else {
-      record->value = work.remote_address;
-      record->detail = work.rkey.value;
-      record->peer_qpn = work.remote_qpn.value;
-      record->code = static_cast<uint8_t>(work.fault);
-    }
-    end();
-  }
+  note_taken(qpn, work.post_stamp, [&](Record& record) {
+    record.wr_id = work.wr_id;
+    record.request = request;
+    record.opcode = wr_opcode(work.opcode);
+    record.length_bytes = work.length_bytes;
+    record.flags = flags_of(work);
+    if (record.kind == Kind::posted) return;
+    record.value = work.remote_address;
+    record.detail = work.rkey.value;
+    record.peer_qpn = work.remote_qpn.value;
+    record.code = static_cast<uint8_t>(work.fault);
+  });
 }
 
 void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWork& work) noexcept {
@@ -422,21 +503,30 @@ void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWor
   Qp* const qp = find(qpn);
   if (qp == nullptr) return;
   ++qp->receives_taken;
-  for (const Kind kind : {Kind::posted, Kind::taken}) {
-    Record* const record = begin(kind, qpn);
-    if (record == nullptr) return;
-    record->wr_id = work.wr_id;
-    record->request = qp->receives_taken;
-    record->length_bytes = work.length_bytes;
-    record->flags = flag::kReceiveQueue;
-    if (kind == Kind::posted) {
-      if (work.post_stamp != 0) record->time_ns = transport::posted_ns(work.post_stamp, now_);
-      if (work.post_stamp == 0) record->flags |= flag::kTimeIsNics;
-    } else {
-      record->code = static_cast<uint8_t>(work.fault);
-    }
-    end();
-  }
+  note_taken(qpn, work.post_stamp, [&](Record& record) {
+    record.wr_id = work.wr_id;
+    record.request = qp->receives_taken;
+    record.length_bytes = work.length_bytes;
+    record.flags = flag::kReceiveQueue;
+    if (record.kind != Kind::posted) record.code = static_cast<uint8_t>(work.fault);
+  });
+}
+
+// One answer tells of many requests: they are one record, of the last of them.
+void DeviceRecorder::hold_acknowledged(const transport::Completion& completion) {
+  if (acknowledged_.qpn != completion.qpn.value) flush();
+  acknowledged_.kind = Kind::acknowledged;
+  acknowledged_.time_ns = now_;
+  acknowledged_.qpn = completion.qpn.value;
+  acknowledged_.wr_id = completion.wr_id;
+  acknowledged_.request = last_request_;
+  acknowledged_.opcode = static_cast<uint8_t>(completion.opcode);
+  acknowledged_.code = static_cast<uint8_t>(completion.status);
+  acknowledged_.length_bytes = completion.byte_length;
+}
+
+void DeviceRecorder::flush() {
+  if (acknowledged_.kind != Kind::none) record(std::exchange(acknowledged_, {}));
 }
 
 void DeviceRecorder::on_completion(const transport::Completion& completion,
@@ -447,8 +537,8 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
   if (qp == nullptr) return;
   const bool received = is_receive(completion.opcode);
   last_request_ = received ? ++qp->receives_over : qp->sends.on_over();
-  const Kind kind = announced ? Kind::completion_pushed : Kind::acknowledged;
-  if (Record* const record = begin(kind, completion.qpn)) {
+  if (!announced) return hold_acknowledged(completion);
+  if (Record* const record = begin(Kind::completion_pushed, completion.qpn)) {
     record->wr_id = completion.wr_id;
     record->request = last_request_;
     record->opcode = static_cast<uint8_t>(completion.opcode);
@@ -480,11 +570,17 @@ void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t
 
 void DeviceRecorder::on_refusal(wire::Qpn qpn, transport::Refusal refusal, uint32_t psn) noexcept {
   if (next_ != nullptr) next_->on_refusal(qpn, refusal, psn);
-  if (find(qpn) == nullptr) return;
+  const Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
   if (Record* const record = begin(Kind::packet_refused, qpn)) {
     record->psn = psn & wire::Psn::kMask;
     record->program = static_cast<uint16_t>(refusal);
-    record->code = transport::rule_of(refusal).syndrome;
+    if (answers(qp->type)) record->code = transport::rule_of(refusal).syndrome;
+    if (refusal == transport::Refusal::bad_rkey) {
+      record->detail = qp->asked_key;
+      record->cause =
+          host_.explain_key(device_, qpn, qp->asked_key, qp->asked_address, qp->asked_bytes);
+    }
     end();
   }
 }
@@ -512,6 +608,21 @@ void DeviceRecorder::on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) n
     default:
       if (Qp* const qp = find(qpn)) on_qp_event(qpn, *qp, event, value);
   }
+}
+
+// Whether it waits as it did before is not told again, unless it has sent something since.
+void DeviceRecorder::on_turn_over(wire::Qpn qpn, transport::WaitReason reason) noexcept {
+  if (next_ != nullptr && next_->wants_waits()) next_->on_turn_over(qpn, reason);
+  Qp* const qp = find(qpn);
+  if (qp == nullptr) return;
+  const Cause waits = cause_of(reason);
+  const bool goes_on = waits == qp->waits && !qp->sent_since;
+  const bool has_gone_on = waits == Cause::none && qp->sent_since;
+  qp->waits = waits;
+  qp->sent_since = false;
+  if (goes_on || has_gone_on) return;
+  now_ = host_.now();
+  simple(Kind::waits, qpn, 0, waits);
 }
 
 void DeviceRecorder::on_port_event(TraceEvent event) {
@@ -553,7 +664,8 @@ void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32
     case sequence_nak_sent:
       return simple(Kind::nak_sent, qpn, value, Cause::none, wire::syndrome::kNakSequence);
     case rnr_nak_sent:
-      return simple(Kind::rnr_sent, qpn, value, Cause::none, wire::syndrome::kRnr);
+      return simple(Kind::rnr_sent, qpn, value, Cause::none,
+                    static_cast<uint8_t>(wire::syndrome::kRnr | (qp.rnr_timer & 0x1f)));
     case sequence_nak_received:
       simple(Kind::nak_received, qpn, value, Cause::none, qp.last_syndrome);
       return go_back(qpn, qp, value, Cause::sequence_nak);

@@ -25,6 +25,9 @@
 
 namespace rocemu::trace {
 
+// The number in Table::impairment of losses by a fault; below it are those of ports and links.
+inline constexpr uint16_t kLostByFault = 0xff;
+
 // Whose a QP is.
 struct Owner {
   uint16_t program = kNoProgram;  // as Table::program has it
@@ -40,6 +43,11 @@ class RecorderHost {
   virtual Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept = 0;
   // kNoDevice: none of this NIC's has the address.
   virtual uint16_t device_of(const wire::Gid& gid) noexcept = 0;
+  // Why a key was refused; none: it is not known.
+  virtual Cause explain_key(uint16_t /*device*/, wire::Qpn, uint32_t /*key*/, uint64_t /*address*/,
+                            uint32_t /*length_bytes*/) noexcept {
+    return Cause::none;
+  }
   // The ring is half full.
   virtual void on_half_full() noexcept = 0;
   // A QP has failed: not by its program's wish.
@@ -56,6 +64,7 @@ struct KnownQp {
   wire::Gid peer_gid{};  // zero: it is not connected
   uint32_t path_mtu_bytes = 0;
   QpTimers timers{};
+  uint8_t min_rnr_timer = 0;  // code
 };
 
 class DeviceRecorder final : public transport::Observer {
@@ -80,6 +89,10 @@ class DeviceRecorder final : public transport::Observer {
   // The last context of a program on this device goes. Its QPs are still there where it has died,
   // or has ended without tidying up.
   void on_context_end(uint32_t pid);
+  // A message of the connection manager; not when the filters are for others.
+  void on_cm(const Record& record);
+  // What is held back to be one record with what may follow.
+  void flush();
   // A record that somebody else has made, of this device; `qpn` 0: of no QP.
   void record(Record record);
 
@@ -92,6 +105,9 @@ class DeviceRecorder final : public transport::Observer {
   void on_receive_taken(wire::Qpn qpn, const transport::ReceiveWork& work) noexcept override;
   void on_completion(const transport::Completion& completion, bool announced) noexcept override;
   void on_placed(wire::Qpn qpn, wire::Psn psn) noexcept override;
+  bool wants_waits() const noexcept override { return true; }
+  void on_turn_over(wire::Qpn qpn, transport::WaitReason reason) noexcept override;
+  void on_fault_loss(std::span<const std::byte> frame, bool arrives) noexcept override;
   void on_created(wire::Qpn qpn, transport::Service service) noexcept override;
   void on_destroyed(wire::Qpn qpn) noexcept override;
   void on_state(wire::Qpn qpn, verbs::QpState state,
@@ -120,12 +136,18 @@ class DeviceRecorder final : public transport::Observer {
     RequestNumbers sends;
     uint32_t receives_taken = 0;
     uint32_t receives_over = 0;
+    Cause waits = Cause::none;  // what it waited for when that was recorded last
+    bool sent_since = false;    // … and since then it has sent something
     Cause again = Cause::none;  // why packets are sent again
     bool resends = false;       // those from resend_from to resend_to wait to leave
     wire::Psn resend_from;
     wire::Psn resend_to;
     uint32_t timeouts = 0;  // in a row
     uint8_t last_syndrome = 0;
+    uint8_t rnr_timer = 0;   // code sent in RNR NAKs
+    uint32_t asked_key = 0;  // of the last RETH or AtomicETH that has come
+    uint32_t asked_bytes = 0;
+    uint64_t asked_address = 0;
     std::array<Brought, 64> brought{};  // by the low bits of the PSN: a burst's worth
   };
 
@@ -140,12 +162,16 @@ class DeviceRecorder final : public transport::Observer {
   void end() {
     if (ring_.commit()) host_.on_half_full();
   }
+  template <typename Fill>
+  void note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill);
   void simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause = Cause::none, uint8_t code = 0);
   void fill(Record& record, const wire::Packet& packet) const;
+  void note_asked(Qp& qp, const wire::Packet& packet);
   void on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn);
   void go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause);
   void mark_resent(Qp& qp, wire::Psn psn);
   bool take_resent(Qp& qp, wire::Psn psn);
+  void hold_acknowledged(const transport::Completion& completion);
   void on_qp_event(wire::Qpn qpn, Qp& qp, transport::TraceEvent event, uint32_t value);
   void on_port_event(transport::TraceEvent event);
 
@@ -156,6 +182,7 @@ class DeviceRecorder final : public transport::Observer {
   transport::Observer* const next_;
   TimeNs now_ = 0;
   uint32_t last_request_ = 0;
+  Record acknowledged_;  // of Kind::none: nothing is held back
   std::unordered_map<uint32_t, Qp> qps_;
   std::set<uint16_t> programs_;  // that have been told of
   uint32_t last_qpn_ = 0;        // whose entry is last_qp_

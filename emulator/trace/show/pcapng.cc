@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/net/text.h"
+#include "emulator/trace/show/pcapng_blocks.h"
 #include "emulator/trace/show/remarks.h"
 #include "emulator/trace/show/vocabulary.h"
 #include "emulator/wire/build.h"
@@ -15,52 +16,6 @@
 namespace rocemu::trace {
 
 namespace {
-
-// draft-ietf-opsawg-pcapng: blocks and options, in the byte order of this machine.
-constexpr uint32_t kSectionHeader = 0x0a0d0d0a;
-constexpr uint32_t kInterfaceDescription = 1;
-constexpr uint32_t kEnhancedPacket = 6;
-constexpr uint32_t kByteOrderMagic = 0x1a2b3c4d;
-constexpr uint16_t kEthernet = 1;
-constexpr uint16_t kOptionEnd = 0;
-constexpr uint16_t kOptionComment = 1;
-constexpr uint16_t kOptionName = 2;         // of an interface
-constexpr uint16_t kOptionApplication = 4;  // of the section
-constexpr uint16_t kOptionResolution = 9;   // of an interface's time stamps
-constexpr uint16_t kOptionFlags = 2;        // of a packet
-constexpr uint32_t kInbound = 1, kOutbound = 2;
-constexpr size_t kMostCommentBytes = 4000;
-
-class Block {
- public:
-  explicit Block(uint32_t type) {
-    number(type);
-    number(uint32_t{0});  // its length, when it is known
-  }
-  template <typename Number>
-  void number(Number value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void bytes(std::string_view some) {
-    bytes_.append(some);
-    bytes_.resize((bytes_.size() + 3) & ~size_t{3});
-  }
-  void option(uint16_t code, std::string_view value) {
-    value = value.substr(0, kMostCommentBytes);
-    number(code);
-    number(static_cast<uint16_t>(value.size()));
-    bytes(value);
-  }
-  void write(std::ostream& out) {
-    const auto length = static_cast<uint32_t>(bytes_.size() + sizeof(uint32_t));
-    number(length);
-    std::copy_n(reinterpret_cast<const char*>(&length), sizeof length, bytes_.begin() + 4);
-    out << bytes_;
-  }
-
- private:
-  std::string bytes_;
-};
 
 class Pcapng {
  public:
@@ -81,7 +36,7 @@ class Pcapng {
   uint32_t interface_of(uint16_t device);
   wire::Gid gid_of(uint16_t device) const;
   void write_frame(const Frame& frame);
-  std::vector<std::byte> rebuild(const Packet& packet, size_t& whole_bytes) const;
+  std::vector<std::byte> rebuild(const Packet& packet) const;
   std::string comment_on(const Packet& packet, bool is_arrival);
   bool is_shown(const Packet& packet) const;
 
@@ -93,34 +48,20 @@ class Pcapng {
 };
 
 void Pcapng::write_section() {
-  Block block(kSectionHeader);
-  block.number(kByteOrderMagic);
-  block.number(uint16_t{1});
-  block.number(uint16_t{0});
-  block.number(~uint64_t{0});  // the section's length is not told
-  block.option(kOptionComment,
-               "Made again from a trace of rocemu: headers as they were, but for what a trace does "
-               "not hold; payload is left out");
-  block.option(kOptionApplication, story_.trace->header.creator);
-  block.option(kOptionEnd, {});
-  block.write(out_);
+  out_ << pcapng::section(
+      "Made again from a trace of rocemu: headers as they were, but for what a trace does not "
+      "hold; "
+      "payload is zeroes",
+      story_.trace->header.creator);
 }
 
 // Described before its first frame.
 uint32_t Pcapng::interface_of(uint16_t device) {
   const auto [place, is_new] =
       interfaces_.try_emplace(device, static_cast<uint32_t>(interfaces_.size()));
-  if (is_new) {
-    Block block(kInterfaceDescription);
-    block.number(kEthernet);
-    block.number(uint16_t{0});
-    block.number(uint32_t{0});  // no snaplen
-    block.option(kOptionName,
-                 device == kNoDevice ? "elsewhere" : names().text(Table::device, device));
-    block.option(kOptionResolution, "\x09");  // ns
-    block.option(kOptionEnd, {});
-    block.write(out_);
-  }
+  if (is_new)
+    out_ << pcapng::interface(device == kNoDevice ? "elsewhere"
+                                                  : names().text(Table::device, device));
   return place->second;
 }
 
@@ -145,8 +86,8 @@ bool Pcapng::is_shown(const Packet& packet) const {
          story_.qps[connection.ends[1]].qpn == qpn_;
 }
 
-// The frame without its payload; `whole_bytes`: how long it was.
-std::vector<std::byte> Pcapng::rebuild(const Packet& packet, size_t& whole_bytes) const {
+// As long as it was. Wireshark calls a packet malformed whose payload is cut off.
+std::vector<std::byte> Pcapng::rebuild(const Packet& packet) const {
   const Record& record = story_.record(packet.header());
   const Connection& connection = story_.connections[packet.connection];
   const Qp& from = story_.qps[connection.ends[packet.from_first ? 0 : 1]];
@@ -179,10 +120,7 @@ std::vector<std::byte> Pcapng::rebuild(const Packet& packet, size_t& whole_bytes
   }
   ext.deth.source_qp = wire::Qpn{from.qpn};
   const std::vector<std::byte> payload(payload_bytes);
-  std::vector<std::byte> frame = wire::build_frame(ethernet, ip, udp, bth, ext, payload);
-  whole_bytes = frame.size();
-  frame.resize(frame.size() - wire::kIcrcBytes - bth.pad_bytes - payload_bytes);
-  return frame;
+  return wire::build_frame(ethernet, ip, udp, bth, ext, payload);
 }
 
 std::string Pcapng::comment_on(const Packet& packet, bool is_arrival) {
@@ -207,22 +145,13 @@ void Pcapng::write_frame(const Frame& frame) {
   const Header& header = story_.trace->header;
   const uint64_t since_ns = frame.ns - std::min(frame.ns, header.start_ns);
   const uint64_t unix_ns = header.start_unix_ns + since_ns;
-  size_t whole_bytes = 0;
-  const std::vector<std::byte> bytes = rebuild(packet, whole_bytes);
-  const uint32_t interface = interface_of(story_.record(at).device);
-  Block block(kEnhancedPacket);
-  block.number(interface);
-  block.number(static_cast<uint32_t>(unix_ns >> 32));
-  block.number(static_cast<uint32_t>(unix_ns));
-  block.number(static_cast<uint32_t>(bytes.size()));
-  block.number(static_cast<uint32_t>(whole_bytes));
-  block.bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (const std::string comment = comment_on(packet, frame.is_arrival); !comment.empty())
-    block.option(kOptionComment, comment);
-  const uint32_t direction = frame.is_arrival ? kInbound : kOutbound;
-  block.option(kOptionFlags, {reinterpret_cast<const char*>(&direction), sizeof direction});
-  block.option(kOptionEnd, {});
-  block.write(out_);
+  const std::vector<std::byte> bytes = rebuild(packet);
+  const pcapng::PacketHead head{
+      .interface = interface_of(story_.record(at).device),
+      .unix_ns = unix_ns,
+      .whole_bytes = bytes.size(),
+      .direction = frame.is_arrival ? pcapng::Direction::inbound : pcapng::Direction::outbound};
+  out_ << pcapng::packet(head, bytes, comment_on(packet, frame.is_arrival));
 }
 
 void Pcapng::write() {

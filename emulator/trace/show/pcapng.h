@@ -1,7 +1,7 @@
 // --as pcapng: frames made again from a trace's records, with what the NIC knows of each as the
 // packet's comment, which Wireshark and tshark show.
 //
-// Records hold headers alone: payload is cut off, as by a capture with a small snaplen, and what
+// Records hold headers alone: payload is zeroes, as many as there were bytes, and what
 // records do not hold (UDP ports, MACs, immediates, atomics' operands) is made up.
 #pragma once
 

@@ -58,6 +58,7 @@ class Perfetto {
   void add_arrivals();
   void add_calls();
   void add_events();
+  void add_waits();
   void add_outstanding(At qp);
   uint64_t begin_of(const Request& request) const { return story_.time_ns(request.first()); }
   uint64_t end_of(const Request& request) const;
@@ -315,6 +316,11 @@ void Perfetto::add_events() {
         if ((record.flags & flag::kRetransmission) != 0 && qp != kNowhere)
           count(record.time_ns, device_pid(record.device), whose + "sent again", ++again[qp]);
         break;
+      case Kind::cm_sent:
+      case Kind::cm_received:
+        add("i", record.time_ns, track(device_pid(record.device), "connection manager"),
+            record_text(names(), record))["s"] = "t";
+        break;
       case Kind::qp_state:
       case Kind::ack_timeout:
       case Kind::retransmission:
@@ -322,7 +328,6 @@ void Perfetto::add_events() {
       case Kind::nak_received:
       case Kind::rnr_sent:
       case Kind::rnr_received:
-      case Kind::waits:
         if (qp != kNowhere)
           add("i", record.time_ns, qp_track(qp, "events"), record_text(names(), record))["s"] = "t";
         break;
@@ -330,6 +335,31 @@ void Perfetto::add_events() {
         break;
     }
   }
+}
+
+// What keeps the QP from sending, each time from when it was known until it sends again.
+void Perfetto::add_waits() {
+  std::map<At, At> since;  // by QP: the record with which it began
+  const auto end = [&](At qp, uint64_t ns) {
+    const auto wait = since.find(qp);
+    if (wait == since.end()) return;
+    const Record& record = story_.record(wait->second);
+    slice(record.time_ns, ns, qp_track(qp, "waits"), std::string(to_text(record.cause)),
+          Json::object());
+    since.erase(wait);
+  };
+  uint64_t last_ns = 0;
+  for (At at = 0; at < story_.trace->records.size(); ++at) {
+    const Record& record = story_.record(at);
+    last_ns = std::max(last_ns, record.time_ns);
+    const bool sends = record.kind == Kind::packet_sent && (record.flags & flag::kResponse) == 0;
+    if (!sends && record.kind != Kind::waits) continue;
+    const At qp = story_.find_qp(record.device, record.qpn);
+    if (!takes(qp)) continue;
+    end(qp, record.time_ns);
+    if (!sends && record.cause != Cause::none) since[qp] = at;
+  }
+  while (!since.empty()) end(since.begin()->first, last_ns);
 }
 
 // How many requests a QP has that are posted and not done.
@@ -357,6 +387,7 @@ void Perfetto::write(std::ostream& out) {
   }
   add_arrivals();
   add_calls();
+  add_waits();
   add_events();
   // An enclosing slice comes before those in it, which begin with it: it was added before.
   std::ranges::stable_sort(events_, {}, &Event::ns);

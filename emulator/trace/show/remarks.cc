@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "emulator/trace/show/vocabulary.h"
+#include "emulator/wire/headers.h"
 
 namespace rocemu::trace {
 
@@ -32,7 +33,8 @@ std::string packet_record_text(const Names& names, const Record& record) {
   // Of what is refused the record has the PSN alone: its packet has been recorded before it.
   if (record.kind == Kind::packet_refused)
     return "PSN " + std::to_string(record.psn) + ": rule " +
-           names.text(Table::rule, record.program);
+           names.text(Table::rule, record.program) +
+           (record.detail == 0 ? "" : ", rkey " + hexadecimal(record.detail));
   std::string text = packet_opcode_text(record.opcode);
   add_header(text, record);
   const bool is_sent = record.kind == Kind::packet_sent ||
@@ -79,6 +81,21 @@ std::string state_record_text(const Names& names, const Record& record) {
          std::to_string(timers.timeout);
 }
 
+std::string cm_record_text(const Names& names, const Record& record) {
+  constexpr uint8_t kRej = 0x12;
+  const bool is_sent = record.kind == Kind::cm_sent;
+  std::string text = cm_message_text(record.opcode);
+  if (record.code != 0)
+    text += (record.opcode == kRej ? ", reason " : ", status ") + std::to_string(record.code);
+  text +=
+      ", ids " + hexadecimal(record.value >> 32) + " and " + hexadecimal(record.value & 0xffffffff);
+  if (record.psn != 0) text += ", PSN " + std::to_string(record.psn);
+  if (record.peer_qpn != 0) text += ", peer's QP " + hexadecimal(record.peer_qpn);
+  if (record.peer_device != kNoDevice)
+    text += (is_sent ? ", to " : ", from ") + names.text(Table::device, record.peer_device);
+  return text;
+}
+
 // The kinds whose fields are a few.
 std::string other_record_text(const Names& names, const Record& record) {
   const std::string psn = "PSN " + std::to_string(record.psn);
@@ -89,9 +106,8 @@ std::string other_record_text(const Names& names, const Record& record) {
       return qp_type_text(record.code);
     case Kind::nak_sent:
     case Kind::nak_received:
-      return psn + ", " + syndrome_text(record.code);
     case Kind::rnr_sent:
-      return psn;  // the packet has the timer
+      return psn + ", " + syndrome_text(record.code);
     case Kind::rnr_received:
       return psn + ", " + syndrome_text(record.code) +
              (record.value == 0 ? "" : ", waits " + duration_text(record.value));
@@ -109,6 +125,8 @@ std::string other_record_text(const Names& names, const Record& record) {
              hexadecimal(record.value);
     case Kind::acknowledged:
       return "up to request " + std::to_string(record.request);
+    case Kind::waits:
+      return record.cause == Cause::none ? "no more" : "";
     case Kind::congestion:
       return record.value == 0 ? "" : std::to_string(record.value) + " bit/s";
     case Kind::counter:
@@ -127,6 +145,8 @@ std::string record_text(const Names& names, const Record& record) {
   } else if (record.kind == Kind::posted || record.kind == Kind::taken ||
              is_completion(record.kind)) {
     detail = request_record_text(record);
+  } else if (record.kind == Kind::cm_sent || record.kind == Kind::cm_received) {
+    detail = cm_record_text(names, record);
   } else if (record.kind == Kind::qp_state) {
     detail = state_record_text(names, record);
   } else {
@@ -143,9 +163,50 @@ std::string record_text(const Names& names, const Record& record) {
   return text;
 }
 
-std::string because_text(const Story& story, const Packet& packet) {
-  if (packet.because == kNowhere) return {};
-  const Record& why = story.record(packet.because);
+namespace {
+
+std::string key_text(const Record& refused) {
+  const std::string key = "rkey " + hexadecimal(refused.detail);
+  switch (refused.cause) {
+    case Cause::key_never_given:
+      return key + ", which was never given";
+    case Cause::key_gone:
+      return key + " of a deregistered region";
+    case Cause::key_other_domain:
+      return key + " of another protection domain";
+    case Cause::key_out_of_range:
+      return key + ", whose region does not have all of it";
+    case Cause::key_not_granted:
+      return key + ", which does not grant that";
+    default:
+      return {};
+  }
+}
+
+// Why a packet was refused, as it stands behind what became of it.
+std::string reason_text(const Names& names, const Record& refused) {
+  if (const std::string key = key_text(refused); !key.empty()) return ": " + key;
+  const std::string rule = names.text(Table::rule, refused.program);
+  return rule == "receiver_not_ready" ? ": no receive posted" : ", by rule " + rule;
+}
+
+// A rule by which the QP says something each time, and not only now and then.
+bool always_answers(const Record& refused) {
+  return refused.code != 0 && !wire::syndrome::is_rnr(refused.code) &&
+         refused.code != wire::syndrome::kNakSequence;
+}
+
+}  // namespace
+
+std::string refusal_text(const Names& names, const Record& refused, const Record* drew) {
+  const std::string reason = reason_text(names, refused);
+  if (drew != nullptr) return "draws " + syndrome_text(drew->code) + reason;
+  if (always_answers(refused)) return "draws " + syndrome_text(refused.code) + reason;
+  const std::string what = refused.code == 0 ? "dropped" : "refused";
+  return what + (reason.starts_with(", ") ? reason.substr(1) : reason);
+}
+
+std::string event_text(const Names& names, const Record& why) {
   switch (why.kind) {
     case Kind::ack_timeout:
       return "timeout " + std::to_string(why.count) + " of " + std::to_string(why.detail);
@@ -156,8 +217,10 @@ std::string because_text(const Story& story, const Packet& packet) {
       return syndrome_text(why.code);
     case Kind::implied_nak:
       return "a later answer came first";
-    case Kind::packet_refused:
-      return "rule " + story.trace->names.text(Table::rule, why.program);
+    case Kind::packet_refused: {
+      const std::string key = key_text(why);
+      return key.empty() ? "rule " + names.text(Table::rule, why.program) : key;
+    }
     case Kind::nak_sent:
       return syndrome_text(why.code);
     case Kind::rnr_sent:
@@ -167,23 +230,20 @@ std::string because_text(const Story& story, const Packet& packet) {
   }
 }
 
-namespace {
-
-// What a packet has drawn, of which the record of a decision does not know the timer.
-std::string drawn_text(const Record& drew) {
-  return drew.kind == Kind::rnr_sent ? "RNR NAK" : syndrome_text(drew.code);
+std::string because_text(const Story& story, const Packet& packet) {
+  if (packet.because == kNowhere) return {};
+  return event_text(story.trace->names, story.record(packet.because));
 }
+
+namespace {
 
 void remark_on_arrival(const Story& story, const Packet& packet, std::vector<std::string>& texts) {
   const Names& names = story.trace->names;
   if (packet.refused != kNowhere) {
-    const std::string rule =
-        "rule " + names.text(Table::rule, story.record(packet.refused).program);
-    texts.push_back(packet.drew == kNowhere
-                        ? "refused by " + rule
-                        : "draws " + drawn_text(story.record(packet.drew)) + ", by " + rule);
+    const Record* const drew = packet.drew == kNowhere ? nullptr : &story.record(packet.drew);
+    texts.push_back(refusal_text(names, story.record(packet.refused), drew));
   } else if (packet.drew != kNowhere) {
-    texts.push_back("draws " + drawn_text(story.record(packet.drew)));
+    texts.push_back("draws " + syndrome_text(story.record(packet.drew).code));
   }
   for (const At at : packet.remarks) switch (story.record(at).kind) {
       case Kind::duplicate:

@@ -15,6 +15,13 @@ std::vector<std::string> remarks_on(const Story& story, const Packet& packet);
 // "ack timeout 2 of 7": what has made a QP send a packet again, or a responder refuse one.
 std::string because_text(const Story& story, const Packet& packet);
 
+// The same of the event itself: an ack_timeout, a NAK, a refusal.
+std::string event_text(const Names& names, const Record& why);
+
+// What a receiver said to a packet: "draws NAK: remote access error: rkey 0x1700 of a deregistered
+// region", "dropped: no receive posted". `drew`: its nak_sent or rnr_sent; null: there is none.
+std::string refusal_text(const Names& names, const Record& refused, const Record* drew);
+
 // A record without its time, device and QP: "packet sent: SEND_FIRST, PSN 17, 1024 B, to QP 0x12".
 std::string record_text(const Names& names, const Record& record);
 

@@ -101,6 +101,13 @@ constexpr std::pair<uint8_t, std::string_view> kTypes[] = {
     {verbs::qp_type::kXrcReceive, "XRC receive"},
 };
 
+// Low bytes of attribute ids (IBTA vol 1, table 105).
+constexpr std::pair<uint8_t, std::string_view> kCmMessages[] = {
+    {0x10, "REQ"},      {0x11, "MRA"},  {0x12, "REJ"},  {0x13, "REP"},
+    {0x14, "RTU"},      {0x15, "DREQ"}, {0x16, "DREP"}, {0x17, "SIDR REQ"},
+    {0x18, "SIDR REP"}, {0x19, "LAP"},  {0x1a, "APR"},
+};
+
 constexpr std::pair<uint8_t, std::string_view> kNaks[] = {
     {wire::syndrome::kNakSequence, "PSN sequence error"},
     {wire::syndrome::kNakInvalidRequest, "invalid request"},
@@ -150,6 +157,8 @@ std::string status_text(uint8_t status) { return look_up(kStatuses, status, "sta
 std::string state_text(uint8_t state) { return look_up(kStates, state, "state"); }
 std::string qp_type_text(uint8_t type) { return look_up(kTypes, type, "QP type"); }
 
+std::string cm_message_text(uint8_t opcode) { return look_up(kCmMessages, opcode, "CM message"); }
+
 bool refuses(uint8_t syndrome) { return !wire::syndrome::is_ack(syndrome); }
 
 std::string syndrome_text(uint8_t syndrome) {
@@ -195,6 +204,7 @@ std::string flags_text(uint16_t flags) {
       {flag::kHasReth, "RETH"},
       {flag::kTimeIsNics, "the NIC's time"},
       {flag::kArriving, "on its way here"},
+      {flag::kPosted, "posted before"},
   };
   std::string text;
   for (const auto& [bit, name] : kFlags)

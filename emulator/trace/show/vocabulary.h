@@ -23,6 +23,8 @@ std::string status_text(uint8_t status);
 std::string state_text(uint8_t state);
 // "RC", "QP type 99": a verbs::qp_type.
 std::string qp_type_text(uint8_t type);
+// "REQ", "CM message 0x7": of a record of the connection manager.
+std::string cm_message_text(uint8_t opcode);
 // "ACK", "RNR NAK, 0.64 ms", "NAK: remote access error": of an AETH.
 std::string syndrome_text(uint8_t syndrome);
 // "12.345 us", "4.2 s": four digits at most.

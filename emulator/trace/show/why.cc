@@ -64,7 +64,10 @@ Reason Timekeeper::reason_of(Cause cause) {
     case Cause::no_receives:
       return Reason::no_receives;
     case Cause::pace:
+    case Cause::rate_limit:
       return Reason::pace;
+    case Cause::earlier:
+      return Reason::earlier;
     case Cause::not_ready:
       return Reason::not_ready;
     case Cause::rnr_wait:
@@ -124,7 +127,7 @@ void Timekeeper::on_event(const Record& record) {
     case Kind::waits:
       if (waits_since_ns_ != kNot) spend(waits_for_, waits_since_ns_, record.time_ns);
       waits_for_ = reason_of(record.cause);
-      waits_since_ns_ = record.time_ns;
+      waits_since_ns_ = record.cause == Cause::none ? kNot : record.time_ns;
       break;
     case Kind::rnr_received:
       if (rnr_since_ns_ == kNot) rnr_since_ns_ = record.time_ns;
@@ -223,6 +226,8 @@ constexpr Sentence kSentences[kReasons] = {
      "That is the network and the other end: larger messages, and more of them under way at a "
      "time, make more of it."},
     {"the QP was not in RTS", "Connect before posting."},
+    {"a local request waited for those before it",
+     "Bind and invalidate before what may take long, or on a QP of its own."},
     {"its rate held it back", "Congestion control, or a rate limit, sets that rate."},
     {"its window was full", "A larger window (limits of the device), or a shorter way, helps."},
     {"requests with a fence waited for READs and atomics before them",

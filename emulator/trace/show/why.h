@@ -20,6 +20,7 @@ enum class Reason : uint8_t {
   untaken,    // posted, and the NIC has not taken it
   wire,       // under way: the network, and the other end
   not_ready,  // the QP is not in RTS
+  earlier,    // a local request waits for those before it
   pace,
   window,
   fence,

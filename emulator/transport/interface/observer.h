@@ -24,6 +24,7 @@ struct QpAttributes;
 struct ReceiveWork;
 struct SendWork;
 enum class Service : uint8_t;
+enum class WaitReason : uint8_t;
 
 // The comment says what the event's value is: where it says nothing, a PSN, or 0 for a drop of UC
 // or UD.
@@ -120,6 +121,13 @@ class Observer {
   virtual void on_placed(wire::Qpn, wire::Psn) noexcept {}
   // A request is over, after the move of its data. `announced`: the CQ gets it now.
   virtual void on_completion(const Completion&, bool /*announced*/) noexcept {}
+  // A QP has had its turn at sending, and what it has sent has left: what it waits for now, as far
+  // as the transport knows. Finding that out costs something, so those are told who say so.
+  virtual bool wants_waits() const noexcept { return false; }
+  virtual void on_turn_over(wire::Qpn, WaitReason) noexcept {}
+  // A fault that somebody has asked for takes a frame: one that has left, or one that has come and
+  // will not be looked at.
+  virtual void on_fault_loss(std::span<const std::byte> /*frame*/, bool /*arrives*/) noexcept {}
   // A QP was made, goes away, or has another state, which is told before the event `state_changed`.
   virtual void on_created(wire::Qpn, Service) noexcept {}
   virtual void on_destroyed(wire::Qpn) noexcept {}

@@ -60,6 +60,11 @@ def pcapng(trace, folder):
     comments = [row[2] for row in rows if row[0] == "100"]
     check(comments == ["lost: loss=1% (dropped)", "sent again: timeout 1 of 7", ""], f"of PSN 100 it says {comments}")
     check({row[1] for row in rows} == {"rocemu0", "rocemu1"}, "interfaces have other names")
+    bad = subprocess.run(["tshark", "-r", out, "-Y", "_ws.malformed || _ws.short || _ws.expert.severity >= 6291456"],
+                         capture_output=True, text=True, check=True).stdout.splitlines()
+    check(not bad and not any("Malformed" in line for line in said.splitlines()), f"tshark finds fault with {bad[:3]}")
+    listed = subprocess.run(["tshark", "-r", out], capture_output=True, text=True, check=True).stdout
+    check("Malformed" not in listed and "size limited" not in listed, listed[:300])
     check("is of sender (100)" in rows[0][2], "the program is not named")
 
 

@@ -13,7 +13,7 @@ KINDS = {1: "name", 2: "started", 3: "stopped", 4: "lost", 10: "program_began", 
          50: "stale_ack", 51: "data_placed", 52: "acknowledged", 53: "congestion", 54: "waits", 60: "cm_sent",
          61: "cm_received", 70: "counter"}
 DEVICE, ADDRESS, PROGRAM, RULE, IMPAIRMENT = 1, 2, 3, 4, 5
-RECEIVE, SHARED, EXISTED, RETRANSMISSION, NICS_TIME = 1, 2, 4, 8, 1 << 12
+RECEIVE, SHARED, EXISTED, RETRANSMISSION, NICS_TIME, POSTED = 1, 2, 4, 8, 1 << 12, 1 << 14
 
 Record = namedtuple("Record", "time wr_id value request qpn psn peer_qpn length count kind cause opcode code flags device "
                               "peer_device program detail")
@@ -35,7 +35,12 @@ class Trace:
                 self.names[table, number] = (before + text.rstrip(b"\0").decode(), detail)
                 continue
             record = Record(*RECORD.unpack_from(data, at))
-            self.records.append(record._replace(kind=KINDS[record.kind]))
+            record = record._replace(kind=KINDS[record.kind])
+            if record.kind == "taken" and record.flags & POSTED:
+                self.records.append(record._replace(kind="posted", time=record.time - record.count, value=0, detail=0,
+                                                    peer_qpn=0, code=0, count=0, flags=record.flags & ~POSTED))
+                record = record._replace(flags=record.flags & ~(POSTED | NICS_TIME), count=0)
+            self.records.append(record)
         self.records.sort(key=lambda record: record.time)
 
     def of(self, kind, **fields):

@@ -7,6 +7,7 @@ ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77:
 """
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -149,14 +150,90 @@ def limit(folder):
     check(Trace(path).of("stopped")[0].cause == 44, "it does not say that it is full")
 
 
-CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit}
+def tshark(path, *words):
+    done = subprocess.run(["tshark", "-r", path, *words], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def pcapng(folder):
+    """A capture of real frames that says what the NIC knows of them, as tshark shows it."""
+    if shutil.which("tshark") is None:
+        print("SKIPPED: there is no tshark here")
+        return 77
+    path = f"{folder}/x.pcapng"
+    run("run", "--pcap", path, "--impair", "rocemu0.rx:loss=2%,seed=3", "--server",
+        "ibv_rc_pingpong -d rocemu0 -g 1 -s 65536 -n 100", "--",
+        *"ibv_rc_pingpong -d rocemu1 -g 1 -s 65536 -n 100 localhost".split())
+    fields = [word for name in ("frame.interface_name", "infiniband.bth.psn", "infiniband.bth.opcode", "frame.len",
+                                "frame.cap_len", "frame.comment") for word in ("-e", name)]
+    rows = [line.split("\t") for line in tshark(path, "-Y", "infiniband", "-T", "fields", *fields)]
+    check({row[0] for row in rows} == {"rocemu0", "rocemu1"}, "interfaces have other names")
+    check(all(row[3] == row[4] for row in rows), "payload is cut off")
+    lost = [row[1] for row in rows if "lost: loss" in row[5] and int(row[2], 0) < 12]  # and no answers
+    again = [row[1] for row in rows if "sent again: " in row[5]]
+    check(lost and set(lost) <= set(again), f"{len(lost)} lost, {len(again)} sent again")
+    check(sum(f"is of ibv_rc_pingpong" in row[5] for row in rows) == 2, "QPs have no program")
+    found = tshark(path, "-Y", 'frame.comment contains "sent again"')
+    check(len(found) == len(again), f"a filter finds {len(found)} of {len(again)}")
+    check(not tshark(path, "-Y", "_ws.malformed || _ws.short"), "tshark finds packets malformed")
+    # Of any other name it is what it has always been.
+    run("run", "--pcap", f"{folder}/x.pcap", "--", "true")
+    with open(f"{folder}/x.pcap", "rb") as file:
+        check(file.read(4) == b"\x4d\x3c\xb2\xa1", "a capture of another name is no pcap file")
+    return 0
+
+
+def keys(folder):
+    """What is wrong with the key that a NAK is about. BAD_INPUT names the program that uses such keys."""
+    if shutil.which("tshark") is None:
+        print("SKIPPED: there is no tshark here")
+        return 77
+    for row, said in (("rkey of a deregistered region", " of a deregistered region"),
+                      ("of another PD's region", " of another protection domain"),
+                      ("one byte past the region", ", whose region does not have all of it"),
+                      ("READ of a region without REMOTE_READ", ", which does not grant that"),
+                      ("an rkey never given", " 0xffffffff, which was never given")):
+        path = f"{folder}/keys.pcapng"
+        run("run", "--pcap", path, "--", os.environ["BAD_INPUT"], "-d", "rocemu0", "-D", "rocemu1", "--only", row)
+        comments = tshark(path, "-Y", "frame.comment", "-T", "fields", "-e", "frame.comment")
+        drawn = [c for c in comments if "draws NAK: remote access error: rkey 0x" in c]
+        check(drawn and all(c.endswith(said) for c in drawn), f"{row}: {comments}")
+    return 0
+
+
+def cm(folder):
+    """How a connection came about: each message, at both ends."""
+    trace, _ = traced(folder, "ib_write_bw -R -d rocemu0 -n 10", "ib_write_bw -R -d rocemu1 -n 10 10.77.0.1")
+    names = {0x10: "REQ", 0x13: "REP", 0x14: "RTU", 0x15: "DREQ", 0x16: "DREP"}
+    for kind in ("cm_sent", "cm_received"):
+        seen = [names[r.opcode] for r in trace.of(kind)]
+        check(seen[:3] == ["REQ", "REP", "RTU"] and "DREQ" in seen, f"{kind}: {seen}")
+    req, rep = trace.of("cm_sent", opcode=0x10)[0], trace.of("cm_sent", opcode=0x13)[0]
+    qps = {(r.device, r.qpn) for r in trace.of("qp_created")}
+    check({(req.device, req.qpn), (rep.device, rep.qpn)} <= qps, "the QPs are others")
+    check(req.time < rep.time < trace.of("packet_sent")[0].time, "out of order")
+    said = run("trace", "show", f"{folder}/x.trace")
+    check("cm sent: REQ" in said and "cm received: RTU" in said, "text does not tell of it")
+
+
+def fault(folder):
+    """What a fault takes is lost, as what a link takes is; and what a QP waits for meanwhile."""
+    trace, _ = traced(folder, "ib_read_bw -d rocemu0 -n 200 -o 1", "ib_read_bw -d rocemu1 -n 200 -o 1 localhost",
+                      "--fault", "rocemu0 no-answer packet=20 for=100ms")
+    lost = trace.of("packet_lost")
+    check(lost and {trace.name(IMPAIRMENT, r.program) for r in lost} == {"a fault"}, f"{len(lost)} lost")
+    check({r.cause for r in trace.of("waits")} >= {63}, "READs do not wait for each other")
+    said = run("trace", "why", f"{folder}/x.trace")
+    check("as many READs and atomics as max_rd_atomic allows were outstanding" in said, said)
+
+
+CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit, "pcapng": pcapng, "keys": keys, "cm": cm, "fault": fault}
 
 
 def in_folder(name):
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder
-        CASES[name](folder)
-    return 0
+        return CASES[name](folder) or 0
 
 
 sys.exit(print("\n".join(CASES)) if sys.argv[1:] == ["--list"] else run_cases(sys.argv[1:], CASES, in_folder))

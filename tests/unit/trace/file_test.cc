@@ -97,6 +97,36 @@ TEST_CASE("trace file: what is written is read, by time") {
   CHECK(!trace.is_cut_short);
 }
 
+TEST_CASE("trace file: a record of two events is read as two") {
+  Record taken = packet(5000, 0);
+  taken.kind = Kind::taken;
+  taken.wr_id = 7;
+  taken.value = 0x1000;
+  taken.code = 4;
+  taken.flags = flag::kPosted | flag::kTimeIsNics | flag::kSignaled;
+  taken.count = 3000;
+  Record lie = taken;  // it says that it was posted before time began
+  lie.time_ns = 10;
+  TraceFile file;
+  file.put(file_of(header(), {taken, lie}));
+  const Trace trace = load(file.path());
+  REQUIRE(trace.records.size() == 4);
+  CHECK(trace.records[0].time_ns == 0);
+  const Record& first = trace.records[2];
+  const Record& second = trace.records[3];
+  CHECK(first.kind == Kind::posted);
+  CHECK(first.time_ns == 2000);
+  CHECK(first.wr_id == 7);
+  CHECK(first.value == 0);
+  CHECK(first.code == 0);
+  CHECK(first.flags == (flag::kTimeIsNics | flag::kSignaled));
+  CHECK(second.kind == Kind::taken);
+  CHECK(second.time_ns == 5000);
+  CHECK(second.value == 0x1000);
+  CHECK(second.flags == flag::kSignaled);
+  CHECK(second.count == 0);
+}
+
 TEST_CASE("trace file: its size is bounded, and the last record always fits") {
   TraceFile file;
   Writer writer(file.take_descriptor(), header(), sizeof(Header) + 2 * sizeof(Record) + 1);
@@ -146,7 +176,7 @@ TEST_CASE("trace file: what is no trace is refused, and told why") {
     return complaint(file_of(other, {}));
   };
   CHECK_THAT(spoilt([](Header& h) { h.byte_order = 0x04030201; }), Contains("byte order"));
-  CHECK_THAT(spoilt([](Header& h) { h.major = 2; }), Contains("has format 2.0"));
+  CHECK_THAT(spoilt([](Header& h) { h.major = 2; }), Contains("has format 2."));
   CHECK_THAT(spoilt([](Header& h) { h.record_bytes = 0; }), Contains("records are of 0 bytes"));
   CHECK_THAT(spoilt([](Header& h) { h.header_bytes = 0xffffffff; }), Contains("4294967295"));
   CHECK_THAT(spoilt([](Header& h) { h.clock = Clock{9}; }), Contains("unknown clock"));

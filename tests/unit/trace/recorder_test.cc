@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "emulator/trace/format/reader.h"
+#include "emulator/trace/record/cm_record.h"
 #include "emulator/trace/record/device_recorder.h"
 #include "emulator/transport/responder/refusals.h"
+#include "emulator/wire/build.h"
+#include "emulator/wire/cm_message.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::trace {
@@ -27,7 +30,8 @@ class Recording final : public RecorderHost {
                                      .state = end.state(),
                                      .peer_qpn = pair.peer_of(end).qpn,
                                      .peer_gid = end.attributes.path.remote_gid,
-                                     .timers = {3, 3, 8}});
+                                     .timers = {3, 3, 8},
+                                     .min_rnr_timer = 5});
       end.endpoint().set_observer(recorders_[device].get());
     }
   }
@@ -62,18 +66,27 @@ class Recording final : public RecorderHost {
   uint16_t device_of(const wire::Gid& gid) noexcept override {
     return gid == pair_.a.attributes.path.local_gid ? 0 : 1;
   }
+  Cause explain_key(uint16_t device, wire::Qpn, uint32_t key, uint64_t address,
+                    uint32_t length_bytes) noexcept override {
+    explained = {device, key, address, length_bytes};
+    return Cause::key_gone;
+  }
   void on_half_full() noexcept override { take(); }
   void on_failure(uint16_t device, wire::Qpn) noexcept override { ++failures[device]; }
 
   std::array<int, 2> failures{};
+  std::array<uint64_t, 4> explained{};  // what explain_key was asked
 
  private:
   void take() {
     for (const auto& ring : rings_)
       while (!ring->is_empty()) {
         const auto piece = ring->peek();
-        for (const Record& record : piece) CHECK(fault_of(record).empty());
-        records_.insert(records_.end(), piece.begin(), piece.end());
+        for (Record record : piece) {
+          CHECK(fault_of(record).empty());
+          if (Record posted; take_posted(record, posted)) records_.push_back(posted);
+          records_.push_back(record);
+        }
         ring->release(piece.size());
       }
   }
@@ -148,6 +161,11 @@ TEST_CASE("trace recorder: a receiver that is not ready") {
   pair.b.receive(5, {far.sge()});
   pair.drive();
   CHECK(trace.psns(1, Kind::rnr_sent) == Psns{100});
+  CHECK(trace.of(1, Kind::rnr_sent)[0].code == (wire::syndrome::kRnr | 5));
+  // No more than once for each time that it begins.
+  const auto waits = trace.of(0, Kind::waits);
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].cause == Cause::rnr_wait);
   CHECK(trace.psns(0, Kind::rnr_received) == Psns{100});
   const auto sent = trace.of(0, Kind::packet_sent);
   REQUIRE(sent.size() == 2);
@@ -157,6 +175,87 @@ TEST_CASE("trace recorder: a receiver that is not ready") {
   CHECK(taken[0].wr_id == 5);
   CHECK((taken[0].flags & flag::kReceiveQueue) != 0);
   CHECK(trace.of(1, Kind::completion_pushed)[0].request == 1);
+}
+
+TEST_CASE("trace recorder: why a QP does not send while it could") {
+  PairOptions options;
+  options.max_rd_atomic = 1;
+  Pair pair(options);
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  for (uint64_t id = 1; id <= 3; ++id) pair.a.post(read(near, far, id));
+  pair.drive();
+  const auto waits = trace.of(0, Kind::waits);
+  const auto sent = trace.of(0, Kind::packet_sent);
+  REQUIRE(sent.size() == 3);
+  REQUIRE(waits.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(waits[i].cause == Cause::rd_atomics);
+    CHECK(waits[i].time_ns >= sent[i].time_ns);
+    CHECK(waits[i].time_ns <= sent[i + 1].time_ns);
+  }
+  CHECK(trace.of(1, Kind::waits).empty());
+}
+
+TEST_CASE("trace recorder: what is wrong with a key that is refused") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  Buffer far = pair.b.buffer(64);
+  far.key ^= 1;
+  pair.a.post(write(near, far));
+  pair.drive();
+  const auto refused = trace.of(1, Kind::packet_refused);
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].detail == far.key);
+  CHECK(refused[0].cause == Cause::key_gone);
+  CHECK(refused[0].code == wire::syndrome::kNakRemoteAccess);
+  CHECK(trace.explained == std::array<uint64_t, 4>{1, far.key, far.address, 64});
+}
+
+TEST_CASE("trace recorder: a frame that a fault takes is lost where it was taken") {
+  Pair pair;
+  Recording trace(pair);
+  const wire::Ethernet ethernet{};
+  wire::Bth bth;
+  bth.opcode = static_cast<uint8_t>(Operation::read_request);
+  bth.destination_qp = pair.b.qpn;
+  bth.psn = Psn(100);
+  const wire::Ip ip{.source = pair.a.attributes.path.local_gid,
+                    .destination = pair.b.attributes.path.local_gid};
+  const std::vector<std::byte> taken = wire::build_frame(ethernet, ip, {}, bth, {}, {});
+  pair.a.endpoint().observer()->on_fault_loss(taken, false);
+  pair.b.endpoint().observer()->on_fault_loss(taken, true);
+  for (const uint16_t device : {0, 1}) {
+    const auto lost = trace.of(device, Kind::packet_lost);
+    REQUIRE(lost.size() == 1);
+    CHECK(lost[0].program == kLostByFault);
+    CHECK(lost[0].psn == 100);
+    CHECK(((lost[0].flags & flag::kArriving) != 0) == (device == 1));
+  }
+}
+
+TEST_CASE("trace recorder: messages of the connection manager") {
+  wire::CmReq req;
+  req.local_comm_id = 7;
+  req.local_qpn = wire::Qpn{0x11};
+  req.starting_psn = Psn(100);
+  const wire::MadBytes mad = wire::build_cm({.body = req});
+  const Record sent = cm_record(mad, true);
+  CHECK(sent.kind == Kind::cm_sent);
+  CHECK(sent.opcode == 0x10);
+  CHECK(sent.value == uint64_t{7} << 32);
+  CHECK(sent.qpn == 0x11);
+  CHECK(sent.psn == 100);
+  const Record received = cm_record(mad, false);
+  CHECK(received.kind == Kind::cm_received);
+  CHECK(received.value == 7);
+  CHECK(received.peer_qpn == 0x11);
+  wire::CmRej rej;
+  rej.reason = wire::cm_reject::kConsumerDefined;
+  CHECK(cm_record(wire::build_cm({.body = rej}), true).code == 28);
+  CHECK(cm_record(wire::MadBytes{}, true).kind == Kind::none);
 }
 
 TEST_CASE("trace recorder: retries that are used up are a failure") {
@@ -193,6 +292,21 @@ TEST_CASE("trace recorder: an unsignaled request is over, too") {
   CHECK(trace.of(0, Kind::acknowledged)[0].request == 1);
   REQUIRE(trace.of(0, Kind::completion_pushed).size() == 1);
   CHECK(trace.of(0, Kind::completion_pushed)[0].request == 2);
+}
+
+TEST_CASE("trace recorder: requests that one answer is for are one record") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  for (uint64_t id = 1; id <= 3; ++id) pair.a.post(unsignaled(write(near, far, id)));
+  pair.drive();
+  CHECK(trace.of(0, Kind::acknowledged).empty());
+  trace.recorder(0).flush();
+  const auto acknowledged = trace.of(0, Kind::acknowledged);
+  REQUIRE(acknowledged.size() == 1);
+  CHECK(acknowledged[0].request == 3);
+  CHECK(acknowledged[0].wr_id == 3);
 }
 
 TEST_CASE("trace recorder: what the filter does not let through is not recorded") {

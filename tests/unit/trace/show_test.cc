@@ -9,8 +9,10 @@
 #include "emulator/trace/show/pcapng.h"
 #include "emulator/trace/show/perfetto.h"
 #include "emulator/trace/show/story.h"
+#include "emulator/trace/show/text.h"
 #include "emulator/trace/show/why.h"
 #include "emulator/wire/packet.h"
+#include "tests/unit/trace/pcapng_reader.h"
 #include "tests/unit/trace/trace_builder.h"
 
 namespace rocemu::trace {
@@ -89,42 +91,6 @@ Json perfetto(const Trace& trace) {
   return Json::parse(out.str());
 }
 
-struct SeenPacket {
-  uint64_t unix_ns = 0;
-  std::string bytes;
-  uint32_t whole_bytes = 0;
-  std::string comment;
-};
-
-// Reads what the format's draft says, and no more than this writer writes.
-std::vector<SeenPacket> read_pcapng(const std::string& file) {
-  std::vector<SeenPacket> packets;
-  const auto number = [&](size_t at) {
-    uint32_t value;
-    REQUIRE(at + 4 <= file.size());
-    std::memcpy(&value, file.data() + at, 4);
-    return value;
-  };
-  for (size_t at = 0; at < file.size();) {
-    const uint32_t length = number(at + 4);
-    REQUIRE(length % 4 == 0);
-    REQUIRE(length >= 12);
-    REQUIRE(number(at + length - 4) == length);
-    if (number(at) == 6) {
-      SeenPacket packet;
-      packet.unix_ns = uint64_t{number(at + 12)} << 32 | number(at + 16);
-      packet.bytes = file.substr(at + 28, number(at + 20));
-      packet.whole_bytes = number(at + 24);
-      const size_t options = at + 28 + (packet.bytes.size() + 3) / 4 * 4;
-      if ((number(options) & 0xffff) == 1)
-        packet.comment = file.substr(options + 4, number(options) >> 16);
-      packets.push_back(packet);
-    }
-    at += length;
-  }
-  return packets;
-}
-
 }  // namespace
 
 TEST_CASE("trace perfetto: valid, sorted, and all that begins ends") {
@@ -164,8 +130,8 @@ TEST_CASE("trace pcapng: frames as they were, with what is known of them as comm
   CHECK_THAT(packets[1].comment, Contains("sent again: timeout 1 of 7"));
   CHECK(packets[0].unix_ns == 1'700'000'000'000'040'000);
   CHECK(packets[0].whole_bytes == 14 + 20 + 8 + 12 + 64 + 4);
-  CHECK(packets[0].bytes.size() == 14 + 20 + 8 + 12);
-  // With its payload and ICRC it is a frame that the NIC would take.
+  for (const SeenPacket& seen : packets) CHECK(seen.bytes.size() == seen.whole_bytes);
+  // It is a frame that the NIC would take.
   std::vector<std::byte> frame(packets[0].whole_bytes);
   std::memcpy(frame.data(), packets[0].bytes.data(), packets[0].bytes.size());
   wire::Packet packet;
@@ -213,6 +179,59 @@ TEST_CASE("trace why: waiting for receives, and for the window") {
   CHECK(spent[Reason::rnr] == 500'000);
   CHECK(spent[Reason::window] == 100'000);
   CHECK(spent[Reason::wire] == 30'000);
+}
+
+TEST_CASE("trace: waits end with the next packet, or when they are said to") {
+  TraceBuilder builder;
+  builder.connected();
+  builder.request(0, Kind::posted, 1);
+  builder.add(10, Kind::waits).cause = Cause::rd_atomics;
+  builder.crossing(60, 100);
+  builder.add(100, Kind::waits).cause = Cause::earlier;
+  builder.add(130, Kind::waits);
+  builder.add(200, Kind::waits).cause = Cause::window;
+  builder.add(240, Kind::waits).cause = Cause::pace;
+  builder.request(250, Kind::completion_pushed, 1);
+  const Trace trace = builder.read();
+  const Story story = tell(trace);
+  const TimeSpent spent = time_spent(story, story.find_qp(0, TraceBuilder::kA));
+  CHECK(spent[Reason::rd_atomics] == 50'000);
+  CHECK(spent[Reason::earlier] == 30'000);
+  CHECK(spent[Reason::window] == 40'000);
+  CHECK(spent[Reason::pace] == 10'000);
+  const Json json = perfetto(trace);
+  check_events(json);
+  std::map<std::string, double> slices;
+  for (const Json& event : json["traceEvents"])
+    if (event["ph"] == "X") slices[event["name"]] = event["dur"];
+  CHECK(slices["rd atomics"] == 50);
+  CHECK(slices["earlier requests"] == 30);
+  CHECK(slices["window"] == 40);
+  std::ostringstream text;
+  show_text(trace, {}, text);
+  CHECK_THAT(text.str(), Contains("QP 0x11 waits, rd atomics") && Contains("waits: no more"));
+}
+
+TEST_CASE("trace: messages of the connection manager are shown") {
+  TraceBuilder builder;
+  Record& req = builder.add(10, Kind::cm_sent);
+  req.opcode = 0x10;
+  req.value = uint64_t{7} << 32;
+  req.psn = 100;
+  req.peer_device = 1;
+  Record& rej = builder.add(20, Kind::cm_received);
+  rej.opcode = 0x12;
+  rej.code = 28;
+  rej.qpn = 0;
+  rej.peer_device = 1;
+  const Trace trace = builder.read();
+  std::ostringstream text;
+  show_text(trace, {}, text);
+  CHECK_THAT(text.str(),
+             Contains("cm sent: REQ, ids 0x7 and 0x0, PSN 100, to rocemu1") &&
+                 Contains("cm received: REJ, reason 28, ids 0x0 and 0x0, from rocemu1"));
+  CHECK_THAT(perfetto(trace).dump(),
+             Contains("connection manager") && Contains("REQ") && Contains("REJ"));
 }
 
 TEST_CASE("trace: any records whatever are shown without a crash") {

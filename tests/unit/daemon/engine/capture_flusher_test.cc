@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <string>
 
+#include "dpdk_io/port/pcap.h"
+
 namespace rocemu::daemon {
 
 TEST_CASE("a capture is flushed when frames have come, and not more often than it has to be") {
