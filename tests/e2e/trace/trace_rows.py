@@ -227,7 +227,8 @@ def fault(folder):
     check("as many READs and atomics as max_rd_atomic allows were outstanding" in said, said)
 
 
-CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit, "pcapng": pcapng, "keys": keys, "cm": cm, "fault": fault}
+CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit, "pcapng": pcapng,
+         "keys": keys, "cm": cm, "fault": fault}
 
 
 def in_folder(name):

@@ -46,7 +46,8 @@ class Capture {
             },
             [this](std::string_view block) { file_ += block; }) {
     // The names, and both QPs.
-    for (const Record& record : TraceBuilder().connected().records()) frames_.take_record(record);
+    TraceBuilder builder;
+    for (const Record& record : builder.connected().records()) frames_.take_record(record);
   }
 
   void pass(const std::vector<std::byte>& bytes, uint64_t ns = 0) {
