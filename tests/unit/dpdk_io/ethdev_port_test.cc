@@ -13,6 +13,7 @@
 #include "base/net/text.h"
 #include "base/time.h"
 #include "dpdk_io/ip_host/arp.h"
+#include "dpdk_io/port/owed_icrc.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
 
 namespace rocemu::dpdk_io {
@@ -104,6 +105,17 @@ TEST_CASE("datagrams to the port's MAC or a group are the NIC's, everything else
   CHECK(loop.port.stats().rx_frames == 2);
   CHECK(loop.port.stats().tx_frames == 5);
   CHECK(loop.port.stats().dropped(DropReason::malformed) == 1);
+}
+
+TEST_CASE("what comes from outside owes no ICRC, whatever the driver has left in its mbuf") {
+  Loop loop;
+  rte_mbuf* frame = loop.datagram(kOwnMac, kPort);
+  owe_icrc(frame, kEthernetBytes);
+  loop.send(frame);
+  rte_mbuf* received = nullptr;
+  REQUIRE(loop.port.receive(1, {&received, 1}) == 1);
+  CHECK_FALSE(owes_icrc(received));
+  FramePool::free(received);
 }
 
 TEST_CASE("a question is answered by the port itself") {
