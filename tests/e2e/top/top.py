@@ -109,12 +109,13 @@ class Terminal:
     def type(self, text):
         self.tmux("send-keys", "-l", text)
 
-    def see(self, pattern):
-        """The screen, once it has the pattern."""
+    def see(self, pattern, meanwhile=lambda: None):
+        """The screen, once it has the pattern; meanwhile() is called before each look."""
         shown = ""
 
         def seen():
             nonlocal shown
+            meanwhile()
             shown = self.screen()
             return re.search(pattern, shown, re.M)
         try:
@@ -198,9 +199,19 @@ def reasons():
         terminal.top("--filter", "rocemu1")
         children = subprocess.run(["pgrep", "-P", str(client.pid)], capture_output=True, text=True).stdout.split()
         processes = [int(pid) for pid in children] or [client.pid]
-        for pid in processes:
-            os.kill(pid, signal.SIGSTOP)
-        terminal.see(r"^.rocemu1 .* nobody polls$")
+        looks = 0
+
+        def stop():
+            # A program that is stopped after a hundred requests' completion and before the next hundred's has
+            # nothing to poll: it goes on and is stopped anew, until it is stopped with one. The screen is of a
+            # second ago at most, so each stop has time for twenty looks.
+            nonlocal looks
+            if looks % 20 == 0:
+                for number in (signal.SIGCONT, signal.SIGSTOP):
+                    for pid in processes:
+                        os.kill(pid, number)
+            looks += 1
+        terminal.see(r"^.rocemu1 .* nobody polls$", meanwhile=stop)
         terminal.keys("Enter")
         terminal.see(r"the program does not poll it")
         for pid in processes:
