@@ -36,7 +36,7 @@ class ListenGaps {
  public:
   // A program's listener goes, which had these clients.
   void open(uint64_t program, uint64_t service, const Clients& clients) {
-    if (gaps_.size() == kMost) gaps_.pop_front();
+    if (gaps_.size() == kMax) gaps_.pop_front();
     gaps_.push_back({program, service, clients, 0});
   }
   // A request found no listener.
@@ -56,7 +56,7 @@ class ListenGaps {
   }
 
  private:
-  static constexpr size_t kMost = 64;  // then the oldest is forgotten
+  static constexpr size_t kMax = 64;  // then the oldest is forgotten
   struct Gap {
     uint64_t program = 0;
     uint64_t service = 0;

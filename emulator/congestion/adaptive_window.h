@@ -17,9 +17,10 @@
 //    trips were longer than the shortest by a 25th: one alone may have waited for a lost ACK.
 // 6. With a queue that stays (no round trip is short), of more than a few packets of this QP, the
 //    window widens ten times slower: it would only make the queue longer.
-// 7. An answer that is overdue is a loss when the window is narrow already, or when no round trip
-//    was ever measured. Before the first measurement the window becomes a few packets at once, that
-//    are not paced yet.
+// 7. An ACK timeout is a loss that a queue goes with, whatever the round trips say: nothing has
+//    come back that could tell. An answer that is overdue is a loss when the window is narrow
+//    already, or when no round trip was ever measured. Before the first measurement the window
+//    becomes a few packets at once, that are not paced yet.
 #pragma once
 
 #include <algorithm>
@@ -61,15 +62,15 @@ class AdaptiveWindow {
 
  private:
   static constexpr double kWidening = 0.04;  // rule 3
-  static constexpr double kMostTaken = 0.75;
-  static constexpr double kByChance = 0.05;         // rule 5: what such a loss counts …
-  static constexpr double kLeastDelivered = 0.125;  // … and how many windows are between them
-  static constexpr double kFewPackets = 4;          // rule 6
+  static constexpr double kMaxTaken = 0.75;
+  static constexpr double kByChance = 0.05;       // rule 5: what such a loss counts …
+  static constexpr double kMinDelivered = 0.125;  // … and how many windows are between them
+  static constexpr double kFewPackets = 4;        // rule 6
   static constexpr double kSlowly = 0.1;
-  static constexpr double kLeastWindow = 1.0 / 128;
+  static constexpr double kMinWindow = 1.0 / 128;
   static constexpr double kUnknownPackets = 16;  // rule 7
   static constexpr double kUnknownNs = 2e6;      // for a round trip that was not measured yet
-  static constexpr double kMostNs = 32e6;        // an interval
+  static constexpr double kMaxNs = 32e6;         // an interval
 
   bool narrowed() const { return packets_ != 0; }
   // The number of packets that those between two losses are held against: it sets what a loss
@@ -103,9 +104,9 @@ class AdaptiveWindow {
       return;  // packets sent since cannot have been answered
     }
     between_losses_ = (between_losses_ + delivered) / 2;
-    const bool by_chance = !queue && between_losses_ >= kLeastDelivered * window_;
-    const double taken = kMostTaken * measure() / (measure() + between_losses_);
-    window_ = std::max(window_ * (1 - (by_chance ? kByChance : 1) * taken), kLeastWindow);
+    const bool by_chance = !queue && between_losses_ >= kMinDelivered * window_;
+    const double taken = kMaxTaken * measure() / (measure() + between_losses_);
+    window_ = std::max(window_ * (1 - (by_chance ? kByChance : 1) * taken), kMinWindow);
     delivered_ = 0;
     narrowed_at_ = now;
     apply();
@@ -120,7 +121,7 @@ class AdaptiveWindow {
     packets_ = std::clamp(static_cast<uint32_t>(2 * window_ + 0.5), 1u, limit_);
     const double rtt_ns =
         round_trips_.known() ? static_cast<double>(round_trips_.shortest_ns()) : kUnknownNs;
-    interval_ns_ = std::max<TimeNs>(1, static_cast<TimeNs>(std::min(kMostNs, rtt_ns / window_)));
+    interval_ns_ = std::max<TimeNs>(1, static_cast<TimeNs>(std::min(kMaxNs, rtt_ns / window_)));
   }
 
   uint32_t limit_;

@@ -13,9 +13,9 @@
 namespace rocemu::congestion {
 namespace {
 
-constexpr uint32_t kMostParameters = 64;
-constexpr uint32_t kMostValues = 32;
-constexpr TimeNs kLeastTimerNs = 1'000;
+constexpr uint32_t kMaxParameters = 64;
+constexpr uint32_t kMaxValues = 32;
+constexpr TimeNs kMinTimerNs = 1'000;
 constexpr const char* kEntry = "rocemu_congestion";
 
 static_assert(ROCEMU_NEVER == kNever && ROCEMU_UNLIMITED == kUnlimited);
@@ -63,7 +63,7 @@ class Foreign final : public Algorithm {
   void on_timeout(TimeNs now) override { call(f_.on_timeout, now); }
   void on_timer(TimeNs now) override {
     call(f_.on_timer, now);
-    earliest_ = now + kLeastTimerNs;
+    earliest_ = now + kMinTimerNs;
   }
   // One that stands still after its timer would have the NIC do nothing else.
   TimeNs deadline() const override {
@@ -78,8 +78,8 @@ class Foreign final : public Algorithm {
   std::vector<NamedValue> view(TimeNs now) const override {
     std::vector<NamedValue> shown;
     if (f_.view == nullptr) return shown;
-    std::array<rocemu_value, kMostValues> values{};
-    const uint32_t count = std::min(f_.view(state_, now, values.data(), kMostValues), kMostValues);
+    std::array<rocemu_value, kMaxValues> values{};
+    const uint32_t count = std::min(f_.view(state_, now, values.data(), kMaxValues), kMaxValues);
     for (uint32_t i = 0; i < count; ++i)
       if (is_name(values[i].name)) shown.push_back({values[i].name, values[i].value});
     return shown;
@@ -110,9 +110,9 @@ std::string problem(const rocemu_algorithm* algorithm) {
   constexpr uint32_t kNeeds = ROCEMU_NEEDS_ECN | ROCEMU_NEEDS_EVERY_ANSWER |
                               ROCEMU_NEEDS_TELEMETRY | ROCEMU_NEEDS_HOP_COUNT;
   if ((algorithm->needs & ~kNeeds) != 0) return "it needs what this version does not know";
-  if (algorithm->parameter_count > kMostParameters ||
+  if (algorithm->parameter_count > kMaxParameters ||
       (algorithm->parameter_count != 0 && algorithm->parameters == nullptr))
-    return "its table of parameters is none, or has more than " + std::to_string(kMostParameters);
+    return "its table of parameters is none, or has more than " + std::to_string(kMaxParameters);
   for (uint32_t i = 0; i < algorithm->parameter_count; ++i) {
     const rocemu_parameter& parameter = algorithm->parameters[i];
     if (!is_name(parameter.name) || !(parameter.least <= parameter.value) ||

@@ -89,9 +89,9 @@ void add_transport_limits(CLI::App& app, transport::TransportLimits& limits) {
   add_recovery(*section, limits.recovery);
   section->add_option("--multipath", limits.multipath);
   // They double each time in a row, to a second at most.
-  constexpr auto kMostRto_us = static_cast<uint32_t>(transport::RttEstimator::kCapNs / 1000);
-  add_limit(section, "rto_low_us", limits.rto_low_us, 0u, kMostRto_us);
-  add_limit(section, "rto_high_us", limits.rto_high_us, 0u, kMostRto_us);
+  constexpr auto kMaxRto_us = static_cast<uint32_t>(transport::RttEstimator::kCapNs / 1000);
+  add_limit(section, "rto_low_us", limits.rto_low_us, 0u, kMaxRto_us);
+  add_limit(section, "rto_high_us", limits.rto_high_us, 0u, kMaxRto_us);
 }
 
 // [congestion] of the configuration file: the algorithm of all devices, those of some, and
@@ -254,7 +254,7 @@ std::string read_shake(const std::string& text, Options& options) {
   return {};
 }
 
-constexpr uint64_t kMostPcapMb = 1'000'000'000;
+constexpr uint64_t kMaxPcapMb = 1'000'000'000;
 
 // Texts are options as they are typed, before they are read into Options.
 struct Texts {
@@ -286,7 +286,7 @@ void add_trace_options(CLI::App& app, Options& options, Texts& texts) {
       ->excludes(whole);
   app.add_option("--trace-limit-mb", options.trace_limit_mb,
                  "Let the trace's file have no more than so many megabytes (1074)")
-      ->check(CLI::Range(uint64_t{1}, kMostPcapMb))
+      ->check(CLI::Range(uint64_t{1}, kMaxPcapMb))
       ->option_text("N");
 }
 
@@ -311,7 +311,7 @@ void add_nic_options(CLI::App& app, Options& options, Texts& texts) {
       ->option_text("FILE");
   app.add_option("--pcap-limit-mb", options.pcap_limit_mb,
                  "Record no more than so many megabytes there")
-      ->check(CLI::Range(uint64_t{1}, kMostPcapMb))
+      ->check(CLI::Range(uint64_t{1}, kMaxPcapMb))
       ->option_text("N");
   add_trace_options(app, options, texts);
   app.add_option("--network", texts.network,

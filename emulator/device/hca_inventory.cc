@@ -9,7 +9,7 @@
 namespace rocemu::device {
 namespace {
 
-constexpr size_t kMostPlaces = 1024;  // looked at for one page, contexts among them
+constexpr size_t kMaxPlaces = 1024;  // looked at for one page, contexts among them
 
 void describe(const Pd& pd, ResourceReport& report) {
   report.number = report.pd = pd.id;
@@ -68,7 +68,7 @@ class Pager {
           if (take(object, report)) page.reports.push_back(report);
           return page.reports.size() < most_;
         },
-        kMostPlaces - std::min(looked_at_, kMostPlaces));
+        kMaxPlaces - std::min(looked_at_, kMaxPlaces));
     looked_at_ += behind - std::min(first, behind);
     if (behind >= table.places() && has_room()) return true;
     page.next = ResourceCursor{context.id, static_cast<uint32_t>(behind)};
@@ -89,7 +89,7 @@ class Pager {
   ResourcePage page;
 
  private:
-  bool has_room() const { return page.reports.size() < most_ && looked_at_ < kMostPlaces; }
+  bool has_room() const { return page.reports.size() < most_ && looked_at_ < kMaxPlaces; }
 
   ResourceCursor from_;
   size_t most_;

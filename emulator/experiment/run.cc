@@ -128,7 +128,7 @@ void Run::post(uint32_t number) {
   const Flow& flow = flows_[number];
   uint64_t rest = flow.bytes == 0 ? kEndlessMessageBytes : flow.bytes;
   while (rest > 0) {
-    const uint64_t part = std::min(rest, kMostMessageBytes);
+    const uint64_t part = std::min(rest, kLargestPostBytes);
     rest -= part;
     cluster_.post(flow.connection,
                   {.flow = number,

@@ -29,7 +29,7 @@ class Run final : private FlowStarter {
 
  private:
   static constexpr uint64_t kEndlessMessageBytes = 1'000'000;  // two of which are posted
-  static constexpr uint64_t kMostMessageBytes = 1u << 30;
+  static constexpr uint64_t kLargestPostBytes = 1u << 30;
 
   void start(const FlowSpec& spec) override;
   ConnectionId connection_of(const FlowSpec& spec);

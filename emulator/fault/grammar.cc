@@ -104,10 +104,10 @@ std::string take_status(std::string_view text, uint8_t& into) {
   return quoted(text) + " is none of " + names;
 }
 
-constexpr int kMostErrno = 133;  // EHWPOISON, the last of Linux
+constexpr int kMaxErrno = 133;  // EHWPOISON, the last of Linux
 
 std::string take_errno(std::string_view text, int& into) {
-  for (int number = 1; number <= kMostErrno; ++number) {
+  for (int number = 1; number <= kMaxErrno; ++number) {
     const char* const name = ::strerrorname_np(number);
     if (name == nullptr || text != name) continue;
     into = number;

@@ -35,7 +35,7 @@ class AtomicWords {
   // The NIC writes, or may write, these bytes.
   void on_write(const void* space, uint64_t address, uint64_t length_bytes) {
     if (words_.empty() || length_bytes == 0) return;
-    if (length_bytes > kMostBytes) {
+    if (length_bytes > kMaxBytes) {
       ++epoch_;
       return;
     }
@@ -47,7 +47,7 @@ class AtomicWords {
 
  private:
   static constexpr uint64_t kWordBytes = 8;
-  static constexpr uint64_t kMostBytes = 512;  // longer writes have all words forgotten
+  static constexpr uint64_t kMaxBytes = 512;  // longer writes have all words forgotten
 
   struct Word {
     const void* space = nullptr;

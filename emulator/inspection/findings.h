@@ -53,8 +53,8 @@ struct Finding {
 
 class Findings {
  public:
-  static constexpr size_t kMost = 1024;     // for all programs of a device
-  static constexpr size_t kMostOfOne = 32;  // for each program
+  static constexpr size_t kMax = 1024;     // for all programs of a device
+  static constexpr size_t kMaxOfOne = 32;  // for each program
 
   // Not when the program has as many, or one of the same kind about the same QPs. The oldest of all
   // makes room.
@@ -68,8 +68,8 @@ class Findings {
           other.other == finding.other && other.opcode == finding.opcode)
         return;
     }
-    if (of_program >= kMostOfOne) return;
-    if (kept_.size() >= kMost) kept_.pop_front();
+    if (of_program >= kMaxOfOne) return;
+    if (kept_.size() >= kMax) kept_.pop_front();
     kept_.push_back({program, finding});
   }
 

@@ -14,12 +14,12 @@ namespace rocemu::inspection {
 // Keys whose regions have gone, the last ones.
 class GoneKeys {
  public:
-  static constexpr size_t kMost = 8192;
+  static constexpr size_t kMax = 8192;
 
   void add(uint32_t key) {
     if (!keys_.insert(key).second) return;
     order_.push_back(key);
-    if (order_.size() <= kMost) return;
+    if (order_.size() <= kMax) return;
     keys_.erase(order_.front());
     order_.pop_front();
   }

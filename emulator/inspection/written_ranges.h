@@ -12,20 +12,20 @@ namespace rocemu::inspection {
 
 class WrittenRanges {
  public:
-  static constexpr size_t kMostRanges = 1024;  // for each program
-  static constexpr size_t kMostSpaces = 1024;
+  static constexpr size_t kMaxRanges = 1024;  // for each program
+  static constexpr size_t kMaxSpaces = 1024;
 
   // `length_bytes` > 0.
   void add(const void* space, uint64_t address, uint64_t length_bytes) {
     const uint64_t last = address + std::min(length_bytes - 1, ~address);
     if (space == last_space_ && address >= last_begin_ && last <= last_end_) return;
-    if (!spaces_.contains(space) && spaces_.size() >= kMostSpaces) {
+    if (!spaces_.contains(space) && spaces_.size() >= kMaxSpaces) {
       too_many_ = true;
       return;
     }
     Ranges& ranges = spaces_[space];
     insert(ranges, address, last);
-    if (ranges.size() > kMostRanges) ranges = {{0, ~uint64_t{0}}};
+    if (ranges.size() > kMaxRanges) ranges = {{0, ~uint64_t{0}}};
     const auto merged = std::prev(ranges.upper_bound(address));
     last_space_ = space;
     last_begin_ = merged->first;

@@ -4,9 +4,9 @@
 // sends everything again in vain and loses a retry by it.
 //
 // 1. When a turn comes later than it should, by kAwayNs or more (the thread had no core, or the
-//    turns of others were long), there is time for as long again, up to kMostPatienceNs.
+//    turns of others were long), there is time for as long again, up to kMaxPatienceNs.
 // 2. A turn that did not take all that the port had leaves answers unread, and the next turns are
-//    to take them. That goes on for kMostBacklogNs, which is longer than a full socket takes to be
+//    to take them. That goes on for kMaxBacklogNs, which is longer than a full socket takes to be
 //    read. A port that has more for even longer has it for ever, and what is lost has to be sent
 //    again then, too.
 #pragma once
@@ -21,16 +21,16 @@ namespace rocemu::transport {
 class AnswerPatience {
  public:
   static constexpr TimeNs kAwayNs = 1'000'000;
-  static constexpr TimeNs kMostPatienceNs = 5'000'000;
+  static constexpr TimeNs kMaxPatienceNs = 5'000'000;
   static constexpr TimeNs kBacklogNs = 1'000'000;  // until the next look
-  static constexpr TimeNs kMostBacklogNs = 50'000'000;
+  static constexpr TimeNs kMaxBacklogNs = 50'000'000;
 
   // The device takes a turn, which should have come at `deadline` at the latest. `unread`: its port
   // has more than this turn took.
   void on_turn(TimeNs now, TimeNs deadline, bool unread) {
     const TimeNs last = std::exchange(last_turn_, now);
     const TimeNs late = now - (deadline <= now ? std::max(last, deadline) : last);
-    if (late >= kAwayNs) patient_until_ = now + std::min(late, kMostPatienceNs);
+    if (late >= kAwayNs) patient_until_ = now + std::min(late, kMaxPatienceNs);
     if (!unread) {
       backlog_since_ = kNever;
     } else if (backlog_since_ == kNever) {
@@ -41,7 +41,7 @@ class AnswerPatience {
   // The time by which all that has arrived will have been looked at; not after `now` when it has
   // been.
   TimeNs answers_by(TimeNs now) const {
-    const bool backlog = backlog_since_ != kNever && now - backlog_since_ < kMostBacklogNs;
+    const bool backlog = backlog_since_ != kNever && now - backlog_since_ < kMaxBacklogNs;
     return std::max(patient_until_, backlog ? now + kBacklogNs : 0);
   }
 

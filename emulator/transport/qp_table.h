@@ -80,10 +80,10 @@ class QpTable {
 
   // At most half of the slots there are, as long as there may be more, are taken.
   uint32_t random_slot() {
-    constexpr size_t kLeastSlots = 4096;
+    constexpr size_t kMinSlots = 4096;
     const size_t most = size_t{max_qps_} + kFirstSlot;
     if (2 * (size_t{size_} + kFirstSlot) >= slots_.size())
-      slots_.resize(std::min(most, std::max(kLeastSlots, 2 * slots_.size())));
+      slots_.resize(std::min(most, std::max(kMinSlots, 2 * slots_.size())));
     while (generations_.size() < slots_.size())
       generations_.push_back(static_cast<uint8_t>(random_->next()));
     for (;;) {

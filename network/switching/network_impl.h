@@ -383,13 +383,13 @@ void Network<Frames, Owner>::stamp(uint32_t number, Packet<Frame>& packet, TimeN
   uint64_t queued_bytes = 0;
   for (const Fifo& fifo : port.queues.fifos) queued_bytes += fifo.bytes;
   const uint64_t sent_bytes = port.counters.bytes + port.counters.frames * settings_.overhead_bytes;
-  constexpr uint64_t kMost = UINT32_MAX;
+  constexpr uint64_t kMax = UINT32_MAX;
   stamp_telemetry(record, number,
                   {.time_ns = static_cast<uint32_t>(now),
                    .sent_bytes = static_cast<uint32_t>(sent_bytes),
-                   .queue_bytes = static_cast<uint32_t>(std::min(queued_bytes, kMost)),
+                   .queue_bytes = static_cast<uint32_t>(std::min(queued_bytes, kMax)),
                    .rate_kbps = static_cast<uint32_t>(
-                       std::min(port.cable.line.rate_bits_per_s() / 1000, kMost))});
+                       std::min(port.cable.line.rate_bits_per_s() / 1000, kMax))});
 }
 
 // Called after the bytes that `ingress` has in the switch have changed.

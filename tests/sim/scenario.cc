@@ -200,7 +200,7 @@ class Scenario {
     const bool selective = limits.recovery == transport::Recovery::selective_repeat;
     // Selective repeat bounds how many PSNs there are from the oldest that is missing on.
     const uint32_t window = selective ? std::clamp(std::bit_ceil(4 * limits.window_packets), 64u,
-                                                   transport::Scoreboard::kMostPsns)
+                                                   transport::Scoreboard::kMaxPsns)
                                       : limits.window_packets;
     const uint32_t longest_read = kLongestMessageBytes / plan_.connections[index / 2].mtu_bytes;
     verdict_.check(load.requests <= window + 1, "more requests taken than the window bounds");

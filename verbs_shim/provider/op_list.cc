@@ -34,7 +34,7 @@ OpList list_ops(int release, bool checked) {
 #undef ROCEMU_EVENT_OP
 #undef ROCEMU_NO_OP
   };
-  static_assert(sizeof(rows) / sizeof(Row) <= kMostOps);
+  static_assert(sizeof(rows) / sizeof(Row) <= kMaxOps);
   OpList list;
   size_t count = 0;
   for (const Row& row : rows) {

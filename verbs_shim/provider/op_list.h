@@ -8,10 +8,10 @@ namespace rocemu::provider {
 // A member of the structure: a pointer to a function, whose type only libibverbs needs to know.
 using Op = void (*)();
 
-inline constexpr size_t kMostOps = 96;
+inline constexpr size_t kMaxOps = 96;
 
 struct OpList {
-  Op ops[kMostOps] = {};
+  Op ops[kMaxOps] = {};
 };
 
 // The members that `release` has (layouts.h), in its order: the provider's verbs, or those of

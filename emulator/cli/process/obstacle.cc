@@ -60,9 +60,8 @@ std::string interpreter_of_script(std::ifstream& file) {
 // What PT_INTERP names, empty when the program has none; nothing where the file is no ELF of 64
 // bits.
 std::optional<std::string> loader_of(std::ifstream& file, const Elf64_Ehdr& header) {
-  constexpr size_t kMostHeaders = 256;  // of hostile files there may be more
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMostHeaders)
-    return std::nullopt;
+  constexpr size_t kMaxHeaders = 256;  // of hostile files there may be more
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMaxHeaders) return std::nullopt;
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   if (!read_at(file, header.e_phoff, segments.data(), segments.size())) return std::nullopt;
   for (const Elf64_Phdr& segment : segments) {

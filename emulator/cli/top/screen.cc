@@ -11,7 +11,7 @@ namespace {
 
 using Of = Key::Kind;
 
-constexpr std::size_t kMostDevices = 4;  // above the list
+constexpr std::size_t kMaxDevices = 4;  // above the list
 constexpr std::size_t kRowsForDevices = 16;
 constexpr const char* kKindNames[] = {"QPs", "Programs", "Devices"};
 
@@ -297,15 +297,15 @@ std::string Screen::bar() const {
 void Screen::draw_devices(const Size& size, std::vector<Line>& lines) const {
   Table table = table_of_devices(view_);
   const std::size_t all = table.rows.size();
-  if (all > kMostDevices) {
+  if (all > kMaxDevices) {
     sort(table, {"tx"});
-    table.rows.resize(kMostDevices);
+    table.rows.resize(kMaxDevices);
   }
   const Layout layout = lay_out(table, size.columns - 1);
   lines.push_back({" " + layout.header, Style::header});
   for (const std::string& row : layout.rows) lines.push_back({" " + row});
-  if (all > kMostDevices)
-    lines.push_back({" and " + std::to_string(all - kMostDevices) + " more: Tab"});
+  if (all > kMaxDevices)
+    lines.push_back({" and " + std::to_string(all - kMaxDevices) + " more: Tab"});
 }
 
 void Screen::draw_list(const Size& size, std::vector<Line>& lines) {

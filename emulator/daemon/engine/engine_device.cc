@@ -43,9 +43,9 @@ DeviceSnapshot EngineDevice::snapshot() {
           frames_.port().stats(),
           endpoint.multicast_groups().groups(),
           endpoint.limits().congestion,
-          endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMostFlows),
-          endpoint.report_recoveries(DeviceSnapshot::kMostFlows),
-          hca_->report_qps(monotonic_now_ns(), DeviceSnapshot::kMostFlows)};
+          endpoint.report_flows(monotonic_now_ns(), DeviceSnapshot::kMaxFlows),
+          endpoint.report_recoveries(DeviceSnapshot::kMaxFlows),
+          hca_->report_qps(monotonic_now_ns(), DeviceSnapshot::kMaxFlows)};
 }
 
 TimeNs EngineDevice::next_event() const {

@@ -34,10 +34,10 @@ struct DeviceSnapshot {
   dpdk_io::PortStats port;
   std::vector<wire::Gid> groups;  // multicast groups to which QPs are attached
   congestion::Settings congestion;
-  std::vector<transport::FlowReport> flows;  // those of the first kMostFlows QPs that have one
-  static constexpr size_t kMostFlows = 256;
+  std::vector<transport::FlowReport> flows;  // those of the first kMaxFlows QPs that have one
+  static constexpr size_t kMaxFlows = 256;
   std::vector<transport::RecoveryReport> recoveries;  // the same, where selective repeat is set
-  std::vector<device::QpReport> qps;                  // some kMostFlows at most
+  std::vector<device::QpReport> qps;                  // some kMaxFlows at most
 };
 
 struct EngineSnapshot {

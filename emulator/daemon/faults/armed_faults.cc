@@ -71,10 +71,10 @@ bool ArmedFaults::concerns(const fault::Spec& spec, const Who& who) const {
 
 std::vector<uint32_t> ArmedFaults::add(std::vector<fault::Spec> specs, TimeNs now_ns) {
   const std::lock_guard lock(mutex_);
-  if (faults_.size() + specs.size() > kMost)
+  if (faults_.size() + specs.size() > kMax)
     std::erase_if(faults_,
                   [](const Armed& armed) { return armed.trigger.state() == Trigger::State::over; });
-  if (faults_.size() + specs.size() > kMost) return {};
+  if (faults_.size() + specs.size() > kMax) return {};
   std::vector<uint32_t> ids;
   for (fault::Spec& spec : specs) {
     Trigger trigger(spec.when, fault::row_of(spec.what.kind).nature, now_ns, nic_began_ns_);

@@ -58,7 +58,7 @@ struct FaultNeeds {
 
 class ArmedFaults {
  public:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
 
   // `devices` by index. `name_of` tells a program's name.
   ArmedFaults(std::vector<std::string> devices, TimeNs nic_began_ns,
@@ -68,7 +68,7 @@ class ArmedFaults {
   // True for `all` and the names of devices.
   bool knows(const std::string& device) const;
   bool concerns(const fault::Spec& spec, const Who& who) const;
-  // Returns the ids of the new faults, in order; empty when there would be more than kMost. Faults
+  // Returns the ids of the new faults, in order; empty when there would be more than kMax. Faults
   // that are over make room.
   std::vector<uint32_t> add(std::vector<fault::Spec> specs, TimeNs now_ns);
   // Takes the fault `id` back; 0: all. Returns the ends of what was active, or nothing when there

@@ -37,7 +37,7 @@ class FaultInjector final : public OperationGate, private FaultSource {
   ~FaultInjector() override;
 
   // The control thread. EINVAL: the text is wrong; ENODEV: there is no such device; ENOSPC: there
-  // are ArmedFaults::kMost. Answers their ids.
+  // are ArmedFaults::kMax. Answers their ids.
   device::Result<std::vector<uint32_t>> add(const std::string& text);
   // 0: all. ENOENT: there is none of that id.
   int clear(uint32_t id);

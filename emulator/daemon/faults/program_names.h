@@ -19,7 +19,7 @@ namespace rocemu::daemon {
 class ProgramNames {
  public:
   static constexpr TimeNs kBelievedNs = 20'000'000;
-  static constexpr size_t kMost = 4096;  // names; then it begins anew
+  static constexpr size_t kMax = 4096;  // names; then it begins anew
 
   using Read = std::function<std::string(pid_t)>;
   using Clock = std::function<TimeNs()>;
@@ -32,7 +32,7 @@ class ProgramNames {
     const auto found = names_.find(pid);
     if (found != names_.end() && now - found->second.read_at_ns < kBelievedNs)
       return found->second.name;
-    if (names_.size() >= kMost) names_.clear();
+    if (names_.size() >= kMax) names_.clear();
     return (names_[pid] = {read_(pid), now}).name;
   }
 

@@ -36,7 +36,7 @@ bool CompletionTap::push(const transport::Completion& completion) noexcept {
   // Completions behind a late one are late as well: a CQ has one order.
   TimeNs due_ns = faults_.now_ns() + (late ? late->delay_ns : 0);
   if (!held_.empty()) due_ns = std::max(due_ns, held_.back().due_ns);
-  if (held_.size() >= kMostHeld) hand_on();
+  if (held_.size() >= kMaxHeld) hand_on();
   held_.push_back({shown, due_ns});
   if (held_.size() == 1) faults_.show_at(who.device, due_ns);
   return !std::exchange(lost_, false);

@@ -29,7 +29,7 @@ class CompletionTap final : public device::CompletionRingTap {
 
  private:
   // More than that are not held: the oldest are shown early.
-  static constexpr size_t kMostHeld = 65536;
+  static constexpr size_t kMaxHeld = 65536;
 
   struct Held {
     transport::Completion completion;

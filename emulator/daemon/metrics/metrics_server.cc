@@ -81,7 +81,7 @@ class MetricsServer::Connection : public std::enable_shared_from_this<Connection
 
   void read() {
     parser_.emplace();
-    parser_->header_limit(kMostHeaderBytes);
+    parser_->header_limit(kMaxHeaderBytes);
     parser_->body_limit(0);
     stream_.expires_after(kIdle);
     http::async_read(stream_, buffer_, *parser_,
@@ -123,7 +123,7 @@ class MetricsServer::Connection : public std::enable_shared_from_this<Connection
   MetricsServer& server_;
   std::shared_ptr<size_t> open_;
   boost::beast::basic_stream<stream_protocol> stream_;
-  boost::beast::flat_buffer buffer_{kMostHeaderBytes};
+  boost::beast::flat_buffer buffer_{kMaxHeaderBytes};
   std::optional<http::request_parser<http::empty_body>> parser_;
   Response response_;
 };
@@ -167,7 +167,7 @@ void MetricsServer::accept_next() {
         if (!ended) accept_next();
       });
     }
-    if (*connections_ < kMostConnections)
+    if (*connections_ < kMaxConnections)
       std::make_shared<Connection>(*this, std::move(socket))->read();
     accept_next();
   });

@@ -1,8 +1,8 @@
 // MetricsServer answers GET /metrics over HTTP/1.1 with a text that it asks for each time. It
 // belongs to the thread of its io_context.
 //
-// Whoever reaches the address may read, and do nothing else: there are kMostConnections, each idle
-// for kIdle at most, with a request's header of kMostHeaderBytes and no body. A text that is
+// Whoever reaches the address may read, and do nothing else: there are kMaxConnections, each idle
+// for kIdle at most, with a request's header of kMaxHeaderBytes and no body. A text that is
 // younger than kFresh is answered again, so that nobody makes the NIC write more of them.
 #pragma once
 
@@ -25,8 +25,8 @@ class MetricsServer {
   // Makes the text and calls `done` with it on the io_context's thread, now or later.
   using Ask = std::function<void(Done done)>;
 
-  static constexpr size_t kMostConnections = 32;
-  static constexpr uint32_t kMostHeaderBytes = 8192;
+  static constexpr size_t kMaxConnections = 32;
+  static constexpr uint32_t kMaxHeaderBytes = 8192;
   static constexpr std::chrono::seconds kIdle{60};
   static constexpr std::chrono::milliseconds kFresh{100};
 

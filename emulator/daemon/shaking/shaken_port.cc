@@ -25,7 +25,7 @@ unsigned ShakenPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexce
 
 void ShakenPort::take_in(uint64_t now_ns) noexcept {
   std::array<rte_mbuf*, 32> frames;
-  while (held_.size() + frames.size() <= kMostHeld) {
+  while (held_.size() + frames.size() <= kMaxHeld) {
     const unsigned count = port_.receive(now_ns, frames);
     for (unsigned i = 0; i < count; ++i) {
       const std::span bytes(rte_pktmbuf_mtod(frames[i], const std::byte*),

@@ -34,13 +34,13 @@ class ShakenPort final : public dpdk_io::Port {
 
  private:
   // More are not held back: they keep frames from the pool that all devices take theirs from.
-  static constexpr size_t kMostHeld = 512;
+  static constexpr size_t kMaxHeld = 512;
 
   void take_in(uint64_t now_ns) noexcept;
 
   dpdk_io::Port& port_;
   shake::DeviceShaking& shaking_;
-  network::DueQueue<rte_mbuf*> held_{kMostHeld};
+  network::DueQueue<rte_mbuf*> held_{kMaxHeld};
 };
 
 }  // namespace rocemu::daemon

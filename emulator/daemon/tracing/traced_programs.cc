@@ -11,7 +11,7 @@ trace::Owner TracedPrograms::of(pid_t pid) {
   const std::lock_guard lock(mutex_);
   if (const auto known = owners_.find(pid); known != owners_.end()) return known->second;
   trace::Owner owner{.name = program_name(pid), .pid = static_cast<uint32_t>(pid)};
-  if (owners_.size() < kMost) {
+  if (owners_.size() < kMax) {
     owner.program = static_cast<uint16_t>(owners_.size());
     owners_[pid] = owner;
     const auto records =

@@ -21,7 +21,7 @@ class TracedPrograms {
 
  private:
   // More have no number: their requests are told without a name.
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
 
   std::mutex mutex_;
   std::map<pid_t, trace::Owner> owners_;

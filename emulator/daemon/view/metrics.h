@@ -17,7 +17,7 @@ struct Metrics {
   TimeNs uptime_ns = 0;
   std::span<const device::HcaConfig> devices;
   std::span<const uint64_t> link_downs;  // by device; empty: none
-  // Has kMostFlows QPs of a device at most, which bounds the text.
+  // Has kMaxFlows QPs of a device at most, which bounds the text.
   const EngineSnapshot& snapshot;
   std::unordered_map<pid_t, std::string> programs{};  // their names, where they are known
 };

@@ -19,9 +19,9 @@ uint32_t MemoryRegions::take_in_order() {
 
 // At most half of the entries there are, as long as there may be more, are taken.
 uint32_t MemoryRegions::take_at_random() {
-  constexpr size_t kLeastEntries = 65536;
+  constexpr size_t kMinEntries = 65536;
   if (2 * size_t{size_} >= regions_.size())
-    regions_.resize(std::min<size_t>(max_entries_, std::max(kLeastEntries, 2 * regions_.size())));
+    regions_.resize(std::min<size_t>(max_entries_, std::max(kMinEntries, 2 * regions_.size())));
   for (;;) {
     const auto index = static_cast<uint32_t>(random_->below(regions_.size()));
     const MemoryRegion& entry = regions_[index];

@@ -22,7 +22,7 @@ struct HeaderFrame {
   // selective NAK has 58 bytes and a bitmap of 128.
   static constexpr uint32_t kKeptBytes = 192;
   // The most that is kept of the bytes behind the UDP datagram, where path telemetry travels.
-  static constexpr uint32_t kMostTailBytes = kMaxTelemetryBytes;
+  static constexpr uint32_t kMaxTailBytes = kMaxTelemetryBytes;
 
   HeaderFramePool* pool = nullptr;
   HeaderFrame* next_free = nullptr;
@@ -31,7 +31,7 @@ struct HeaderFrame {
   bool shortened = false;  // by a switch: its ICRC is not its own any more
   uint8_t tail_bytes = 0;  // behind the UDP datagram
   std::array<std::byte, kKeptBytes> headers;
-  std::array<std::byte, kMostTailBytes> tail;
+  std::array<std::byte, kMaxTailBytes> tail;
 
   // Writes what is kept to where the frame is to be. Precondition: room for its length.
   void write(std::byte* to) const {
@@ -82,7 +82,7 @@ class HeaderFramePool {
     const uint32_t datagram_end =
         kEthernetBytes + kIpv4Bytes + load_be16(bytes + kEthernetBytes + kIpv4Bytes + 4);
     const uint32_t tail_bytes = length_bytes - std::min(length_bytes, datagram_end);
-    return static_cast<uint8_t>(tail_bytes <= HeaderFrame::kMostTailBytes ? tail_bytes : 0);
+    return static_cast<uint8_t>(tail_bytes <= HeaderFrame::kMaxTailBytes ? tail_bytes : 0);
   }
 
   HeaderFrame* take() {

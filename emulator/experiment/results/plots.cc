@@ -10,8 +10,8 @@ namespace rocemu::experiment {
 
 namespace {
 
-constexpr size_t kMostLines = 10;
-constexpr size_t kMostBins = 20;
+constexpr size_t kMaxLines = 10;
+constexpr size_t kMaxBins = 20;
 
 std::string size_text(uint64_t bytes) {
   if (bytes >= 1'000'000) return std::to_string(bytes / 1'000'000) + "M";
@@ -35,7 +35,7 @@ LinePlot slowdowns(const Experiment& experiment, const Outcome& outcome,
                 .lines = {{.label = "p50", .points = {}},
                           {.label = "p95", .points = {}},
                           {.label = "p99", .points = {}}}};
-  const size_t bins = std::min(kMostBins, flows.size());
+  const size_t bins = std::min(kMaxBins, flows.size());
   for (size_t bin = 0; bin < bins; ++bin) {
     const size_t first = flows.size() * bin / bins;
     const size_t end = flows.size() * (bin + 1) / bins;
@@ -57,7 +57,7 @@ std::vector<Key> heaviest(const std::map<Key, uint64_t>& weights) {
   std::vector<std::pair<uint64_t, Key>> sorted;
   for (const auto& [key, weight] : weights) sorted.emplace_back(weight, key);
   std::ranges::stable_sort(sorted, std::greater{}, &std::pair<uint64_t, Key>::first);
-  if (sorted.size() > kMostLines) sorted.resize(kMostLines);
+  if (sorted.size() > kMaxLines) sorted.resize(kMaxLines);
   std::vector<Key> keys;
   for (const auto& each : sorted) keys.push_back(each.second);
   std::ranges::sort(keys);

@@ -76,8 +76,8 @@ Experiment put_together(Draft& draft) {
   experiment.network = make_network(draft);
   const HostNames hosts(experiment.network.topology);
   experiment.nics.others = make_other_nics(draft, hosts);
-  constexpr size_t kMostWorkloads = 256;
-  if (draft.workloads.size() > kMostWorkloads)
+  constexpr size_t kMaxWorkloads = 256;
+  if (draft.workloads.size() > kMaxWorkloads)
     throw WrongKey{"", "workload", "there are more than 256 of them"};
   if (draft.workloads.empty())
     throw WrongKey{"", "workload",

@@ -22,11 +22,11 @@ class StreamHolds {
   }
   void hold(wire::Qpn qpn, TimeNs until) {
     // Frames may name any QP, so there is a bound.
-    if (until_.size() < kMost) until_[qpn.value] = until;
+    if (until_.size() < kMax) until_[qpn.value] = until;
   }
 
  private:
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
   std::unordered_map<uint32_t, TimeNs> until_;
 };
 

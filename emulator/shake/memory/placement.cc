@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint32_t kReordersPpm = 900'000;
 constexpr uint32_t kPausesPpm = 30'000;
-constexpr uint64_t kMostCuts = 3;     // cuts of one move
-constexpr size_t kMostInAGroup = 64;  // each is held against the others
+constexpr uint64_t kMaxCuts = 3;     // cuts of one move
+constexpr size_t kMaxInAGroup = 64;  // each is held against the others
 constexpr uint32_t kWholeBytes = 8;
 
 }  // namespace
@@ -60,7 +60,7 @@ void Placement::place_all() noexcept {
 // The moves from `first` on of which no two overlap.
 size_t Placement::end_of_group(size_t first) const {
   size_t end = first + 1;
-  for (; end < scatters_.size() && end - first < kMostInAGroup; ++end)
+  for (; end < scatters_.size() && end - first < kMaxInAGroup; ++end)
     for (size_t i = first; i < end; ++i)
       if (scatters_[i].overlaps(scatters_[end])) return end;
   return end;
@@ -73,7 +73,7 @@ void Placement::cut(size_t first, size_t end) {
     const bool whole =
         scatter.length_bytes == kWholeBytes && scatter.range.address % kWholeBytes == 0;
     uint32_t from = 0;
-    for (uint64_t cuts = whole ? 0 : dice_.below(kMostCuts + 1); cuts > 0; --cuts) {
+    for (uint64_t cuts = whole ? 0 : dice_.below(kMaxCuts + 1); cuts > 0; --cuts) {
       const uint32_t left = scatter.length_bytes - from;
       if (left < 2) break;
       // The last bytes are what programs look at, so they are often on their own.

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kScribblesPpm = 800'000;
 constexpr uint32_t kGarbageTag = UINT32_MAX;  // no move of the transport has it
-constexpr uint32_t kMostGarbageBytes = 1 << 16;
-constexpr size_t kMostSources = 1 << 16;
+constexpr uint32_t kMaxGarbageBytes = 1 << 16;
+constexpr size_t kMaxSources = 1 << 16;
 constexpr unsigned kPageBits = 12;
 
 uint64_t first_page(const transport::MemoryRange& range) { return range.address >> kPageBits; }
@@ -37,7 +37,7 @@ bool Scribble::check_local(transport::PdHandle pd, wire::LKey lkey, uint64_t add
       transport::PassingMemory::check_local(pd, lkey, address, length_bytes, access, range);
   if (granted && (access & transport::kLocalWrite) != 0 &&
       length_bytes > transport::InlineCqeData::kMaxBytes)
-    target_ = Target{range, std::min(length_bytes, kMostGarbageBytes)};
+    target_ = Target{range, std::min(length_bytes, kMaxGarbageBytes)};
   return granted;
 }
 
@@ -53,7 +53,7 @@ void Scribble::fetch(const transport::MemoryRange& range, std::byte* into, uint3
                      uint32_t tag) noexcept {
   scribble_on_target();
   for (uint64_t page = first_page(range); page <= last_page(range, length_bytes); ++page)
-    if (sources_.size() < kMostSources) sources_.insert(page_key(range, page));
+    if (sources_.size() < kMaxSources) sources_.insert(page_key(range, page));
   transport::PassingMemory::fetch(range, into, length_bytes, tag);
 }
 
@@ -101,7 +101,7 @@ void Scribble::flush_inner(std::vector<uint32_t>& failed) noexcept {
 }
 
 bool Scribble::was_sent_from(const Target& target) const {
-  if (sources_.size() >= kMostSources) return true;
+  if (sources_.size() >= kMaxSources) return true;
   const uint64_t end = last_page(target.range, target.length_bytes);
   for (uint64_t page = first_page(target.range); page <= end; ++page)
     if (sources_.contains(page_key(target.range, page))) return true;

@@ -11,7 +11,7 @@ constexpr uint32_t kClumpPpm = 30'000;
 constexpr TimeNs kLateNs = 100'000;
 constexpr TimeNs kVeryLateNs = 5'000'000;
 constexpr TimeNs kClumpNs = 300'000;
-constexpr size_t kMostHeld = 4096;
+constexpr size_t kMaxHeld = 4096;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool CompletionShuffle::push(const transport::Completion& completion) noexcept {
   if (!concerned && behind == 0) return PassingRing::push(completion);
   // So many unread completions are more than the CQ has room for.
   if (held_.size() >= entries_) return false;
-  if (held_.size() >= kMostHeld) release(kNever);
+  if (held_.size() >= kMaxHeld) release(kNever);
   held_.add(completion, work_queue, concerned ? std::max(draw_due(), behind) : behind);
   return true;
 }

@@ -25,7 +25,7 @@ namespace {
 using cli::Failure;
 
 // What is made of a trace names its records by 32 bits.
-constexpr uint64_t kMostRecords = uint64_t{1} << 26;
+constexpr uint64_t kMaxRecords = uint64_t{1} << 26;
 
 [[noreturn]] void fail_usage(const std::string& what) {
   throw Failure(what + "; see: rocemu trace --help", cli::kUsage);
@@ -76,7 +76,7 @@ const Format& format_named(const std::string& name) {
 
 Trace read(const std::filesystem::path& file) {
   try {
-    return load(file, kMostRecords);
+    return load(file, kMaxRecords);
   } catch (const TraceError& error) {
     throw Failure(error.what());
   }

@@ -18,13 +18,13 @@ class RequestNumbers {
   // Returns the number of the request. `sends`: packets of it will leave.
   uint32_t on_taken(bool sends) {
     ++taken_;
-    if (sends && to_start_.size() < kMost) to_start_.push_back(taken_);
+    if (sends && to_start_.size() < kMax) to_start_.push_back(taken_);
     return taken_;
   }
   // A packet leaves for the first time. `starts`: it is the first one of its request.
   uint32_t on_sent(wire::Psn psn, bool starts) {
     if (starts && !to_start_.empty()) {
-      if (under_way_.size() < kMost) under_way_.push_back({psn, to_start_.front()});
+      if (under_way_.size() < kMax) under_way_.push_back({psn, to_start_.front()});
       to_start_.pop_front();
     }
     return under_way_.empty() ? 0 : under_way_.back().number;
@@ -55,7 +55,7 @@ class RequestNumbers {
 
  private:
   // More are not under way at a time: as many as a queue may hold.
-  static constexpr size_t kMost = 65536;
+  static constexpr size_t kMax = 65536;
 
   struct UnderWay {
     wire::Psn first_psn;

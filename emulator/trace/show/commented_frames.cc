@@ -75,7 +75,7 @@ void CommentedFrames::on_sent(const Record& record) {
   const std::string who = introduction(record);
   if (!who.empty()) note += (note.empty() ? "" : "; ") + who;
   if (note.empty()) return;
-  if (notes_.size() >= kMostNotes) notes_.clear();
+  if (notes_.size() >= kMaxNotes) notes_.clear();
   notes_[note_key(record.peer_qpn, record)] = note;
 }
 
@@ -196,7 +196,7 @@ void CommentedFrames::take_frame(std::span<const std::byte> frame, uint64_t unix
       notes_.erase(note);
     }
   }
-  while (held_bytes_ > kMostHeldBytes) write_first();
+  while (held_bytes_ > kMaxHeldBytes) write_first();
 }
 
 // Described before its first frame.

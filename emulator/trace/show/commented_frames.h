@@ -30,7 +30,7 @@ class CommentedFrames {
 
   static constexpr uint64_t kHoldNs = 200'000'000;
   // Beyond these the oldest frames are written before their time.
-  static constexpr size_t kMostHeldBytes = size_t{32} << 20;
+  static constexpr size_t kMaxHeldBytes = size_t{32} << 20;
 
   // Writes the section's head. `creator`: the program that writes the file.
   CommentedFrames(std::string_view creator, DeviceOf device_of, Write write);
@@ -49,7 +49,7 @@ class CommentedFrames {
  private:
   static constexpr uint64_t kNone = ~uint64_t{0};
   // Of packets that have been sent and whose frames do not come: lost on their way out.
-  static constexpr size_t kMostNotes = 65536;
+  static constexpr size_t kMaxNotes = 65536;
 
   struct Held {
     std::vector<std::byte> bytes;

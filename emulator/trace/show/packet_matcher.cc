@@ -32,7 +32,7 @@ At PacketMatcher::on_sent(At at) {
   }
   const At packet = add();
   story_.packets[packet].sent = at;
-  if (alike.under_way.size() >= kMostUnderWay) alike.under_way.erase(alike.under_way.begin());
+  if (alike.under_way.size() >= kMaxUnderWay) alike.under_way.erase(alike.under_way.begin());
   alike.under_way.push_back(packet);
   return packet;
 }

@@ -26,7 +26,7 @@ class PacketMatcher {
     At early = kNowhere;        // seen before it was sent, by clocks that are read now and then
   };
   // Of those that are alike, which are sent again and again, the oldest are forgotten.
-  static constexpr size_t kMostUnderWay = 64;
+  static constexpr size_t kMaxUnderWay = 64;
   // How much later the record of a packet's sending may be than that of its arrival.
   static constexpr uint64_t kClockSlackNs = 1'000'000;
 

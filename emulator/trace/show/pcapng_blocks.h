@@ -45,8 +45,8 @@ class Block {
   }
   // What is beyond the longest comment is cut off.
   void option(Option code, std::string_view value) {
-    constexpr size_t kMostBytes = 4000;
-    value = value.substr(0, kMostBytes);
+    constexpr size_t kMaxBytes = 4000;
+    value = value.substr(0, kMaxBytes);
     number(static_cast<uint16_t>(code));
     number(static_cast<uint16_t>(value.size()));
     bytes(value);

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 // Requests of a QP that are under way together have tracks beside each other; what is beyond that
 // is drawn as slices that have no track of their own.
-constexpr size_t kMostLanes = 64;
+constexpr size_t kMaxLanes = 64;
 constexpr uint64_t kShortNs = 500;  // of what takes no time, so that it is seen
 
 constexpr int kDevicePids = 100'000;  // behind those of programs
@@ -222,7 +222,7 @@ void Perfetto::add_requests(At qp) {
     const Request& request = story_.requests[at];
     auto lane =
         std::ranges::find_if(free_ns, [&](uint64_t end_ns) { return end_ns < begin_of(request); });
-    if (lane == free_ns.end() && free_ns.size() < kMostLanes)
+    if (lane == free_ns.end() && free_ns.size() < kMaxLanes)
       lane = free_ns.insert(free_ns.end(), 0);
     if (lane == free_ns.end()) {
       add_loose_request(at);

@@ -54,7 +54,7 @@ At RequestMatcher::find(Known& queue, const Record& record) const {
   }
   if (record.kind == Kind::posted) return kNowhere;
   drop_polled(queue);
-  const size_t end = std::min(queue.open.size(), queue.first_open + kMostLookedAt);
+  const size_t end = std::min(queue.open.size(), queue.first_open + kMaxLookedAt);
   for (size_t i = queue.first_open; i < end; ++i) {
     const At at = queue.open[i];
     const At first = story_.requests[at].first();

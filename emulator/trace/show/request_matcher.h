@@ -35,7 +35,7 @@ class RequestMatcher {
     size_t first_unanswered = 0;
   };
   // How many open requests are looked at for a wr_id.
-  static constexpr size_t kMostLookedAt = 1024;
+  static constexpr size_t kMaxLookedAt = 1024;
 
   static Queue queue_of(const Record& record);
   static At& place_of(Request& request, Kind kind);

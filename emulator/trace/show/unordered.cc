@@ -15,7 +15,7 @@ namespace {
 // A word is read whole or not at all: whoever looks at one again and again means to.
 constexpr uint32_t kWordBytes = 8;
 // Of those under way to a region at a time so many are looked at.
-constexpr size_t kMostUnderWay = 256;
+constexpr size_t kMaxUnderWay = 256;
 
 struct Access {
   At request;
@@ -97,7 +97,7 @@ void look_at_region(std::vector<Access>& accesses, At qp, Meetings& found) {
   std::vector<Access> under_way;
   for (const Access& access : accesses) {
     std::erase_if(under_way, [&](const Access& it) { return it.end_ns <= access.begin_ns; });
-    if (under_way.size() >= kMostUnderWay) under_way.erase(under_way.begin());
+    if (under_way.size() >= kMaxUnderWay) under_way.erase(under_way.begin());
     for (const Access& before : under_way)
       if ((before.reads ? before.qp : access.qp) == qp && are_unordered(before, access))
         found.add(before, access);

@@ -45,8 +45,8 @@ class DeferredCompletions {
     return static_cast<uint32_t>(scatters_.size() - 1);
   }
   // A copy of some bytes for a scatter that is about to be collected, as long as that needs it.
-  // Precondition: kMostKeptBytes at most.
-  static constexpr size_t kMostKeptBytes = 16;
+  // Precondition: kMaxKeptBytes at most.
+  static constexpr size_t kMaxKeptBytes = 16;
   std::span<const std::byte> keep(std::span<const std::byte> bytes) {
     std::ranges::copy(bytes, kept_.emplace_back().begin());
     return std::span(kept_.back()).first(bytes.size());
@@ -102,7 +102,7 @@ class DeferredCompletions {
 
   Observer* observer_ = nullptr;
   std::vector<Scatter> scatters_;
-  std::deque<std::array<std::byte, kMostKeptBytes>> kept_;  // they stay where they are
+  std::deque<std::array<std::byte, kMaxKeptBytes>> kept_;  // they stay where they are
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;
   static constexpr unsigned kFlushedNow = 4;

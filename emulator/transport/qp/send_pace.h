@@ -1,7 +1,7 @@
 // SendPace says when the next packet of a requester may leave, by the interval that congestion
 // control asks for. A rate that the program sets is kept by qp/pacer.h, for all that a QP sends.
 //
-// A packet that leaves late lets the next ones come sooner, by half an interval or kMostLateNs:
+// A packet that leaves late lets the next ones come sooner, by half an interval or kMaxLateNs:
 // otherwise every late turn of the engine would cost rate.
 #pragma once
 
@@ -29,7 +29,7 @@ class SendPace {
       return;
     }
     const TimeNs earliest =
-        now + interval_ns - std::min(now, std::max(interval_ns / 2, kMostLateNs));
+        now + interval_ns - std::min(now, std::max(interval_ns / 2, kMaxLateNs));
     next_ = std::max(next_ + interval_ns, earliest);
   }
   // The next packet is not to leave before an interval from now.
@@ -42,7 +42,7 @@ class SendPace {
   void stop() { waits_ = false; }
 
  private:
-  static constexpr TimeNs kMostLateNs = 20'000;
+  static constexpr TimeNs kMaxLateNs = 20'000;
 
   TimeNs next_ = 0;
   bool waits_ = false;  // a packet does

@@ -3,7 +3,7 @@
 // 1. A requester whose algorithm asks for it offers it: its SENDs and WRITEs bear an empty record.
 // 2. A responder keeps the newest record that requests have brought, and its next ACK or NAK, or
 //    the answer to an atomic, takes that back, once. It need not have an algorithm of its own.
-// 3. A record that comes back is the peer's agreement. Until then kMostTries answers without one
+// 3. A record that comes back is the peer's agreement. Until then kMaxTries answers without one
 //    that might have borne one, of which an ACK timeout counts as half, end the offer: the peer, or
 //    something on the way, knows nothing of it, and from then on packets are as the standard has
 //    them.
@@ -85,7 +85,7 @@ class TelemetryOffer {
     waits_ = false;
     read(record.data());
   }
-  void on_ack_timeout() { count_tries(kMostTries / 2); }
+  void on_ack_timeout() { count_tries(kMaxTries / 2); }
 
   // Adds what the last answer has told.
   void tell(congestion::Acknowledgement& heard) const {
@@ -95,12 +95,12 @@ class TelemetryOffer {
   }
 
  private:
-  static constexpr unsigned kMostTries = 16;
+  static constexpr unsigned kMaxTries = 16;
 
   void count_tries(unsigned tries) {
     if (agreed_ || bytes_ == 0) return;
     tries_ += tries;
-    if (tries_ >= kMostTries) bytes_ = 0;
+    if (tries_ >= kMaxTries) bytes_ = 0;
   }
 
   // Reads a record that came back. Its hops count only if it had room for the whole path: some of

@@ -134,7 +134,7 @@ inline bool RcRequester::has_room_for(wire::Psn psn) const {
   if (repeats_selectively()) [[unlikely]]
     return selective_->may_send(psn, packets_allowed());
   const uint32_t in_flight = recovery_.in_flight_before(psn);
-  if (selective_ && in_flight >= Scoreboard::kMostPsns) return false;  // more could not be noted
+  if (selective_ && in_flight >= Scoreboard::kMaxPsns) return false;  // more could not be noted
   return in_flight < packets_allowed();
 }
 

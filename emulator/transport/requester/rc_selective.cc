@@ -38,7 +38,7 @@ bool RcRequester::take_selectively(TimeNs now, const wire::Packet& packet) {
 void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
   const wire::Psn psn = packet.bth.psn;
   const uint8_t syndrome = packet.ext.aeth.syndrome;
-  if (packet.payload.size() > Scoreboard::kMostPsns / 8) {  // no responder holds so many
+  if (packet.payload.size() > Scoreboard::kMaxPsns / 8) {  // no responder holds so many
     context_.tally.note(TraceEvent::stale_ack, psn.value());
     return;
   }

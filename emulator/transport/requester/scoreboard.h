@@ -17,7 +17,7 @@ namespace rocemu::transport {
 
 class Scoreboard {
  public:
-  static constexpr uint32_t kMostPsns = 1024;
+  static constexpr uint32_t kMaxPsns = 1024;
 
   // Evidence says how far packets have got for certain: one that is out and left before that is
   // lost.
@@ -38,7 +38,7 @@ class Scoreboard {
     std::span<const std::byte> taken;
   };
 
-  // Nothing is in flight, and `una` is sent next. `psns`: a power of two, kMostPsns at most.
+  // Nothing is in flight, and `una` is sent next. `psns`: a power of two, kMaxPsns at most.
   void begin(wire::Psn una, uint32_t psns);
 
   void on_sent(TimeNs now, wire::Psn psn, wire::Psn end, bool awaits_answer);

@@ -7,8 +7,8 @@ namespace rocemu::transport {
 void SelectiveRepeat::begin(TimeNs now, SendWindow& window, wire::Psn una, wire::Psn sent_end) {
   active_ = true;
   constexpr uint32_t kFewest = 64;
-  const uint32_t window_packets = std::min(context_.limits.window_packets, Scoreboard::kMostPsns);
-  board_.begin(una, std::bit_ceil(std::clamp(4 * window_packets, kFewest, Scoreboard::kMostPsns)));
+  const uint32_t window_packets = std::min(context_.limits.window_packets, Scoreboard::kMaxPsns);
+  board_.begin(una, std::bit_ceil(std::clamp(4 * window_packets, kFewest, Scoreboard::kMaxPsns)));
   for (uint32_t i = 0; i < window.size(); ++i) {
     const SendWindow::Request& request = window[i];
     const wire::Psn end = request.end_psn().before(sent_end) ? request.end_psn() : sent_end;
@@ -105,8 +105,8 @@ bool SelectiveRepeat::on_timeout(TimeNs now) {
     rto_deadline_ = now + rto_low_ns() / 4;
     return false;
   }
-  constexpr uint32_t kMostBackoffs = 12;
-  backoffs_ = std::min(backoffs_ + 1, kMostBackoffs);
+  constexpr uint32_t kMaxBackoffs = 12;
+  backoffs_ = std::min(backoffs_ + 1, kMaxBackoffs);
   rto_deadline_ = kNever;  // sending starts it anew
   if (board_.in_flight() == 0) return false;
   board_.give_up(board_.una());

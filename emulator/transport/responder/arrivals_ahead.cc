@@ -37,7 +37,7 @@ void ArrivalsAhead::grow(uint32_t distance) {
 ArrivalsAhead::Arrival& ArrivalsAhead::add(wire::Psn expected, wire::Psn psn,
                                            const MemoryRange& range, uint32_t bytes) {
   const auto distance = static_cast<uint32_t>(psn.distance_from(expected));
-  assert(distance < kMost);
+  assert(distance < kMax);
   if (distance >= slots_.size()) grow(distance);
   const size_t index = index_of(psn);
   assert(!slots_[index].used);
@@ -61,7 +61,7 @@ void ArrivalsAhead::forget_before(wire::Psn expected) {
 }
 
 size_t ArrivalsAhead::pieces_of(wire::Psn psn, const MemoryRange& range, uint32_t bytes,
-                                std::span<Piece, kMostPieces> pieces) {
+                                std::span<Piece, kMaxPieces> pieces) {
   pieces[0] = {0, bytes};
   size_t count = 1;
   if (count_ == 0) return count;
@@ -77,7 +77,7 @@ size_t ArrivalsAhead::pieces_of(wire::Psn psn, const MemoryRange& range, uint32_
       const uint64_t end = uint64_t{piece.offset_bytes} + piece.length_bytes;
       if (from >= end || to <= piece.offset_bytes) continue;
       if (to < end && from > piece.offset_bytes) {
-        if (count == kMostPieces) {
+        if (count == kMaxPieces) {
           free(later);
           break;
         }
@@ -101,7 +101,7 @@ size_t ArrivalsAhead::write_bitmap(wire::Psn expected,
   for (const Slot& slot : slots_) {
     if (!slot.used) continue;
     const auto bit = static_cast<size_t>(slot.psn.distance_from(expected) - 1);
-    if (bit >= kMost) continue;
+    if (bit >= kMax) continue;
     to[bit / 8] |= std::byte{1} << bit % 8;
     bytes = std::max(bytes, bit / 8 + 1);
   }

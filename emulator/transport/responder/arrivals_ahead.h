@@ -1,5 +1,5 @@
 // The packets that a responder has taken ahead of the expected PSN: their headers, which are
-// executed when their turn comes, and where their payload is. It holds kMost PSNs behind the
+// executed when their turn comes, and where their payload is. It holds kMax PSNs behind the
 // expected one and grows with what is in use.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace rocemu::transport {
 
 class ArrivalsAhead {
  public:
-  static constexpr uint32_t kMost = 1024;
-  static constexpr size_t kBitmapBytes = kMost / 8;
+  static constexpr uint32_t kMax = 1024;
+  static constexpr size_t kBitmapBytes = kMax / 8;
   // A payload of so many bytes waits here instead of in its place: it may be executed, and not just
   // be placed (an ATOMIC WRITE), or travel in a CQE.
-  static constexpr uint32_t kKeptBytes = DeferredCompletions::kMostKeptBytes;
+  static constexpr uint32_t kKeptBytes = DeferredCompletions::kMaxKeptBytes;
 
   struct Arrival {
     wire::Bth bth;
@@ -35,23 +35,23 @@ class ArrivalsAhead {
     uint32_t offset_bytes = 0;
     uint32_t length_bytes = 0;
   };
-  static constexpr size_t kMostPieces = 16;
+  static constexpr size_t kMaxPieces = 16;
 
   void release();
   bool empty() const { return count_ == 0; }
   bool has(wire::Psn psn) const { return find(psn) != nullptr; }
   const Arrival* find(wire::Psn psn) const;
   // `range` and `bytes`: the place of a WRITE's payload; 0 bytes: none is in place. Preconditions:
-  // `psn` is less than kMost ahead of `expected`, and not there yet; all that is there is not
+  // `psn` is less than kMax ahead of `expected`, and not there yet; all that is there is not
   // before `expected`.
   Arrival& add(wire::Psn expected, wire::Psn psn, const MemoryRange& range, uint32_t bytes);
   void remove(wire::Psn psn);
   void forget_before(wire::Psn expected);
   // Leaves in `pieces` what a WRITE with `psn` may put of `bytes` to `range`: not what WRITEs
-  // behind it have put there already. Returns how many. Where there would be more than kMostPieces,
+  // behind it have put there already. Returns how many. Where there would be more than kMaxPieces,
   // WRITEs behind it are forgotten, and come again.
   size_t pieces_of(wire::Psn psn, const MemoryRange& range, uint32_t bytes,
-                   std::span<Piece, kMostPieces> pieces);
+                   std::span<Piece, kMaxPieces> pieces);
 
   // The bits of a selective NAK for `expected` (wire/selective.h). Returns how many bytes.
   size_t write_bitmap(wire::Psn expected, std::span<std::byte, kBitmapBytes> to) const;

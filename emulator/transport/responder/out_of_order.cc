@@ -22,7 +22,7 @@ constexpr std::array<std::byte, wire::kMaxMtuBytes> kInPlace{};
 bool RcResponder::take_ahead(const wire::Packet& packet) {
   if (!wire::selective::is_understood_by_sender(packet.bth)) return false;
   const wire::Psn psn = packet.bth.psn;
-  const bool fits = psn.before(expected_psn_ + ArrivalsAhead::kMost);
+  const bool fits = psn.before(expected_psn_ + ArrivalsAhead::kMax);
   if (fits && !ahead_->arrivals.has(psn) && place_ahead(packet)) {
     context_.tally.note(TraceEvent::placed_ahead, psn.value());
   } else {
@@ -67,7 +67,7 @@ bool RcResponder::write_ahead(const wire::Packet& packet, MemoryRange& range) {
 // Writes what no WRITE behind it has written already: rule 5.
 void RcResponder::write_around(const MemoryRange& range, std::span<const std::byte> payload,
                                wire::Psn psn, ScatterKind kind) {
-  std::array<ArrivalsAhead::Piece, ArrivalsAhead::kMostPieces> pieces;
+  std::array<ArrivalsAhead::Piece, ArrivalsAhead::kMaxPieces> pieces;
   const size_t count =
       ahead_->arrivals.pieces_of(psn, range, static_cast<uint32_t>(payload.size()), pieces);
   for (const ArrivalsAhead::Piece& piece : std::span(pieces).first(count)) {
@@ -103,7 +103,7 @@ bool RcResponder::fill_ahead(const wire::Packet& packet) {
 // The receive of the message that is so many behind the one under way, which is taken off the
 // queue. Null when it is not posted yet, or too far away to be true.
 const ReceiveWork* RcResponder::claim_receive(uint32_t messages, const SharedReceiver& target) {
-  if (messages >= ArrivalsAhead::kMost) return nullptr;
+  if (messages >= ArrivalsAhead::kMax) return nullptr;
   if (receive_.taken && messages == 0) return &receive_.work;
   const uint32_t index = messages - (receive_.taken ? 1 : 0);
   while (ahead_->receives.size() <= index) {

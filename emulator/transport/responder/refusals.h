@@ -1,6 +1,7 @@
 // Every reason why a receiving QP does not take a packet, and what becomes of it: one row for each.
 // The code that checks returns the row's Refusal; RcResponder::refuse, RcQp::on_packet and
-// UnreliableQp::refuse do what the row says, and nothing else draws a NAK or drops a packet.
+// UnreliableQp::refuse do what the row says. Beside them only selective repeat draws a NAK of its
+// own, for what it lacks (out_of_order.cc).
 //
 // The error classes are those of IBTA vol 1, 9.9.3. A program learns that its connection has ended
 // by the status of the receive that was under way, if one was, or else by the event (C9-222.1.1).

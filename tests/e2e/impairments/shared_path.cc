@@ -54,8 +54,8 @@ struct Options {
 }
 
 Options parse(int argc, char** argv) {
-  enum { kLeast = 256, kFair };
-  const option known[] = {{"least", required_argument, nullptr, kLeast},
+  enum { kMin = 256, kFair };
+  const option known[] = {{"least", required_argument, nullptr, kMin},
                           {"fair", required_argument, nullptr, kFair},
                           {nullptr, 0, nullptr, 0}};
   Options options;
@@ -89,7 +89,7 @@ Options parse(int argc, char** argv) {
       case 'T':
         options.timeout = number();
         break;
-      case kLeast:
+      case kMin:
         options.least_mbit_per_s = std::strtod(optarg, nullptr);
         break;
       case kFair:

@@ -287,7 +287,7 @@ void World::check_load(const QueuePair& qp) {
   const transport::QpLoad load = endpoint_.load(qp.qpn);
   const bool selective = limits_.recovery == transport::Recovery::selective_repeat;
   const uint32_t window = selective ? std::clamp(std::bit_ceil(4 * limits_.window_packets), 64u,
-                                                 transport::Scoreboard::kMostPsns)
+                                                 transport::Scoreboard::kMaxPsns)
                                     : limits_.window_packets;
   const bool has_window =
       qp.service != transport::Service::ud && qp.service != transport::Service::uc;

@@ -31,8 +31,8 @@ TEST_CASE(
     "A program that takes none has no more than its share, and all together no more than all") {
   Findings findings;
   for (uint32_t i = 0; i < 1000; ++i) findings.add(1, about(i));
-  CHECK(findings.size() == Findings::kMostOfOne);
+  CHECK(findings.size() == Findings::kMaxOfOne);
   for (uint32_t program = 2; program < 100; ++program)
     for (uint32_t i = 0; i < 100; ++i) findings.add(program, about(i));
-  CHECK(findings.size() == Findings::kMost);
+  CHECK(findings.size() == Findings::kMax);
 }

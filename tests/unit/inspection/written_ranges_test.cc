@@ -28,18 +28,18 @@ TEST_CASE("Ranges are known to the byte, and touching ones are one") {
 TEST_CASE("Whoever writes in too many places counts as writing everywhere") {
   const int space = 0;
   WrittenRanges ranges;
-  for (uint64_t i = 0; i <= WrittenRanges::kMostRanges; ++i) ranges.add(&space, 0x1000 * i, 8);
+  for (uint64_t i = 0; i <= WrittenRanges::kMaxRanges; ++i) ranges.add(&space, 0x1000 * i, 8);
   CHECK(ranges.may_have(&space, 0x123456789, 1));
   ranges.add(&space, 5, 5);
   CHECK(ranges.may_have(&space, 0x123456789, 1));
 }
 
 TEST_CASE("Too many programs: of those that are not known nothing is certain") {
-  std::vector<char> spaces(WrittenRanges::kMostSpaces + 2);
+  std::vector<char> spaces(WrittenRanges::kMaxSpaces + 2);
   WrittenRanges ranges;
-  for (size_t i = 0; i <= WrittenRanges::kMostSpaces; ++i) ranges.add(&spaces[i], 0x1000, 8);
+  for (size_t i = 0; i <= WrittenRanges::kMaxSpaces; ++i) ranges.add(&spaces[i], 0x1000, 8);
   CHECK_FALSE(ranges.may_have(&spaces[0], 0x2000, 8));
-  CHECK(ranges.may_have(&spaces[WrittenRanges::kMostSpaces + 1], 0x2000, 8));
+  CHECK(ranges.may_have(&spaces[WrittenRanges::kMaxSpaces + 1], 0x2000, 8));
 }
 
 TEST_CASE("What a peer has written is known of its target alone") {

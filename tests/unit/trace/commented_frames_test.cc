@@ -178,7 +178,7 @@ TEST_CASE("commented frames: they wait for what is to come, and no longer") {
   capture.seen(101);
   // However much comes, no more is held than there is room for.
   const std::vector<std::byte> large(4096);
-  constexpr size_t kMany = CommentedFrames::kMostHeldBytes / 4096 + 100;
+  constexpr size_t kMany = CommentedFrames::kMaxHeldBytes / 4096 + 100;
   for (size_t i = 0; i < kMany; ++i) capture.pass(large, 160 * kMs);
   CHECK(capture.written() >= 100);
   CHECK(capture.all().size() == kMany + 2);

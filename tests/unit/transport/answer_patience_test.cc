@@ -26,7 +26,7 @@ TEST_CASE("An engine that was away has time to look for answers") {
   AnswerPatience patience;
   patience.on_turn(10 * kMs, kNever, false);
   const TimeNs back = 110 * kMs;
-  const TimeNs until = back + AnswerPatience::kMostPatienceNs;
+  const TimeNs until = back + AnswerPatience::kMaxPatienceNs;
   patience.on_turn(back, 20 * kMs, false);
   CHECK(patience.answers_by(back) == until);
   // So it has for what is due a little later, and not for ever.
@@ -42,7 +42,7 @@ TEST_CASE("Answers that a turn leaves at the port are waited for, but not for ev
   patience.on_turn(now, kNever, true);
   CHECK(patience.answers_by(now) == now + AnswerPatience::kBacklogNs);
   const TimeNs since = now;
-  while (now - since < AnswerPatience::kMostBacklogNs)
+  while (now - since < AnswerPatience::kMaxBacklogNs)
     patience.on_turn(now += kSoonNs, kNever, true);
   CHECK(patience.answers_by(now) <= now);
   patience.on_turn(now += kSoonNs, kNever, false);

@@ -621,14 +621,14 @@ TEST_CASE("A selective NAK names no more than a responder can hold") {
   pair.a.post(write(pair.a.buffer(4 * 256, 1), pair.b.buffer(4 * 256)));
   pair.run_for(5 * kUs);
   REQUIRE(pair.a.endpoint().load(pair.a.qpn).unacknowledged_psns == 4);
-  std::vector<std::byte> taken(Scoreboard::kMostPsns / 8 + (GENERATE(true, false) ? 1 : 0));
+  std::vector<std::byte> taken(Scoreboard::kMaxPsns / 8 + (GENERATE(true, false) ? 1 : 0));
   taken[0] = std::byte{0b111};
   wire::ExtendedHeaders ext;
   ext.aeth.syndrome = wire::syndrome::kNakSequence;
   pair.a.node().receive(network::SharedFrame(
       pair.frame_for(pair.a, bth_of(Operation::read_response_only, 101, true), ext, taken)));
   pair.run_for(5 * kUs);
-  const bool believed = taken.size() == Scoreboard::kMostPsns / 8;
+  const bool believed = taken.size() == Scoreboard::kMaxPsns / 8;
   CHECK(pair.a.counters()[TraceEvent::sequence_nak_received] == (believed ? 1 : 0));
   CHECK(retransmitted(pair) == (believed ? 1 : 0));
 }

@@ -9,7 +9,7 @@ namespace {
 // one without an end.
 size_t longest_list(uint32_t max_wr) { return size_t{max_wr} * 2 + 64; }
 // Requests that a program never takes completions of are not remembered without a bound.
-constexpr size_t kMostOutstanding = size_t{1} << 17;
+constexpr size_t kMaxOutstanding = size_t{1} << 17;
 
 void copy_sges(Request& request, const ibv_sge* list, int count, uint32_t most) {
   if (list == nullptr || count <= 0 || static_cast<uint32_t>(count) > most) return;
@@ -85,7 +85,7 @@ void sends_posting(rocemu_check_at at, void* shadow, const ibv_send_wr* list) {
   auto* qp = hook.object<QueuePair>(shadow);
   if (qp == nullptr) return;
   qp->sends.lock.lock();
-  if (qp->sends.size() > kMostOutstanding) qp->lose_track(qp->sends);
+  if (qp->sends.size() > kMaxOutstanding) qp->lose_track(qp->sends);
   push_list(hook.call, qp->sends, qp->granted.max_send_wr, list,
             [&](Request& request, const ibv_send_wr& wr) {
               fill(request, *qp, wr);
@@ -112,7 +112,7 @@ void receives_posting(rocemu_check_at at, void* shadow, const ibv_recv_wr* list)
   auto* qp = hook.object<QueuePair>(shadow);
   if (qp == nullptr) return;
   qp->receives.lock.lock();
-  if (qp->receives.size() > kMostOutstanding) qp->lose_track(qp->receives);
+  if (qp->receives.size() > kMaxOutstanding) qp->lose_track(qp->receives);
   push_list(hook.call, qp->receives, qp->granted.max_recv_wr, list,
             [&](Request& request, const ibv_recv_wr& wr) {
               request.wr_id = wr.wr_id;
@@ -141,7 +141,7 @@ void srq_receives_posting(rocemu_check_at at, void* shadow, const ibv_recv_wr* l
   auto* srq = hook.object<SharedReceiveQueue>(shadow);
   if (srq == nullptr) return;
   srq->receives.lock.lock();
-  if (srq->receives.size() > kMostOutstanding) srq->receives.is_tracked = false;
+  if (srq->receives.size() > kMaxOutstanding) srq->receives.is_tracked = false;
   if (!srq->receives.is_tracked) srq->outstanding_ids.clear();
   push_list(hook.call, srq->receives, srq->max_wr, list,
             [&](Request& request, const ibv_recv_wr& wr) {

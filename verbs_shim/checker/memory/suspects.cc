@@ -33,7 +33,7 @@ bool may_be_written(const std::vector<std::shared_ptr<Object>>& objects, const S
 
 void Suspects::add(Suspect suspect) {
   std::lock_guard lock(lock_);
-  if (suspects_.size() < kMost) suspects_.push_back(std::move(suspect));
+  if (suspects_.size() < kMax) suspects_.push_back(std::move(suspect));
   has_any_ = true;
 }
 

@@ -30,7 +30,7 @@ class Suspects {
   std::vector<Suspect> settle(const Model& model);
 
  private:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   std::atomic<bool> has_any_ = false;
   std::mutex lock_;

@@ -20,7 +20,7 @@ int destroy_in_nic(DeviceContext& context, uint32_t handle, rocemu_destroy_event
 }
 
 bool is_ring(const rocemu_create_cq_reply& reply, uint32_t asked) {
-  if (reply.entries == 0 || reply.entries > kMostEntries || reply.entries < asked) return false;
+  if (reply.entries == 0 || reply.entries > kMaxEntries || reply.entries < asked) return false;
   const uint64_t needed =
       ROCEMU_CQ_RING_OFFSET + uint64_t{ring_slots(reply.entries)} * sizeof(struct rocemu_cqe);
   return reply.memory_bytes >= needed;

@@ -17,7 +17,7 @@ namespace {
 bool is_ring(uint32_t entries, uint32_t stride, uint64_t offset, uint64_t least_stride,
              uint64_t memory_bytes) {
   if (entries == 0) return true;
-  return entries <= kMostEntries && stride % 64 == 0 && stride >= least_stride &&
+  return entries <= kMaxEntries && stride % 64 == 0 && stride >= least_stride &&
          offset >= sizeof(rocemu_queue_header) && offset % 64 == 0 && offset <= memory_bytes &&
          uint64_t{ring_slots(entries)} * stride <= memory_bytes - offset;
 }

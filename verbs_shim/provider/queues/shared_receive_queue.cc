@@ -24,7 +24,7 @@ int destroy_in_nic(DeviceContext& context, uint32_t handle, rocemu_destroy_event
 bool is_ring(const rocemu_create_srq_reply& reply) {
   const uint64_t stride =
       sizeof(struct rocemu_recv_wqe) + uint64_t{reply.max_sge} * sizeof(struct rocemu_sge);
-  return reply.entries != 0 && reply.entries <= kMostEntries && reply.stride_bytes % 64 == 0 &&
+  return reply.entries != 0 && reply.entries <= kMaxEntries && reply.stride_bytes % 64 == 0 &&
          reply.stride_bytes >= stride && reply.offset_bytes >= sizeof(rocemu_queue_header) &&
          reply.offset_bytes % 64 == 0 && reply.offset_bytes <= reply.memory_bytes &&
          uint64_t{ring_slots(reply.entries)} * reply.stride_bytes <=

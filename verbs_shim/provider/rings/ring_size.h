@@ -5,9 +5,9 @@
 
 namespace rocemu::provider {
 
-inline constexpr uint32_t kMostEntries = 1u << 30;
+inline constexpr uint32_t kMaxEntries = 1u << 30;
 
-// Precondition: at most kMostEntries.
+// Precondition: at most kMaxEntries.
 constexpr uint32_t ring_slots(uint32_t entries) {
   return entries <= 1 ? 1 : 2u << (31 - __builtin_clz(entries - 1));
 }

@@ -5,7 +5,7 @@ const details = document.getElementById("details");
 const spoken = document.getElementById("spoken");
 const search = document.getElementById("search");
 const help = document.getElementById("help");
-const kMostPages = 60;
+const kMaxPages = 60;
 
 function scrollTo(top) {
   view.top = Math.max(0, Math.min(top, view.height - seenHeight()));
@@ -265,7 +265,7 @@ function makePages() {
   view.chosen = null;
   pages.replaceChildren();
   const width = 1000, height = 1300, sheet = document.createElement("canvas");
-  const count = Math.min(Math.ceil(view.height / height), kMostPages);
+  const count = Math.min(Math.ceil(view.height / height), kMaxPages);
   for (let page = 0; page < count; ++page) {
     sheet.width = 2 * width;
     sheet.height = 2 * (Math.min(height, view.height - page * height) + kHeadHeight);

@@ -105,7 +105,7 @@ TEST_CASE("what stands ready at a device is what its active faults need") {
 
 TEST_CASE("there is an end to the number of faults, and those that are over make room") {
   ArmedFaults faults = make();
-  for (size_t i = 0; i < ArmedFaults::kMost; ++i)
+  for (size_t i = 0; i < ArmedFaults::kMax; ++i)
     REQUIRE(add(faults, i == 0 ? "all kill" : "all pause").size() == 1);
   CHECK(add(faults, "all pause").empty());
   faults.on_time(0);

@@ -33,10 +33,10 @@ TEST_CASE("The names that are kept have a bound") {
         return std::to_string(pid);
       },
       [] { return TimeNs{1}; });
-  constexpr auto kMost = static_cast<pid_t>(ProgramNames::kMost);
-  for (pid_t pid = 1; pid <= kMost + 1; ++pid) CHECK(names.of(pid) == std::to_string(pid));
+  constexpr auto kMax = static_cast<pid_t>(ProgramNames::kMax);
+  for (pid_t pid = 1; pid <= kMax + 1; ++pid) CHECK(names.of(pid) == std::to_string(pid));
   CHECK(names.of(1) == "1");
-  CHECK(reads == kMost + 2);
+  CHECK(reads == kMax + 2);
 }
 
 }  // namespace rocemu::daemon

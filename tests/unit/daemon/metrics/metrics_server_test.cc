@@ -99,7 +99,7 @@ TEST_CASE("what is no request, or too much of one, ends the connection") {
 TEST_CASE("so many are served at a time, and others when one of them has gone") {
   Stage stage;
   std::vector<stream_protocol::socket> idle;
-  for (size_t i = 0; i < MetricsServer::kMostConnections; ++i) {
+  for (size_t i = 0; i < MetricsServer::kMaxConnections; ++i) {
     idle.emplace_back(stage.io());
     idle.back().connect(stage.address().endpoint);
   }

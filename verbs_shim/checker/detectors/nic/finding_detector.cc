@@ -65,7 +65,7 @@ class Inbox {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kOneEvent{1};
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
 
   void fetch(Context& context, bool now) {
     if (nobody_inspects_.load(std::memory_order_relaxed)) return;
@@ -91,7 +91,7 @@ class Inbox {
       for (uint32_t i = 0; i < count; ++i) {
         const rocemu_nic_finding& found = reply.findings[i];
         const bool asked_for = found.kind < ROCEMU_FOUND_KINDS && (wanted >> found.kind & 1) != 0;
-        if (asked_for && all.size() < kMost) all.push_back(found);
+        if (asked_for && all.size() < kMax) all.push_back(found);
       }
     }
   }

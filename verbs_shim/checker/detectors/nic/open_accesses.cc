@@ -35,10 +35,10 @@ OpenAccesses::Key OpenAccesses::key_of(QueuePair& qp, uint32_t rkey) {
 // Keys that nothing is under way for make room. To look for them costs a while, so where all keys
 // are in use that is done once for as many requests as there are keys.
 bool OpenAccesses::has_room_for(const Key& key) {
-  if (buckets_.size() < kMostKeys || buckets_.contains(key)) return true;
-  if (refused_++ % kMostKeys != 0) return false;
+  if (buckets_.size() < kMaxKeys || buckets_.contains(key)) return true;
+  if (refused_++ % kMaxKeys != 0) return false;
   std::erase_if(buckets_, [](const auto& entry) { return entry.second.accesses.empty(); });
-  if (buckets_.size() >= kMostKeys) return false;
+  if (buckets_.size() >= kMaxKeys) return false;
   refused_ = 0;
   return true;
 }
@@ -62,7 +62,7 @@ std::optional<OpenAccess> OpenAccesses::on_posting(QueuePair& qp, const Request&
     if (bucket.first == nullptr) bucket.first = &qp;
     bucket.of_several = bucket.of_several || bucket.first != &qp;
     if (bucket.of_several) conflict = find_conflict(bucket, access);
-    if (bucket.accesses.size() < kMostOfKey) bucket.accesses.push_back(access);
+    if (bucket.accesses.size() < kMaxOfKey) bucket.accesses.push_back(access);
   }
   // Only QPs that have accesses are looked up here.
   if (tells_the_peer(request.opcode) && !buckets_.empty()) told_[&qp] = request.index + 1;

@@ -47,8 +47,8 @@ class OpenAccesses {
   void forget(const QueuePair& qp);
 
  private:
-  static constexpr size_t kMostKeys = 4096;
-  static constexpr size_t kMostOfKey = 1024;
+  static constexpr size_t kMaxKeys = 4096;
+  static constexpr size_t kMaxOfKey = 1024;
 
   // The memory that a key stands for is its device's.
   struct Key {
