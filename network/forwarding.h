@@ -1,7 +1,8 @@
-// Where an Ethernet switch sends a frame: to the port that has its destination MAC, or to all but
-// the one that it came from. Which ports there are, and what is between the switch and a port, is
-// the owner's affair: forward() calls back for each port that the frame leaves by. Output queues,
-// and a choice among several paths, belong between this and the link (links.h).
+// Forwarding finds where an Ethernet switch sends a frame: to the port that has its destination
+// MAC, or to all but the one that it came from. Which ports there are, and what is between the
+// switch and a port, is the owner's affair: forward() calls back for each port that the frame
+// leaves by. Output queues, and a choice among several paths, belong between this and the link
+// (links.h).
 #pragma once
 
 #include <cstddef>

@@ -72,7 +72,7 @@ constexpr IpAddress link_local_address(const MacAddress& mac) noexcept {
            0xfe, mac[3], mac[4], mac[5]}};
 }
 
-// Where frames to a multicast group go (RFC 1112, 6.4 and RFC 2464, 7).
+// Returns where frames to a multicast group go (RFC 1112, 6.4 and RFC 2464, 7).
 constexpr MacAddress group_mac(const IpAddress& group) noexcept {
   const auto& b = group.bytes;
   if (group.is_ipv4()) return {0x01, 0x00, 0x5e, static_cast<uint8_t>(b[13] & 0x7f), b[14], b[15]};

@@ -3,8 +3,8 @@
 // Only delays of drivers of physical devices depend on that. While a ShortCalibration lives a sleep
 // of this process lasts some milliseconds at most.
 //
-// By this library's definition of nanosleep, which the dynamic linker prefers over libc's. At all
-// other times it is the plain system call.
+// It does so by this library's definition of nanosleep, which the dynamic linker prefers over
+// libc's. At all other times that is the plain system call.
 #pragma once
 
 namespace rocemu::dpdk_io {

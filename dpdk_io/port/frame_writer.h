@@ -1,4 +1,4 @@
-// Where a capture writes frames to: a file of some format.
+// A FrameWriter is where a capture writes frames to: a file of some format.
 #pragma once
 
 #include <cstddef>

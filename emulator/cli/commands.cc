@@ -61,7 +61,8 @@ void refuse_private(const std::string& name) {
 
 namespace {
 
-// Which programs could find the NIC; none where the libraries are not beside the command.
+// Returns the private ABIs of the programs that could find the NIC; none where the libraries are
+// not beside the command.
 std::vector<int> served_private_abis() {
   try {
     return private_abis(find_installation(own_executable(), ROCEMU_INSTALL_LIBDIR));

@@ -10,8 +10,8 @@
 
 namespace rocemu::cli {
 
-// Of what the commands print with --json (docs/control.md): raised when a field changes its meaning
-// or goes, not when one is added.
+// What the commands print with --json (docs/control.md) has this version. It is raised when a field
+// changes its meaning or goes, not when one is added.
 inline constexpr int kJsonVersion = 1;
 
 int run(const Options& options);
@@ -28,7 +28,7 @@ int fault(const Options& options);
 int findings(const Options& options);
 int version(const Options& options);
 
-// What `rocemu fault --help` says beside the options.
+// Returns what `rocemu fault --help` says beside the options.
 std::string fault_help();
 
 // Prints one line on stderr, with "rocemu: " before it.

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As ps(1) shows it; a program in another PID namespace has its number alone.
+// Returns the name that ps(1) shows; a program in another PID namespace has its number alone.
 std::string name_of_process(std::int64_t pid) {
   std::string name;
   std::ifstream file("/proc/" + std::to_string(pid) + "/comm");

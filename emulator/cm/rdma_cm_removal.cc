@@ -1,4 +1,4 @@
-// What becomes of ids whose device is lost (Linux's cma_process_remove() and ucma_close_id()).
+// Removes ids whose device is lost, as Linux's cma_process_remove() and ucma_close_id() do.
 #include <vector>
 
 #include "emulator/cm/rdma_cm.h"

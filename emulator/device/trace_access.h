@@ -8,7 +8,7 @@
 
 namespace rocemu::device {
 
-// Why a remote key does not grant what a packet asks of it.
+// KeyFault says why a remote key does not grant what a packet asks of it.
 enum class KeyFault : uint8_t {
   none,          // it does, or the QP is gone
   never_given,   // nobody has ever had that key
@@ -22,13 +22,14 @@ class TraceAccess {
  public:
   explicit TraceAccess(Hca& hca) : impl_(*hca.impl_) {}
 
-  // The queues and CQs of this QP, if there is one of that number; `watch` outlives the watch.
+  // Watches the queues and CQs of this QP, if there is one of that number; `watch` outlives the
+  // watch.
   void watch(wire::Qpn qpn, PollWatch& watch);
   // What watched CQs have not told yet is told now.
   void tell_polled();
-  // What is wrong with a key that the QP has refused, as the tables are now.
+  // Returns what is wrong with a key that the QP has refused, as the tables are now.
   KeyFault explain_key(wire::Qpn qpn, uint32_t key, uint64_t address, uint32_t length_bytes) const;
-  // All queues and CQs, as if they had never been watched.
+  // Leaves all queues and CQs as if they had never been watched.
   void unwatch();
 
  private:

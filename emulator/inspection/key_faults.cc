@@ -22,7 +22,7 @@ bool holds(const MemoryRegion& region, uint64_t address, uint32_t length_bytes) 
   return offset <= region.length_bytes && length_bytes <= region.length_bytes - offset;
 }
 
-// As it is, and with its bytes and its halves swapped.
+// Returns the value as it is, and with its bytes and its halves swapped.
 std::array<uint64_t, 3> orders_of(uint64_t value) {
   return {value, __builtin_bswap64(value), std::rotl(value, 32)};
 }

@@ -67,16 +67,16 @@ class Endpoint {
   void use_send_queue(wire::Qpn qpn, SendQueue& queue);
   // The state now: ERROR may have come without a modify.
   QpState state(wire::Qpn qpn) const;
-  // MIGRATED of a QP that never was armed, and when there is none of that number.
+  // Returns MIGRATED for a QP that never was armed, and when there is none of that number.
   MigrationState migration_state(wire::Qpn qpn) const;
   // True while the send queue in state SQD still waits for answers.
   bool draining(wire::Qpn qpn) const;
 
-  // 0 when the QP has none, or there is none of that number.
+  // Returns 0 when the QP has no timeout, or there is none of that number.
   TimeNs ack_timeout_ns(wire::Qpn qpn) const;
 
   QpLoad load(wire::Qpn qpn) const;
-  // What keeps the QP, as far as the transport knows (qp/wait_reason.h).
+  // Returns what keeps the QP, as far as the transport knows (qp/wait_reason.h).
   WaitFacts wait_facts(TimeNs now, wire::Qpn qpn) const;
 
   // The groups tell where multicast datagrams go. The device bounds them; a QP that is destroyed is

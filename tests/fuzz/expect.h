@@ -1,5 +1,5 @@
-// What fuzz targets hold the code against. A broken invariant aborts, in every build type, which is
-// what fuzzers report and keep an input for.
+// Fuzz targets hold the code against what they expect. A broken invariant aborts, in every build
+// type, which is what fuzzers report and keep an input for.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// How the two ends of a scenario find each other and keep step: lines of text over TCP.
+// The two ends of a scenario find each other and keep step by lines of text over TCP.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What two ends of a connection do to each other, one thing at a time; see scenario.cc.
+// A scenario is what two ends of a connection do to each other, one thing at a time; see
+// scenario.cc.
 #pragma once
 
 #include <infiniband/verbs.h>

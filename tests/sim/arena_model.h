@@ -1,6 +1,7 @@
-// What the memory that a peer writes, reads and counts in may hold: the requests of one direction
-// applied in order. A request is executed at most once and in order, but nobody sees exactly when,
-// so that a byte may also have what a request behind the point of observation has written already.
+// Says what the memory that a peer writes, reads and counts in may hold: the requests of one
+// direction applied in order. A request is executed at most once and in order, but nobody sees
+// exactly when, so that a byte may also have what a request behind the point of observation has
+// written already.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,10 @@ class ArenaModel {
   explicit ArenaModel(const Direction& direction);
 
   const std::vector<std::byte>& initial() const { return initial_; }
-  // What READ or atomic `op` gets when nothing behind it has been executed.
+  // Returns what READ or atomic `op` gets when nothing behind it has been executed.
   const std::vector<std::byte>& result(size_t op) const { return results_[op]; }
 
-  // Whether `bytes`, seen at `offset`, can be what is there when all requests before `executed`
+  // True when `bytes`, seen at `offset`, can be what is there when all requests before `executed`
   // have been executed for certain, and those before `possible` perhaps.
   bool allows(size_t executed, size_t possible, uint32_t offset, std::span<const std::byte> bytes);
 

@@ -28,7 +28,7 @@ class BulkPair {
 
   // True when all requests have succeeded, within a minute.
   bool run();
-  // Of payload.
+  // Counts payload alone.
   double goodput_mbit_per_s() const;
 
  private:

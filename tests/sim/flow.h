@@ -25,7 +25,7 @@ struct Party {
   wire::Qpn qpn{};
   sim::SimSendQueue send_queue;
   sim::SimReceiveQueue receive_queue;
-  // What stands before them; null: nothing.
+  // These stand before them; null: nothing does.
   std::unique_ptr<transport::SendQueue> sends;
   std::unique_ptr<transport::ReceiveQueue> receives;
   sim::SimCompletionQueue send_cq;
@@ -53,11 +53,12 @@ class Flow {
 
   // Schedules everything.
   void start();
-  // As many requests as are due and fit.
+  // Posts as many requests as are due and fit.
   void post_due();
-  // When nothing is left to happen: were all requests answered, is memory as it must be?
+  // Checks, when nothing is left to happen, that all requests were answered and memory is as it
+  // must be.
   void check_end();
-  // After the QPs were moved to ERROR: was all that was left flushed?
+  // Checks, after the QPs were moved to ERROR, that all that was left was flushed.
   void check_flushed();
   // The QP of `party` has left without completions; its buffers are the program's again.
   void on_leave(const Party& party);

@@ -1,5 +1,5 @@
-// What one scenario does, drawn from its seed alone: hosts, links and their faults, connections,
-// requests, receives, and at most one mishap per connection. Nothing here has run yet.
+// A Plan is what one scenario does, drawn from its seed alone: hosts, links and their faults,
+// connections, requests, receives, and at most one mishap per connection. Nothing here has run yet.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rocemu::sim_scenarios {
 using transport::WcStatus;
 using transport::WorkOpcode;
 
-// What is wrong with one request, and so has to end its connection.
+// Mishap says what is wrong with one request, and so has to end its connection.
 enum class Mishap : uint8_t {
   none,
   // seen by the requester
@@ -70,7 +70,7 @@ inline constexpr uint32_t kCellBytes = kCells * 8;
 
 inline constexpr uint32_t kLongestMessageBytes = 1 << 20;
 
-// How a program may do away with a QP that has work under way: none of it is completed.
+// Leave says how a program may do away with a QP that has work under way: none of it is completed.
 enum class Leave : uint8_t { reset, destroy };
 
 struct QpSide {

@@ -16,10 +16,10 @@
 
 namespace rocemu::sim_scenarios {
 
-// Of a share of scenarios; of others nothing is chosen.
+// Draws behaviours for a share of scenarios; for the others nothing is chosen.
 shake::Settings draw_shake(uint64_t scenario_seed);
 
-// What shakes one host; its own users' seeds follow each other.
+// A ShakenHost shakes one host; its own users' seeds follow each other.
 class ShakenHost {
  public:
   ShakenHost(const shake::Settings& settings, uint32_t host) : settings_(settings), host_(host) {}

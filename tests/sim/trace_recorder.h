@@ -1,5 +1,5 @@
-// What a simulated network and the endpoints on it do, as the records of a trace: a scenario that
-// fails can be looked at with what shows the traces of a NIC (emulator/trace/show).
+// Records what a simulated network and the endpoints on it do, as a trace: a scenario that fails
+// can be looked at with what shows the traces of a NIC (emulator/trace/show).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class TraceRecorder {
   void on_post(uint32_t node, wire::Qpn qpn, const sim::ReceiveRequest& request);
   void on_completion(uint32_t node, bool is_receive, const transport::Completion& completion);
 
-  // As it would have been read from a file.
+  // Returns the trace as it would have been read from a file.
   trace::Trace take();
 
  private:

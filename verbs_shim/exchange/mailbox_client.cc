@@ -9,8 +9,8 @@
 namespace rocemu::exchange {
 namespace {
 
-// As much as it costs to put a thread to sleep and to wake it. The program shares its core with
-// others, the NIC perhaps among them, so it must not be more.
+// Patience costs as much as putting a thread to sleep and waking it. The program shares its core
+// with others, the NIC perhaps among them, so it must not cost more.
 constexpr int64_t kPatienceNs = 20'000;
 constexpr size_t kPageBytes = ROCEMU_MAILBOX_BYTES;
 constexpr unsigned kLooksPerClock = 16;

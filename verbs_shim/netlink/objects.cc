@@ -32,7 +32,7 @@ constexpr uint32_t kUc = 3;
 constexpr uint32_t kUd = 4;
 constexpr uint32_t kRawPacket = 8;
 
-// As ib_query_qp() is asked: what a service does not have is left out.
+// Puts what the kernel asks ib_query_qp() for: what a service does not have is left out.
 void put_qp(MessageWriter& writer, const rocemu_resource& qp) {
   if (qp.port != 0) writer.put_u32(RDMA_NLDEV_ATTR_PORT_INDEX, qp.port);
   writer.put_u32(RDMA_NLDEV_ATTR_RES_LQPN, qp.number);

@@ -110,7 +110,7 @@ int Responder::run(MessageWriter& writer) {
   }
 }
 
-// Of the devices, or of one device's port, `objects` or counters: 0 or an errno.
+// Starts a dump of the devices, or of one device's port, `objects` or counters: 0 or an errno.
 int Responder::start_dump(const Objects* objects) {
   const uint16_t command = request_.command;
   const bool of_all = command == RDMA_NLDEV_CMD_GET || command == RDMA_NLDEV_CMD_RES_GET;

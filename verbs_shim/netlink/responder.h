@@ -42,7 +42,7 @@ class Responder {
   size_t answer(char (&datagram)[kDatagramBytes]);
 
  private:
-  // Where a dump has come to.
+  // Dump says where a dump has come to.
   struct Dump {
     bool active = false;
     uint32_t device = 0;

@@ -1,4 +1,4 @@
-// Why a program that looks for devices will find none, which libibverbs does not tell it.
+// Says why a program that looks for devices will find none, which libibverbs does not tell it.
 #pragma once
 
 namespace rocemu::preload {

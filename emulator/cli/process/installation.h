@@ -1,5 +1,5 @@
-// Where the other parts of rocemu are, seen from the `rocemu` executable: in a build tree
-// (bin/ beside lib/) or installed (bin/, LIBDIR/rocemu/, maybe libexec/rocemu/).
+// Finds the other parts of rocemu, seen from the `rocemu` executable: in a build tree (bin/ beside
+// lib/) or installed (bin/, LIBDIR/rocemu/, maybe libexec/rocemu/).
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ struct Installation {
   std::filesystem::path library_dir;  // holds librocemu-preload.so and librocemu-rdmavNN.so
 
   std::filesystem::path preload_library() const { return library_dir / "librocemu-preload.so"; }
-  // As RDMAV_DRIVERS wants it: libibverbs appends "-rdmavNN.so".
+  // RDMAV_DRIVERS wants it so: libibverbs appends "-rdmavNN.so".
   std::filesystem::path driver_prefix() const { return library_dir / "librocemu"; }
 };
 

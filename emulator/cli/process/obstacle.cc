@@ -27,7 +27,7 @@ constexpr Elf64_Half kOwnMachine = EM_X86_64;
 constexpr Elf64_Half kOwnMachine = EM_AARCH64;
 #endif
 
-// As execvp(3) finds it.
+// Finds the program as execvp(3) does.
 fs::path find_in_path(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* path = std::getenv("PATH");
@@ -57,8 +57,8 @@ std::string interpreter_of_script(std::ifstream& file) {
   return path;
 }
 
-// What PT_INTERP names, empty when the program has none; nothing where the file is no ELF of 64
-// bits.
+// Returns what PT_INTERP names, empty when the program has none; nothing where the file is no ELF
+// of 64 bits.
 std::optional<std::string> loader_of(std::ifstream& file, const Elf64_Ehdr& header) {
   constexpr size_t kMaxHeaders = 256;  // of hostile files there may be more
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMaxHeaders) return std::nullopt;

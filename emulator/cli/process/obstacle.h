@@ -1,4 +1,4 @@
-// What keeps programs from the NIC's libraries, as far as their files tell.
+// Finds what keeps programs from the NIC's libraries, as far as their files tell.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace rocemu::cli {
 
 struct Obstacle {
-  // Which file it is, why, and what that means; empty when nothing speaks against the program.
+  // Says which file it is, why, and what that means; empty when nothing speaks against the program.
   std::string text;
   bool refuses_preload = false;  // with LD_PRELOAD the program would not even start
 };

@@ -49,7 +49,7 @@ std::string control_text(const QpReport& qp) {
   return text + "; " + std::to_string(qp.cnps) + " CNPs";
 }
 
-// As many columns of counters as there is room for.
+// Adds the counters in as many columns as there is room for.
 void add_counters(Lines& lines, const Counts& counters, std::size_t width) {
   if (counters.empty()) return;
   std::size_t widest = 0;

@@ -10,7 +10,7 @@ constexpr double kPausedShare = 0.5;
 constexpr double kNsPerS = 1e9;
 constexpr std::uint32_t kMsnMask = 0xffffff;
 
-// How much counts have grown; notes when one has gone back.
+// Growth says how fast counts have grown, and notes when one has gone back.
 class Growth {
  public:
   Growth(double interval_s) : interval_s_(interval_s) {}
@@ -140,7 +140,7 @@ View make_view(const Report* before, const Report& now, const NameOfProcess& nam
     view.qps.push_back(std::move(shown));
   }
   add_programs(view);
-  // What of messages a device has is the sum over its QPs.
+  // A device's messages are the sum over its QPs.
   for (Device& device : view.devices)
     for (const Qp& qp : view.qps)
       if (device.rates && qp.rates && qp.now.device == device.now.name)

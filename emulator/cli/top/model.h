@@ -1,4 +1,5 @@
-// What `rocemu top` shows: the newest report, with rates by what has changed since the one before.
+// Works out what `rocemu top` shows: the newest report, with rates by what has changed since the
+// one before.
 //
 // 1. The time between two reports is the NIC's own.
 // 2. A QP, or a device, that the report before did not have, or whose counts have gone back since,

@@ -1,4 +1,4 @@
-// What `rocemu top --once` prints.
+// Makes what `rocemu top --once` prints.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rocemu::cli::top {
 
-// Which QPs, and in which order.
+// Choice says which QPs are shown, and in which order.
 struct Choice {
   std::string filter;
   Order order;

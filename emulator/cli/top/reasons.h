@@ -1,4 +1,4 @@
-// Why a QP waits, for people. The names are those of the status report (docs/control.md), and
+// Says why a QP waits, for people. The names are those of the status report (docs/control.md), and
 // "pause", which is told apart here (model.h, rule 4).
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace rocemu::cli::top {
 
-// What the column says; "-" for nothing, and the report's own word for one that is not known.
+// Returns what the column says; "-" for nothing, and the report's own word for one that is not
+// known.
 std::string reason_word(std::string_view waits_for);
 
 // A sentence or two: what the QP waits for, and what would help. Empty for nothing.

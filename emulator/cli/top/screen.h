@@ -54,7 +54,7 @@ class Screen {
   void show(const View& view);
   // False: the user wants to quit.
   bool on_key(const Key& key);
-  // As many lines as there are rows, none longer than there are columns.
+  // Returns as many lines as there are rows, none longer than there are columns.
   std::vector<Line> draw(const Size& size);
 
  private:

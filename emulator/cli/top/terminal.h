@@ -17,10 +17,10 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // As it is now: users change it.
+  // Returns the size as it is now: users change it.
   Size size() const;
   void draw(const std::vector<Line>& lines);
-  // What was typed and not read yet; nothing when that is all.
+  // Returns what was typed and not read yet; nothing when that is all.
   std::optional<Key> read_key();
 
  private:

@@ -119,7 +119,7 @@ class NicAdministration {
   // are on the device or on all. The reply is empty before.
   virtual void list_cm_ids(uint32_t /*device*/, uint32_t /*from*/, rocemu_resources& /*reply*/) {}
   virtual uint32_t count_cm_ids(uint32_t /*device*/) { return 0; }
-  // Of NAMED_COUNTERS.
+  // This one is of NAMED_COUNTERS.
   using NamedCounters = std::vector<std::pair<std::string_view, uint64_t>>;
   virtual NamedCounters name_counters(const transport::Counters&) { return {}; }
 

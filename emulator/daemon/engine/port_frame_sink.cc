@@ -48,8 +48,8 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
   return total;
 }
 
-// In runs of frames that owe their ICRC, and of frames that do not. What flows show to programs
-// owes nothing.
+// Hands the frames over in runs of those that owe their ICRC, and of those that do not. What flows
+// show to programs owes nothing.
 void PortFrameSink::hand_over(TimeNs now, transport::Endpoint& endpoint,
                               std::span<rte_mbuf* const> frames) noexcept {
   if (!endpoint.flows().empty()) [[unlikely]]

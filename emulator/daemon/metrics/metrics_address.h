@@ -1,5 +1,5 @@
-// Where metrics are served: ADDRESS:PORT, [ADDRESS]:PORT, PORT on loopback, or a path, which has a
-// slash, for a Unix socket.
+// MetricsAddress says where metrics are served: ADDRESS:PORT, [ADDRESS]:PORT, PORT on loopback, or
+// a path, which has a slash, for a Unix socket.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>

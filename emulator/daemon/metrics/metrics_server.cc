@@ -28,7 +28,7 @@ using Response = http::response<http::string_body>;
 
 constexpr std::chrono::milliseconds kPause{100};  // when no connection can be accepted
 
-// Of an endpoint that may be of any protocol.
+// The endpoint is TCP's, in a type that may hold one of any protocol.
 std::string text_of(const stream_protocol::endpoint& endpoint) {
   tcp::endpoint of_tcp;
   of_tcp.resize(endpoint.size());

@@ -38,7 +38,8 @@ class MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // As parse_metrics_address() takes it, with the port that the kernel chose for port 0.
+  // Returns the address as parse_metrics_address() takes it, with the port that the kernel chose
+  // for port 0.
   std::string address() const;
 
  private:

@@ -1,5 +1,5 @@
-// What the NIC knows of the frames of a capture: a recorder on each device, whose records are told
-// to the capture's file at once. Beside it the NIC may be traced.
+// Tells a capture's file at once what the NIC knows of its frames: the records of a recorder on
+// each device. Beside it the NIC may be traced.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   void detach();
   // A QP that is traced.
   void watch(wire::Qpn qpn);
-  // What has been polled, and whatever else has not been told yet.
+  // Tells what has been polled, and whatever else has not been told yet.
   void tell_polled();
 
   // Empties a ring that forgets: what is known of QPs, and the last records.
@@ -55,7 +55,7 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   std::unique_ptr<trace::DeviceRecorder> recorder_;
 };
 
-// What a trace calls the reasons by which frames are lost.
+// Returns what a trace calls the reasons by which frames are lost.
 std::vector<trace::Record> impairment_names();
 
 }  // namespace rocemu::daemon

@@ -1,4 +1,4 @@
-// What recorders ask of the NIC that they stand on. The engine thread asks.
+// Answers what recorders ask of the NIC that they stand on. The engine thread asks.
 #pragma once
 
 #include <sys/types.h>
@@ -20,10 +20,10 @@ std::vector<trace::Record> names_of_nic(const std::vector<device::HcaConfig>& de
 // kNoDevice: none has it.
 uint16_t device_with_address(Engine& engine, const wire::Gid& gid);
 
-// Whose a QP is; 0: nobody's that is known.
+// Returns the program whose QP it is; 0: nobody's that is known.
 pid_t program_of(device::Hca& hca, wire::Qpn qpn);
 
-// What is wrong with a key that a QP has refused.
+// Returns what is wrong with a key that a QP has refused.
 trace::Cause why_refused(device::Hca& hca, wire::Qpn qpn, uint32_t key, uint64_t address,
                          uint32_t length_bytes);
 

@@ -25,7 +25,7 @@ namespace {
 // in. An error's prehistory is a quarter of that.
 constexpr size_t kRingRecords = size_t{1} << 18;
 constexpr size_t kLastRecords = size_t{1} << 16;
-// How late a file may be on a NIC that does little.
+// A file may be so late on a NIC that does little.
 constexpr std::chrono::milliseconds kFollowEvery{250};
 
 uint64_t unix_now_ns() {
@@ -169,7 +169,7 @@ void NicTracing::on_control(std::function<void()> work) {
   });
 }
 
-// What happened before the failure, and in the turn in which it came.
+// Writes what happened before the failure, and in the turn in which it came.
 void NicTracing::write_last() {
   if (run_ == nullptr || run_->ending) return;
   engine_.post(Task([this, &run = *run_] {

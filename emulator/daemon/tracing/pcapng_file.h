@@ -15,10 +15,10 @@
 
 namespace rocemu::daemon {
 
-// Who knows something of the frames of a capture. Called by the thread that writes them.
+// FrameKnowledge knows something of a capture's frames. The thread that writes them calls it.
 class FrameKnowledge {
  public:
-  // What has come to be known since this was asked last.
+  // Tells `frames` what has come to be known since this was asked last.
   virtual void tell(trace::CommentedFrames& frames) noexcept = 0;
   virtual uint16_t device_of_address(const wire::Gid& gid) noexcept = 0;
 

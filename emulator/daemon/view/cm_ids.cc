@@ -39,8 +39,8 @@ rocemu_socket_address describe(const std::optional<cm::SocketAddress>& address) 
   return described;
 }
 
-// As with Linux, which knows no id before it is on a device, and has one of its own on each device
-// for who listens on all. What was on a device that is lost is on none.
+// True where Linux would show the id: it knows none before it is on a device, and has one of its
+// own on each device for who listens on all. What was on a device that is lost is on none.
 bool is_on(const cm::RdmaId& id, uint32_t device) {
   if (id.state == cm::IdState::removed) return false;
   return id.local_gid ? id.local_gid->device == device : id.state == cm::IdState::listening;

@@ -139,7 +139,8 @@ ordered_json describe(const shake::Settings& settings, const shake::Counts& coun
   return shown;
 }
 
-// What a QP has under way and why it does not go on. A time that there is none of is null.
+// Describes what a QP has under way and why it does not go on. A time that there is none of is
+// null.
 ordered_json describe(const transport::WaitFacts& wait, transport::WaitReason reason) {
   const auto in_us = [](TimeNs time_ns) {
     return time_ns == 0 ? ordered_json(nullptr) : ordered_json(static_cast<double>(time_ns) / 1e3);

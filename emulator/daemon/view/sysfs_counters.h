@@ -15,7 +15,7 @@ namespace rocemu::daemon {
 
 using NamedCounters = std::vector<std::pair<std::string_view, uint64_t>>;
 
-// What a port's counters are made from.
+// PortCounts are what a port's counters are made from.
 struct PortCounts {
   transport::Counters transport;
   dpdk_io::PortStats port;

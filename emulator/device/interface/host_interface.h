@@ -84,7 +84,7 @@ class CompletionRing {
   virtual ~CompletionRing() = default;
   // The owner outlives the ring.
   virtual void set_owner(RingOwner&) noexcept {}
-  // How many completions it holds; 0: the maker does not say.
+  // Returns how many completions it holds; 0: the maker does not say.
   virtual uint32_t entries() const noexcept { return 0; }
   // False when the ring is full: the completion is lost and the CQ is in error.
   virtual bool push(const transport::Completion& completion) noexcept = 0;

@@ -41,7 +41,7 @@ struct Nics {
     const auto own = others.find(host);
     return own == others.end() ? usual : own->second;
   }
-  // Of a connection between the two: no more than both have.
+  // Returns the path MTU of a connection between the two: no more than both have.
   uint32_t path_mtu_bytes(uint32_t a, uint32_t b) const {
     return std::min(of(a).path_mtu_bytes, of(b).path_mtu_bytes);
   }

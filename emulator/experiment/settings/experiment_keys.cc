@@ -24,7 +24,8 @@ void set_number(Member& member, const Values& values, uint64_t least, uint64_t m
   member = static_cast<Member>(number(one(values), least, most));
 }
 
-// As an option, or in the form that the NIC's configuration file has.
+// Takes congestion control from [nic], as an option, or in the form that the NIC's configuration
+// file has.
 void choose_congestion(Draft& draft, const Values& values) {
   if (std::exchange(draft.has_congestion, true))
     throw Wrong{"there are congestion of [nic] and algorithm of [congestion]; give one of them"};

@@ -19,7 +19,7 @@ Script parse_script(const std::string& file, std::string_view text);
 Call parse_call(std::string_view text);
 Fields parse_result(const std::string& verb, std::string_view text);
 
-// As text that parse_result() reads.
+// Both return text that parse_result() reads.
 std::string to_text(const Fields& fields);
 std::string to_text(const Value& value);
 // "1.5 us"

@@ -28,7 +28,7 @@ std::vector<std::byte> make_frame(const Frame& frame, const Objects& objects, co
 std::string differences(const Frame& expected, std::span<const std::byte> came,
                         const Objects& objects);
 
-// As a script would expect it: "ACK psn +0, msn 1".
+// Returns the frame as a script would expect it: "ACK psn +0, msn 1".
 std::string frame_text(std::span<const std::byte> frame, const Objects& objects);
 
 }  // namespace rocemu::script

@@ -30,7 +30,7 @@ struct ParsedSettings {
 };
 
 ParsedSettings parse_settings(std::string_view text);
-// As parse_settings() takes it. Precondition: on().
+// Returns the text that parse_settings() takes. Precondition: on().
 std::string to_text(const Settings& settings);
 
 }  // namespace rocemu::shake

@@ -30,7 +30,7 @@ class Names {
   // characters and what is no ASCII become '?'.
   bool add(const NameRecord& record);
 
-  // What the file calls `number`; where it calls it nothing, "device 3", "rule 7".
+  // Returns what the file calls `number`; where it calls it nothing, "device 3", "rule 7".
   std::string text(Table table, uint16_t number) const;
   // Null when the file does not name it.
   const Name* find(Table table, uint16_t number) const;

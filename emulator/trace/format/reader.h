@@ -20,8 +20,8 @@ class TraceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Why a record is none of the format's, as a text; empty: it is one. Kinds, causes and flags of a
-// later minor version are no fault.
+// Returns why a record is none of the format's, as a text; empty: it is one. Kinds, causes and
+// flags of a later minor version are no fault.
 std::string fault_of(const Record& record);
 
 // A request that was posted and taken is one record where that has room for both times. True: the

@@ -58,7 +58,7 @@ enum class Kind : uint8_t {
                         // of a key `detail` is the key, and Cause what is wrong with it
   packet_dropped = 34,  // no QP has looked at it: Cause
 
-  // What becomes of them. `psn` is the packet's that is spoken of.
+  // These tell what becomes of packets. `psn` is the packet's that is spoken of.
   nak_sent = 40,         // `code`: AETH syndrome
   nak_received = 41,     // the same
   rnr_sent = 42,         // the same: the receiver was not ready
@@ -88,7 +88,7 @@ enum class Kind : uint8_t {
   counter = 70,
 };
 
-// Why something happened.
+// Cause says why something happened.
 enum class Cause : uint8_t {
   none = 0,
 
@@ -209,7 +209,7 @@ struct QpTimers {
   }
 };
 
-// What a name stands for.
+// Table says what a name stands for.
 enum class Table : uint8_t {
   device = 1,      // "rocemu0"; `detail` is its MTU in bytes
   address = 2,     // one of a device's, "10.77.0.1": `number` is the device's

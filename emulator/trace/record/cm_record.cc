@@ -9,7 +9,7 @@ namespace rocemu::trace {
 
 namespace {
 
-// What a message says of the QPs at both ends, as its sender sees them.
+// Spoken is what a message says of the QPs at both ends, as its sender sees them.
 struct Spoken {
   uint32_t own_id = 0;
   uint32_t other_id = 0;

@@ -8,8 +8,8 @@
 
 namespace rocemu::trace {
 
-// All but time, device and peer's device. Of Kind::none for what is no message of the connection
-// manager.
+// Returns all but time, device and peer's device; of what is no message of the connection manager,
+// a record of Kind::none.
 Record cm_record(std::span<const std::byte> mad, bool sent);
 
 }  // namespace rocemu::trace

@@ -65,7 +65,7 @@ uint16_t flags_of(const wire::Packet& packet) {
                                (traits.reth || traits.atomic_eth ? flag::kHasReth : 0));
 }
 
-// What keeps a QP from sending though it has something to send; none: nothing does.
+// Returns what keeps a QP from sending though it has something to send, or none.
 Cause cause_of(transport::WaitReason reason) {
   using enum transport::WaitReason;
   switch (reason) {
@@ -90,7 +90,7 @@ Cause cause_of(transport::WaitReason reason) {
   }
 }
 
-// Whether QPs of that type are told by the other end what is wrong with their packets.
+// True when QPs of that type are told by the other end what is wrong with their packets.
 bool answers(uint8_t type) {
   namespace of = verbs::qp_type;
   return type == of::kRc || type == of::kXrcSend || type == of::kXrcReceive;
@@ -314,7 +314,7 @@ inline void DeviceRecorder::fill(Record& record, const wire::Packet& packet) con
   }
 }
 
-// What a packet asks of the QP's memory, in case that it is refused.
+// Notes what a packet asks of the QP's memory, in case that it is refused.
 inline void DeviceRecorder::note_asked(Qp& qp, const wire::Packet& packet) {
   const wire::OpcodeTraits& traits = packet.traits();
   if (traits.reth) {
@@ -379,7 +379,7 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
   }
 }
 
-// Whose a packet is that has left this device; null when nobody traced has sent it.
+// Finds whose a packet is that has left this device; null when nobody traced has sent it.
 DeviceRecorder::Qp* DeviceRecorder::find_sender(const wire::Packet& packet, uint32_t& qpn) {
   const wire::Qpn to = packet.bth.destination_qp;
   if (packet.traits().deth) {
@@ -599,7 +599,7 @@ void DeviceRecorder::on_event(wire::Qpn qpn, TraceEvent event, uint32_t value) n
     case TraceEvent::icrc_error:
       return on_port_event(event);
     case TraceEvent::no_qp:
-      // Of a QP that there is: it refuses the packet.
+      // Where there is a QP of that number, it refuses the packet.
       if (filter_.everything() && !qps_.contains(qpn.value)) {
         now_ = host_.now();
         simple(Kind::packet_dropped, qpn, value, Cause::no_qp);

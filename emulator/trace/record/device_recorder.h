@@ -28,14 +28,14 @@ namespace rocemu::trace {
 // The number in Table::impairment of losses by a fault; below it are those of ports and links.
 inline constexpr uint16_t kLostByFault = 0xff;
 
-// Whose a QP is.
+// Owner says whose a QP is.
 struct Owner {
   uint16_t program = kNoProgram;  // as Table::program has it
   std::string name{};
   uint32_t pid = 0;
 };
 
-// What a recorder asks for, and whom it tells.
+// RecorderHost answers what a recorder asks, and hears what it tells.
 class RecorderHost {
  public:
   virtual ~RecorderHost() = default;
@@ -43,7 +43,7 @@ class RecorderHost {
   virtual Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept = 0;
   // kNoDevice: none of this NIC's has the address.
   virtual uint16_t device_of(const wire::Gid& gid) noexcept = 0;
-  // Why a key was refused; none: it is not known.
+  // Returns why a key was refused; none: it is not known.
   virtual Cause explain_key(uint16_t /*device*/, wire::Qpn, uint32_t /*key*/, uint64_t /*address*/,
                             uint32_t /*length_bytes*/) noexcept {
     return Cause::none;
@@ -75,7 +75,7 @@ class DeviceRecorder final : public transport::Observer {
 
   transport::Observer* next() const { return next_; }
   void add_known(const KnownQp& qp);
-  // What is known of the QPs that are traced, as records of the past.
+  // Returns what is known of the QPs that are traced, as records of the past.
   std::vector<Record> describe_qps() const;
 
   // A program has taken a completion. `is_exact`: at that time, and not at some time before.
@@ -91,7 +91,7 @@ class DeviceRecorder final : public transport::Observer {
   void on_context_end(uint32_t pid);
   // A message of the connection manager; not when the filters are for others.
   void on_cm(const Record& record);
-  // What is held back to be one record with what may follow.
+  // Records what is held back to be one record with what may follow.
   void flush();
   // A record that somebody else has made, of this device; `qpn` 0: of no QP.
   void record(Record record);
@@ -114,7 +114,7 @@ class DeviceRecorder final : public transport::Observer {
                 const transport::QpAttributes& attributes) noexcept override;
 
  private:
-  // What a packet brought, until its data are in place.
+  // Brought is what a packet brought, until its data are in place.
   struct Brought {
     wire::Psn psn;
     uint32_t length_bytes = 0;

@@ -1,5 +1,5 @@
-// What a trace is about: all, or certain QPs, or the QPs of certain programs. Which devices are
-// traced is decided by who makes their recorders.
+// Filter says what a trace is about: all, or certain QPs, or the QPs of certain programs. Which
+// devices are traced is decided by who makes their recorders.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Filter {
   bool everything() const { return qpns.empty() && programs.empty(); }
 };
 
-// Whether a QP is traced. `program` is "" and `pid` 0 where it is not known whose it is.
+// True when the QP is traced. `program` is "" and `pid` 0 where it is not known whose it is.
 bool lets_through(const Filter& filter, uint32_t qpn, std::string_view program, uint32_t pid);
 
 // Reads "device=rocemu0,qp=17,program=ib_write_bw", each key as often as there are values: any of a

@@ -29,7 +29,7 @@ class RequestNumbers {
     }
     return under_way_.empty() ? 0 : under_way_.back().number;
   }
-  // Whose the packet with this PSN is; 0: unknown.
+  // Returns the request whose packet has this PSN; 0: unknown.
   uint32_t find(wire::Psn psn) const {
     for (auto it = under_way_.rbegin(); it != under_way_.rend(); ++it)
       if (!psn.before(it->first_psn)) return it->number;

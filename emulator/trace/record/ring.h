@@ -50,7 +50,7 @@ class Ring {
     taken_.store(taken_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
 
-  // Records that found no room since this was asked last. Of any thread.
+  // Returns how many records found no room since this was asked last. Any thread may ask.
   uint64_t take_lost() { return lost_.exchange(0, std::memory_order_relaxed); }
   bool is_empty() const { return peek().empty(); }
   bool forgets() const { return when_full_ == WhenFull::forget_old; }

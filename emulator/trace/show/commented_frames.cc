@@ -49,7 +49,7 @@ std::string CommentedFrames::introduction(const Record& record) {
   return "QP " + hexadecimal(record.qpn) + " is of " + program_text(names_, qp.program);
 }
 
-// Why a packet leaves that is not simply the next one.
+// Says why a packet leaves that is not simply the next one.
 std::string CommentedFrames::sent_text(const Record& record) {
   const Qp& qp = qp_of(record);
   const auto text_of = [&](Kind kind) -> std::string {

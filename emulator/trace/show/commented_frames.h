@@ -48,7 +48,7 @@ class CommentedFrames {
 
  private:
   static constexpr uint64_t kNone = ~uint64_t{0};
-  // Of packets that have been sent and whose frames do not come: lost on their way out.
+  // Notes of packets whose frames do not come, lost on their way out, would pile up without it.
   static constexpr size_t kMaxNotes = 65536;
 
   struct Held {

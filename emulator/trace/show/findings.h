@@ -1,4 +1,4 @@
-// What a QP's records tell beside where its time went, in sentences for `rocemu trace why`.
+// Says what a QP's records tell beside where its time went, in sentences for `rocemu trace why`.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ std::string qp_text(const Story& story, At qp);
 // what to look at. Nothing where none has failed.
 void tell_failure(const Story& story, At qp, std::ostream& out);
 
-// How a QP's program deals with what it receives.
+// Receives says how a QP's program deals with what it receives.
 struct Receives {
   uint64_t received = 0;
   uint64_t rnr_naks = 0;           // that it has sent
@@ -29,7 +29,8 @@ struct Receives {
 };
 Receives look_at_receives(const Story& story, At qp);
 
-// Of a QP that has received anything; `whole_ns` from its first event to its last.
+// Tells how the QP's program receives, if it has received anything; `whole_ns` is from the QP's
+// first event to its last.
 void tell_receives(const Story& story, At qp, uint64_t whole_ns, std::ostream& out);
 
 // READs of more than a word that were under way together with a WRITE or atomic to the same bytes,

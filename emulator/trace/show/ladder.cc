@@ -26,13 +26,13 @@ constexpr const char* kFields[] = {"wr_id",  "value",       "request", "qpn",   
                                    "length", "count",       "cause",   "opcode", "code", "flags",
                                    "device", "peer_device", "program", "detail"};
 
-// As texts where JavaScript's numbers would lose digits.
+// Makes a text of the value, since JavaScript's numbers would lose digits.
 Json wide(uint64_t value) {
   if (value == 0) return 0;
   return hexadecimal(value);
 }
 
-// Which of a file's tables `program` is a number in.
+// Returns the table of the file that `program` is a number in.
 Table table_of(Kind kind) {
   switch (kind) {
     case Kind::packet_lost:
@@ -72,7 +72,7 @@ Json values_of(const Names& names, const Record& r) {
           wide(r.detail)};
 }
 
-// What the page has a colour for: its kClasses.
+// The page has a colour for each of these: its kClasses.
 enum class PacketClass : uint8_t { request, answer, nak, rnr, congestion };
 
 PacketClass class_of(const Record& header) {
@@ -83,7 +83,7 @@ PacketClass class_of(const Record& header) {
   return is_answer ? PacketClass::answer : PacketClass::request;
 }
 
-// How much a note wants to be seen: its kind of colour on the page.
+// Level says how much a note wants to be seen: its kind of colour on the page.
 enum class Level : uint8_t { plain, warning, bad };
 
 Level level_of(const Record& record) {
@@ -157,7 +157,7 @@ class Ladder {
   const LadderOptions& options_;
   std::vector<int> connections_;  // what the page calls them; kNone: not shown
   std::vector<int> qps_;
-  // Of each record what the page calls it. In the first of two passes only whether it is shown.
+  // They say what the page calls each record; in the first of two passes only whether it is shown.
   std::vector<int> records_;
   At end_ = 0;  // records from here on begin nothing that is shown
   Json page_ = Json::object();
@@ -347,7 +347,7 @@ void Ladder::add_records() {
   }
 }
 
-// What the page draws, with records by their index in "records".
+// Returns what the page draws, with records by their index in "records".
 Json Ladder::all() {
   const size_t count = story_.trace->records.size();
   records_.assign(count, kNone);

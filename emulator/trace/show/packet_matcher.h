@@ -27,7 +27,7 @@ class PacketMatcher {
   };
   // Of those that are alike, which are sent again and again, the oldest are forgotten.
   static constexpr size_t kMaxUnderWay = 64;
-  // How much later the record of a packet's sending may be than that of its arrival.
+  // The record of a packet's sending may be so much later than that of its arrival.
   static constexpr uint64_t kClockSlackNs = 1'000'000;
 
   static uint64_t key_of(uint32_t destination_qpn, const Record& record) {

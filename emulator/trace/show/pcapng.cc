@@ -65,7 +65,7 @@ uint32_t Pcapng::interface_of(uint16_t device) {
   return place->second;
 }
 
-// Where the trace names no address, one of those for documentation (RFC 5737).
+// Where the trace names no address, this is one of those for documentation (RFC 5737).
 wire::Gid Pcapng::gid_of(uint16_t device) const {
   for (const std::string& text : names().addresses(device))
     if (const auto address = parse_ip_address(text)) return wire::Gid{*address};
@@ -86,7 +86,7 @@ bool Pcapng::is_shown(const Packet& packet) const {
          story_.qps[connection.ends[1]].qpn == qpn_;
 }
 
-// As long as it was. Wireshark calls a packet malformed whose payload is cut off.
+// Makes it as long as it was: Wireshark calls a packet malformed whose payload is cut off.
 std::vector<std::byte> Pcapng::rebuild(const Packet& packet) const {
   const Record& record = story_.record(packet.header());
   const Connection& connection = story_.connections[packet.connection];

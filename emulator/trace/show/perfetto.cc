@@ -265,7 +265,7 @@ void Perfetto::add_arrivals() {
   }
 }
 
-// What programs have called: posts and polls.
+// Adds what programs have called: posts and polls.
 void Perfetto::add_calls() {
   std::map<std::pair<int, int>, size_t> last;  // by track: its last event
   for (At at = 0; at < story_.trace->records.size(); ++at) {
@@ -337,7 +337,7 @@ void Perfetto::add_events() {
   }
 }
 
-// What keeps the QP from sending, each time from when it was known until it sends again.
+// Adds what keeps a QP from sending, each time from when it was known until it sends again.
 void Perfetto::add_waits() {
   std::map<At, At> since;  // by QP: the record with which it began
   const auto end = [&](At qp, uint64_t ns) {
@@ -362,7 +362,7 @@ void Perfetto::add_waits() {
   while (!since.empty()) end(since.begin()->first, last_ns);
 }
 
-// How many requests a QP has that are posted and not done.
+// Adds how many requests a QP has that are posted and not done.
 void Perfetto::add_outstanding(At qp) {
   std::vector<std::pair<uint64_t, int>> changes;
   for (const At at : story_.qps[qp].requests) {

@@ -16,7 +16,7 @@ bool is_completion(Kind kind) {
          kind == Kind::completion_lost;
 }
 
-// What a packet's header says beyond its opcode.
+// Adds what a packet's header says beyond its opcode.
 void add_header(std::string& text, const Record& record) {
   text += ", PSN " + std::to_string(record.psn);
   if (record.length_bytes != 0) text += ", " + std::to_string(record.length_bytes) + " B";
@@ -183,7 +183,7 @@ std::string key_text(const Record& refused) {
   }
 }
 
-// Why a packet was refused, as it stands behind what became of it.
+// Says why a packet was refused, as it stands behind what became of it.
 std::string reason_text(const Names& names, const Record& refused) {
   if (const std::string key = key_text(refused); !key.empty()) return ": " + key;
   const std::string rule = names.text(Table::rule, refused.program);

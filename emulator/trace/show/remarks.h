@@ -1,4 +1,4 @@
-// What the NIC knows of a packet beyond its headers, and of any record, as people read it.
+// Says what the NIC knows of a packet beyond its headers, and of any record, as people read it.
 #pragma once
 
 #include <string>
@@ -18,8 +18,9 @@ std::string because_text(const Story& story, const Packet& packet);
 // The same of the event itself: an ack_timeout, a NAK, a refusal.
 std::string event_text(const Names& names, const Record& why);
 
-// What a receiver said to a packet: "draws NAK: remote access error: rkey 0x1700 of a deregistered
-// region", "dropped: no receive posted". `drew`: its nak_sent or rnr_sent; null: there is none.
+// Says what a receiver said to a packet: "draws NAK: remote access error: rkey 0x1700 of a
+// deregistered region", "dropped: no receive posted". `drew`: its nak_sent or rnr_sent; null: there
+// is none.
 std::string refusal_text(const Names& names, const Record& refused, const Record* drew);
 
 // A record without its time, device and QP: "packet sent: SEND_FIRST, PSN 17, 1024 B, to QP 0x12".

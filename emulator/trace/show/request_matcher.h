@@ -34,7 +34,7 @@ class RequestMatcher {
     size_t first_open = 0;
     size_t first_unanswered = 0;
   };
-  // How many open requests are looked at for a wr_id.
+  // So many open requests are looked at for a wr_id.
   static constexpr size_t kMaxLookedAt = 1024;
 
   static Queue queue_of(const Record& record);

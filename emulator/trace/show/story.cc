@@ -17,7 +17,7 @@ struct Refusal {
   At packet = kNowhere;
 };
 
-// What the teller remembers of a QP while it reads on.
+// Memory is what the teller remembers of a QP while it reads on.
 struct Memory {
   At current = kNowhere;  // the packet that the QP looks at
   // The refusals that have drawn the last NAK of a PSN sequence error and the last RNR NAK, and the
@@ -114,7 +114,7 @@ void Teller::on_state(const Record& record, At qp) {
   connect(qp, peer);
 }
 
-// What a NAK speaks of.
+// Returns the refusal that a NAK speaks of.
 Refusal Teller::refusal_behind(const Record& nak, At qp) {
   Memory& memory = memories_[qp];
   if (wire::syndrome::is_rnr(nak.code)) return memory.behind_rnr_nak;

@@ -1,4 +1,4 @@
-// From records to what they tell: QPs, the connections between them, packets from one end to the
+// Makes of records what they tell: QPs, the connections between them, packets from one end to the
 // other, requests from post to poll. All pictures of a trace are made from a Story.
 //
 // A packet is sent by one QP and seen by another, which are two records, perhaps of two NICs. They
@@ -45,7 +45,7 @@ struct Packet {
   At arrived = kNowhere;  // packet_received or packet_dropped
   At refused = kNowhere;  // by the QP that looked at it
   At drew = kNowhere;     // what the receiver said to it: nak_sent, rnr_sent, or that packet itself
-  // Of a NAK: the packet that it speaks of, and of what is sent again: the event that is to blame.
+  // A NAK has here the packet that it speaks of, and what is sent again the event that is to blame.
   At because = kNowhere;
   At connection = kNowhere;
   At request = kNowhere;    // of the requester
@@ -53,7 +53,7 @@ struct Packet {
   bool is_copy = false;     // the network made it of the packet that `sent` speaks of
   std::vector<At> remarks;  // records of the receiver that speak of it
 
-  // Of the records that there are: what the packet's header says.
+  // Returns the record that says what is in the packet's header.
   At header() const { return sent != kNowhere ? sent : arrived != kNowhere ? arrived : lost; }
 };
 

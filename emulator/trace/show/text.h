@@ -7,7 +7,7 @@
 
 namespace rocemu::trace {
 
-// Which records of a trace are shown.
+// Selection says which records of a trace are shown.
 struct Selection {
   uint32_t qpn = 0;  // 0: all
   bool takes(const Record& record) const {

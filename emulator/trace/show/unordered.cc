@@ -37,7 +37,7 @@ bool is_access(uint8_t opcode, bool& reads) {
          opcode == verbs::wr_opcode::kAtomicFetchAndAdd || opcode == verbs::wr_opcode::kAtomicWrite;
 }
 
-// Of QPs to those that `qp` speaks with.
+// Returns the accesses of all QPs to the device that `qp` speaks with.
 Accesses accesses_beside(const Story& story, At qp) {
   Accesses all;
   const At peer = story.qps[qp].peer;

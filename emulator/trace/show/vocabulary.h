@@ -37,7 +37,7 @@ std::string hexadecimal(uint64_t value);
 // "ib_write_bw (4711)"; empty for kNoProgram.
 std::string program_text(const Names& names, uint16_t program);
 
-// Whether the AETH refuses: it is a NAK or an RNR NAK.
+// True when the AETH refuses: it is a NAK or an RNR NAK.
 bool refuses(uint8_t syndrome);
 
 }  // namespace rocemu::trace

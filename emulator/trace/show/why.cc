@@ -46,7 +46,7 @@ class Timekeeper {
   std::vector<Change> changes_;
   uint64_t first_ns_ = ~uint64_t{0}, last_ns_ = 0;
   bool is_open_ = false;  // a request is not over when the trace is
-  // What is going on, and since when; ~0: it is not.
+  // These say what is going on, and since when; ~0: it is not.
   static constexpr uint64_t kNot = ~uint64_t{0};
   Reason waits_for_ = Reason::window;
   uint64_t waits_since_ns_ = kNot;
@@ -148,7 +148,7 @@ void Timekeeper::on_event(const Record& record) {
   }
 }
 
-// What two ends do once they are connected, and before one of them gives up.
+// True for what two ends do once they are connected, and before one of them gives up.
 bool is_of_exchange(const Record& record) {
   const bool is_packet = record.kind >= Kind::packet_sent && record.kind <= Kind::packet_dropped;
   const bool is_completion =
@@ -311,7 +311,7 @@ void tell_counts(const Story& story, At at, const TimeSpent& spent, std::ostream
       << story.trace->names.text(Table::impairment, story.record(packet.lost).program) << ".\n";
 }
 
-// What an advice has to say of this QP alone.
+// Says what an advice has to say of this QP alone.
 void tell_more(const Story& story, At at, Reason reason, std::ostream& out) {
   const Qp& qp = story.qps[at];
   if (reason == Reason::timeout) {

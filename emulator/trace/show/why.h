@@ -41,7 +41,7 @@ struct TimeSpent {
 
 TimeSpent time_spent(const Story& story, At qp);
 
-// Of all QPs with that number. False: the trace has none.
+// Tells of all QPs with that number. False: the trace has none.
 bool tell_why(const Story& story, uint32_t qpn, std::ostream& out);
 
 }  // namespace rocemu::trace

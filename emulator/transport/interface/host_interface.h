@@ -139,15 +139,15 @@ class Memory {
   virtual bool fetch_add(const MemoryRange& range, uint64_t add, uint64_t& original) noexcept = 0;
 };
 
-// Whether a frame bears its ICRC, or owes it: then it has not been computed, and whoever shows the
-// frame to anybody but an endpoint computes it first (wire::store_datagram_icrc).
+// Icrc says whether a frame bears its ICRC, or owes it: then it has not been computed, and whoever
+// shows the frame to anybody but an endpoint computes it first (wire::store_datagram_icrc).
 enum class Icrc : uint8_t { there, owed };
 
 // A buffer for one outgoing frame, from the Ethernet header on.
 struct FrameBuffer {
   std::byte* data = nullptr;
   void* handle = nullptr;  // the FrameSink's own
-  // Where the IP header of a sent frame begins that owes its ICRC; 0 for one that does not.
+  // The IP header of a sent frame that owes its ICRC begins here; 0: it owes none.
   uint16_t icrc_owed_from = 0;
 };
 

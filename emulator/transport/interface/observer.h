@@ -112,7 +112,7 @@ class Observer {
   // What follows tells more than can be counted. A QP is about to look at a packet: before the
   // event `delivered`.
   virtual void on_packet(wire::Qpn, const wire::Packet&) noexcept {}
-  // Before the event `sent`.
+  // A frame is handed over: before the event `sent`.
   virtual void on_frame_sent(wire::Qpn, const SentFrame&) noexcept {}
   // A request was taken off a QP's queue.
   virtual void on_send_taken(wire::Qpn, const SendWork&) noexcept {}

@@ -1,5 +1,5 @@
-// What a QP waits for, and the facts by which that is known: for people who look at the NIC. The
-// facts are put together when somebody asks; the rules are qp/wait_reason.h's.
+// Names what a QP waits for, and the facts by which that is known: for people who look at the NIC.
+// The facts are put together when somebody asks; the rules are qp/wait_reason.h's.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(WaitReason::po
                         "answer", "retransmission", "receives", "polls"};
 
 struct WaitFacts {
-  // What stands next to be sent, if anything does.
+  // Next says what stands next to be sent, if anything does.
   enum class Next : uint8_t {
     none,
     unknown,  // a request that is posted and has not been looked at
@@ -42,7 +42,7 @@ struct WaitFacts {
     not_sent,  // a local or a faulty request, which is none for the wire
   };
 
-  // As requester.
+  // These are the requester's.
   bool may_take = false;  // the state lets it take requests off its queue
   bool may_send = false;  // … and send packets
   Next next = Next::none;
@@ -59,12 +59,12 @@ struct WaitFacts {
   TimeNs pace_left_ns = 0;        // 0: congestion control holds nothing back
   TimeNs rate_limit_left_ns = 0;  // 0: the program's rate holds nothing back
 
-  // As responder.
+  // These are the responder's.
   uint32_t answered_messages = 0;  // modulo 2^24: the MSN (IBTA vol 1, 9.7.7.1)
   uint32_t queued_responses = 0;
   bool told_not_ready = false;  // its last word was an RNR NAK
 
-  // Of the device, which knows queues.
+  // These are the device's, which knows queues.
   uint32_t receives_posted = 0;     // in its own receive queue or its SRQ
   uint32_t unread_completions = 0;  // in its CQs, whosesoever they are
 };

@@ -6,13 +6,13 @@ namespace {
 
 using Next = WaitFacts::Next;
 
-// What keeps the frames of a QP that has some.
+// Returns what holds back the frames of a QP that has some.
 WaitReason rate_or_turn(const WaitFacts& facts) {
   if (facts.pace_left_ns != 0) return WaitReason::pace;
   return facts.rate_limit_left_ns != 0 ? WaitReason::rate_limit : WaitReason::turn;
 }
 
-// What keeps the next packet from leaving. Precondition: there is something to send.
+// Returns what keeps the next packet from leaving. Precondition: there is something to send.
 WaitReason find_obstacle(const WaitFacts& facts) {
   if (facts.next == Next::not_sent)
     return facts.requests > 1 ? WaitReason::earlier : WaitReason::turn;

@@ -1,4 +1,4 @@
-// Why a QP waits, of all that it could wait for: the one thing whose end lets it go on.
+// Finds why a QP waits: of all that it could wait for, the one thing whose end lets it go on.
 //
 // 1. What keeps the next packet from leaving counts before what keeps a request from completing,
 //    and in the order in which the requester asks for it (requester/rc_requester.cc): state, RNR,

@@ -84,11 +84,12 @@ class GoBackN {
   // Begins the wait for a receiver. False: rnr_retry is used up. Precondition: none is under way.
   bool wait_for_receiver(TimeNs now, uint8_t timer_code);
   bool waits_for_receiver() const { return rnr_until_ != kNever; }
-  // How long it goes on, and how often something was sent again since there was progress.
+  // Returns how long the wait for a receiver goes on.
   TimeNs receiver_wait_ns(TimeNs now) const {
     if (!waits_for_receiver()) return 0;
     return rnr_until_ > now ? rnr_until_ - now : 1;
   }
+  // Returns how often something was sent again since there was progress.
   uint32_t retries() const {
     const uint8_t most = context_.attributes.retry_count;
     return most > retries_left_ ? most - retries_left_ : 0;

@@ -55,7 +55,7 @@ class Scoreboard {
   // True when mark_lost() would find some.
   bool would_lose(const Evidence& evidence) const;
   void give_up(wire::Psn psn);
-  // As give_up(), but not when `psn` was sent again lately.
+  // Does what give_up() does, but not when `psn` was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
   void give_up_all();
   // The peer has refused `from`, and may have dropped what came behind it.

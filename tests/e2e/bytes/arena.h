@@ -42,7 +42,7 @@ class Arena {
 
   std::byte* shadow(size_t offset) { return shadow_.data() + offset; }
 
-  // Where memory first differs from the shadow, described; nothing when it does not.
+  // Describes where memory first differs from the shadow; nothing when it does not.
   std::optional<std::string> difference(const Chunk& chunk) const;
   std::optional<std::string> difference() const;
 

@@ -15,7 +15,7 @@
 
 namespace rocemu::e2e {
 
-// Where the payload goes.
+// Payload says where the payload goes.
 enum class Payload { kIntoReceive, kIntoRemoteMemory, kFromRemoteMemory };
 
 struct Operation {

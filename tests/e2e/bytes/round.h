@@ -12,7 +12,7 @@ namespace rocemu::e2e {
 
 inline constexpr uint32_t kMaxSge = 16;
 
-// What all rounds share: both devices, and for each direction an arena at either end.
+// Bench is what all rounds share: both devices, and for each direction an arena at either end.
 struct Bench {
   Device devices[2];
   struct Direction {

@@ -15,7 +15,7 @@ class AskedFault {
   AskedFault& operator=(const AskedFault&) = delete;
 
   void clear();
-  // How often it has struck, and whether it is "waiting", "active" or "over".
+  // These say how often it has struck, and whether it is "waiting", "active" or "over".
   uint64_t strikes() const;
   std::string state() const;
 

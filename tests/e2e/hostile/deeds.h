@@ -1,5 +1,5 @@
-// What a hostile program does to its NIC, of each kind a function that goes on until the process is
-// killed, and whether it can be done here at all.
+// A Deed is what a hostile program does to its NIC: a function that goes on until the process is
+// killed, and one that says whether it can be done here at all.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// What the processes of a stress run share: a page that their parent made before it forked them.
-// They tell each other where their ends are, and how far each has come, past the network under
-// test.
+// A Board is what the processes of a stress run share: a page that their parent made before it
+// forked them. They tell each other where their ends are, and how far each has come, past the
+// network under test.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,7 +14,7 @@ namespace rocemu::e2e {
 inline constexpr uint32_t kMaxProcesses = 64;
 inline constexpr uint32_t kMaxEnds = 4096;
 
-// What runs, the same in all processes.
+// StressOptions say what runs, the same in all processes.
 struct StressOptions {
   uint64_t seed = 0;
   uint32_t seconds = 10;

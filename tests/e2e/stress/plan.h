@@ -1,5 +1,5 @@
-// What both ends of a connection know without telling each other: the messages that take a receive,
-// in order, and their bytes.
+// Both ends of a connection know the messages that take a receive, in order, and their bytes,
+// without telling each other.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// How the checking programs report that something is not as it must be: by an exception that
-// carries one line of text. Programs catch it at the top (verify_bytes) or once a row (bad_input).
+// The checking programs report that something is not as it must be by an exception that carries one
+// line of text. Programs catch it at the top (verify_bytes) or once a row (bad_input).
 #pragma once
 
 #include <cerrno>

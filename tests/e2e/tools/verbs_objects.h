@@ -81,7 +81,8 @@ MrPtr register_memory(ibv_pd* pd, const void* address, size_t bytes, unsigned ac
 MrPtr register_memory_at(ibv_pd* pd, const void* address, size_t bytes, uint64_t iova,
                          unsigned access);
 
-// What both ends of an RC connection are given. Defaults survive a badly scheduled machine.
+// RcOptions are what both ends of an RC connection are given. Defaults survive a badly scheduled
+// machine.
 struct RcOptions {
   ibv_mtu path_mtu = IBV_MTU_1024;
   unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;

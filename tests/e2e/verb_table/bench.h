@@ -1,4 +1,4 @@
-// What verb_table calls verbs with, and how it tells what came of a call.
+// Makes what verb_table calls verbs with, and tells what came of a call.
 #pragma once
 
 #include <cerrno>
@@ -14,8 +14,8 @@ inline constexpr unsigned kRemoteAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RE
                                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr unsigned kAccess = kRemoteAccess | IBV_ACCESS_MW_BIND;
 
-// What the verbs are called with: a device opened, and one of each basic object, with an RC QP that
-// is connected to itself.
+// Bench is what the verbs are called with: a device opened, and one of each basic object, with an
+// RC QP that is connected to itself.
 struct Bench {
   Device device;
   Memory memory{8192};

@@ -1,5 +1,5 @@
-// What the rows of the conformance program are about: a QP of any service with its queues and
-// memory, and what connects two of them.
+// The rows of the conformance program are about Ends: two QPs of any service, each with its queues
+// and memory, and what connects them.
 #pragma once
 
 #include "tests/e2e/tools/lab.h"
@@ -102,7 +102,7 @@ void post_atomic(End& from, ibv_wr_opcode opcode, uint64_t wr_id, ibv_sge local,
 // Returns when the peer's WRITE is there.
 void wait_for_word(const End& end, size_t offset, uint64_t value);
 
-// What ibv_query_qp gives back of an end with its own CQs.
+// Expects that `attr` and `init` are what ibv_query_qp gives back of an end with its own CQs.
 void expect_as_created(const End& end, const ibv_qp_attr& attr, const ibv_qp_init_attr& init);
 
 // Posts the request, which is wrong, and one more behind it. Gives back whether they were taken, so

@@ -47,7 +47,7 @@ struct Exchange {
   }
 };
 
-// What is checked after an operation.
+// Check is what is checked after an operation.
 struct Check {
   uint32_t op = 0;
   void (*run)(Model& model, std::span<const std::byte> request, const Answer& answer) = nullptr;
@@ -69,16 +69,16 @@ std::span<const Check> service_checks();     // answers_services.cc
 std::span<const Check> flow_checks();        // answers_flows.cc
 std::span<const Check> inspection_checks();  // answers_inspection.cc
 
-// Whether `status` may be the answer about an object that the request asks something of that may be
-// wrong, which can be looked at first.
+// True when `status` may be the answer about an object that the request asks something of that may
+// be wrong, which can be looked at first.
 template <class Objects>
 bool may_be_refused(const Objects& objects, uint32_t handle, int status) {
   const bool exists = objects.contains(handle);
   return status == EINVAL || status == (exists ? 0 : ENOENT);
 }
 
-// What destroying something that may be in use is to come to, of one of the model's maps whose
-// objects count their users.
+// Returns what destroying something that may be in use is to come to. It is in one of the model's
+// maps whose objects count their users.
 template <class Objects>
 int expected_outcome(const Objects& objects, uint32_t handle) {
   const auto found = objects.find(handle);

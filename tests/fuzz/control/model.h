@@ -1,5 +1,5 @@
-// What one connection has made, as its answers say: the model that the device's answers are held
-// against.
+// Model is what one connection has made, as its answers say: the device's answers are held against
+// it.
 #pragma once
 
 #include <array>

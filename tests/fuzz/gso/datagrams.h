@@ -1,4 +1,4 @@
-// What the kernel would hand to a port's socket, made of an input, and what must become of it.
+// Makes of an input what the kernel would hand to a port's socket, and what must become of it.
 #pragma once
 
 #include <sys/socket.h>
@@ -34,7 +34,7 @@ struct Arriving {
 // Anything: headers may be cut or altered, sizes are any.
 Arriving arbitrary(ByteSource& input, unsigned prefix_bytes, bool headers_come, bool ipv4);
 
-// What stands in for recvmsg(): fills the message's parts. Returns how many bytes fitted.
+// Stands in for recvmsg(): fills the message's parts. Returns how many bytes fitted.
 unsigned deliver(const mmsghdr& message, std::span<const std::byte> packet);
 
 }  // namespace rocemu::fuzz

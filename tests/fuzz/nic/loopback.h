@@ -32,7 +32,7 @@ class Loopback final : public device::AddressResolver, public transport::FrameSi
 // A device with little of everything, so that limits are met.
 device::HcaConfig small_device();
 
-// What takes a QP of this device to a state, with another QP of it as the peer.
+// Returns what takes a QP of this device to a state, with another QP of it as the peer.
 device::QpAttr attributes_for(const device::HcaConfig& config, uint32_t peer_qpn);
 inline constexpr uint32_t kToInit =
     device::kState | device::kPkeyIndex | device::kPort | device::kAccessFlags;

@@ -15,8 +15,9 @@ namespace rocemu::fuzz {
 // One at a time in a process.
 class AccessTrap {
  public:
-  // Which of the mappings, in the order of watch(), and where in it the access begins. Runs in a
-  // signal handler, at a place where the code under test accesses shared memory and nothing else.
+  // Is told in which of the mappings, in the order of watch(), and where in it the access begins.
+  // Runs in a signal handler, at a place where the code under test accesses shared memory and
+  // nothing else.
   using OnAccess = std::function<void(size_t mapping, size_t offset_bytes)>;
 
   static bool available();

@@ -58,7 +58,7 @@ class Program {
   void connect(size_t index);
   bool modify(size_t index, uint32_t mask, uint32_t state);
 
-  // What a well-behaved program does.
+  // These do what a well-behaved program does.
   void post_send(size_t index, const rocemu_send_wqe& wqe, std::span<const rocemu_sge> sges);
   void post_receive(size_t index, const rocemu_recv_wqe& wqe, std::span<const rocemu_sge> sges);
   void ring(size_t index);
@@ -67,7 +67,7 @@ class Program {
   rocemu_queue_header& queue_header(size_t index);
   rocemu_cq_header& completion_header();
 
-  // What the engine does about doorbells.
+  // Does what the engine does about doorbells.
   void scan_doorbells();
 
  private:

@@ -56,7 +56,7 @@ class ChildProgram {
 };
 
 // Runs `body` in a process that holds no privilege: the present user's, or nobody's when that is
-// root. Whether it returned true.
+// root. True when `body` returned true.
 bool holds_without_privilege(const std::function<bool()>& body);
 
 }  // namespace rocemu::dma::test

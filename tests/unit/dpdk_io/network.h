@@ -51,7 +51,7 @@ struct NetworkOf {
     CHECK(port.transmit(now_ns, frames) == frames.size());
   }
 
-  // What follows the Ethernet header of each frame that waits at the port.
+  // Returns what follows the Ethernet header of each frame that waits at the port.
   std::vector<std::string> receive(Port& port) {
     std::vector<std::string> texts;
     std::array<rte_mbuf*, 7> burst;
@@ -71,7 +71,7 @@ struct NetworkOf {
   } started;
   FramePool pool{"network", kFrames, 256};
   Switch fabric{pool, kQueueFrames};
-  // What is to be done to the switch before it has ports.
+  // SetUp does what is to be done to the switch before it has ports.
   struct SetUp {
     SetUp(Switch& of, void (*set_up)(Switch&)) { set_up(of); }
   } fabric_set_up;

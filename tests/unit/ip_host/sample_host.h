@@ -31,7 +31,7 @@ inline Frame from_hex(std::string_view text) {
   return frame;
 }
 
-// As Ethernet pads it.
+// Pads the frame as Ethernet does.
 inline Frame padded(Frame frame) {
   pad(frame);
   return frame;

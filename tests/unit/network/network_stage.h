@@ -93,7 +93,7 @@ struct Stage {
   }
   void lose(uint32_t port, NetworkLoss loss, const SharedFrame&) { lost.push_back({port, loss}); }
 
-  // Of all ports together.
+  // Returns the sum over all ports.
   uint64_t sum(uint64_t PortCounters::*counter) const {
     uint64_t total = 0;
     for (uint32_t i = 0; i < network.port_count(); ++i) total += network.counters(i).*counter;

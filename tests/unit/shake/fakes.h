@@ -1,4 +1,4 @@
-// What decorators of a shaken device stand before, in tests.
+// Decorators of a shaken device stand before these fakes in tests.
 #pragma once
 
 #include <array>

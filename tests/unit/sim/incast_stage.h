@@ -150,7 +150,7 @@ class Stage {
     }
   };
 
-  // Of the network.
+  // The network calls these.
   void deliver(uint32_t host, TimeNs at, const network::SharedFrame& frame);
   void lose(uint32_t, network::NetworkLoss, const network::SharedFrame&) { ++lost_; }
 

@@ -157,7 +157,7 @@ class Pair {
   std::vector<std::byte> frame_for(Host& to, wire::Bth bth, const wire::ExtendedHeaders& ext,
                                    std::span<const std::byte> payload);
 
-  // What one side sent of one kind.
+  // Returns what one side sent of one kind.
   std::vector<Sent> sent_by(const Host& host, Operation operation) const;
   size_t count(const Host& host, Operation operation) const {
     return sent_by(host, operation).size();

@@ -1,5 +1,5 @@
-// Where rocemu and Linux rxe put different frames on the wire in the same situation: from the BTH
-// on, all that the captures show. docs/compatibility.md says the same to users; keep them in
+// Lists where rocemu and Linux rxe put different frames on the wire in the same situation: from the
+// BTH on, all that the captures show. docs/compatibility.md says the same to users; keep them in
 // agreement. (That we coalesce ACKs does not show here: a replay hands over one frame at a time.)
 #pragma once
 

@@ -16,7 +16,8 @@
 
 namespace rocemu::transport_test {
 
-// What README.md beside the captures says of one file. Frames are counted from 0 per direction.
+// RxeStory is what README.md beside the captures says of one file. Frames are counted from 0 per
+// direction.
 struct RxeStory {
   std::string_view file;  // without .pcap
   transport::WorkOpcode opcode;

@@ -2,7 +2,7 @@
 // with it, before main().
 #pragma once
 
-// Whether this process has been started that way.
+// True when this process has been started that way.
 bool is_preloaded();
 
 // Takes this process, or a forked child, for one that has: with whatever environment it goes on.

@@ -10,8 +10,8 @@ namespace rocemu::wire::test {
 
 using Frame = std::vector<std::byte>;
 
-// What build_frame takes, as one value. No field that a frame may carry is zero, so that one which
-// is forgotten or misplaced shows.
+// FrameValues are what build_frame takes, as one value. No field that a frame may carry is zero, so
+// that one which is forgotten or misplaced shows.
 struct FrameValues {
   Ethernet ethernet;
   Ip ip;
@@ -37,7 +37,7 @@ inline FrameValues sample(Network network, Operation operation, size_t payload_b
   return sample(network, bth_opcode(Transport::rc, operation), payload_bytes);
 }
 
-// Where the IP header and the BTH of a sample start.
+// These say where the IP header and the BTH of a sample start.
 size_t l3_offset_bytes(Network network);
 size_t bth_offset_bytes(Network network);
 

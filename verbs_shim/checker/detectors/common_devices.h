@@ -1,6 +1,6 @@
-// What devices that RoCE programs meet grant, in words, for a program that asked for too much: the
-// numbers of ibv_devinfo -v of a ConnectX-6 (mlx5), of rxe_param.h, and the least known ones, of
-// qedr (RDMA_MAX_SGE_PER_SQ_WQE) and of hns' HIP08 (HNS_ROCE_V2_MAX_SQ_INLINE), all of Linux.
+// Says in words what devices that RoCE programs meet grant, for a program that asked for too much:
+// the numbers of ibv_devinfo -v of a ConnectX-6 (mlx5), of rxe_param.h, and the least known ones,
+// of qedr (RDMA_MAX_SGE_PER_SQ_WQE) and of hns' HIP08 (HNS_ROCE_V2_MAX_SQ_INLINE), all of Linux.
 #pragma once
 
 namespace rocemu::check::common_devices {

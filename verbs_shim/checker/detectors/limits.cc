@@ -16,8 +16,8 @@ uint64_t bytes_of(const ibv_send_wr& wr) {
   return bytes;
 }
 
-// What was asked for and is more than the device grants, as "max_send_wr 100000, of which it grants
-// 32768", and what others grant; empty when it is not more.
+// Excess says what was asked for that is more than the device grants, as "max_send_wr 100000, of
+// which the device grants 32768", and what others grant; empty when it is not more.
 struct Excess {
   std::string text;
   const char* elsewhere = nullptr;

@@ -91,7 +91,7 @@ struct QueuePair : Object {
   std::shared_ptr<CompletionQueue> recv_cq;
   std::shared_ptr<SharedReceiveQueue> srq;  // null for none
 
-  // As the program last set it by ibv_modify_qp, or as a completion in error showed (then ERR).
+  // The program last set it by ibv_modify_qp, or a completion in error showed it (then ERR).
   std::atomic<ibv_qp_state> state = IBV_QPS_RESET;
   std::mutex attr_lock;  // guards the two fields below; a leaf
   ibv_qp_attr attr = {};

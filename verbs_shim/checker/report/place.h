@@ -1,6 +1,6 @@
-// Where in the program something happened: a backtrace, kept once and known by a number. A call
-// that comes by the same return address and frame as one before, and has the same callers, costs a
-// few loads and no walk of the stack.
+// A place says where in the program something happened: a backtrace, kept once and known by a
+// number. A call that comes by the same return address and frame as one before, and has the same
+// callers, costs a few loads and no walk of the stack.
 #pragma once
 
 #include <sys/types.h>

@@ -197,7 +197,7 @@ int name_rdma_socket(RdmaSocket& socket, sockaddr* address, socklen_t* bytes) {
   return 0;
 }
 
-// Of SOL_NETLINK: options that change nothing here are taken, too.
+// The options are SOL_NETLINK's; those that change nothing here are taken, too.
 int set_rdma_socket_option(RdmaSocket& socket, int name, const void* value, socklen_t bytes) {
   int on = 0;
   if (value == nullptr || bytes < sizeof(on)) {

@@ -86,7 +86,7 @@ int destroy_cq(ibv_cq* cq) {
   return destroying(at, ROCEMU_CHECK_CQ, cq, [&] { return provider::destroy_cq(cq); });
 }
 
-// As ibv_create_qp makes it of its own attributes.
+// The checker is told of extended attributes, made of the plain ones as ibv_create_qp does.
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const rocemu_check_call at = ROCEMU_CHECKED_CALL("ibv_create_qp");
   ibv_qp_init_attr_ex asked = {};

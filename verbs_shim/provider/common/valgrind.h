@@ -1,6 +1,6 @@
-// What the provider tells valgrind, where the program runs under it. A request is a row of
-// instructions that leave a processor as it was and that valgrind knows: they and the numbers are
-// part of its interface (valgrind.h, memcheck.h) and stay the same.
+// Talks to valgrind, where the program runs under it. A request is a row of instructions that leave
+// a processor as it was and that valgrind knows: they and the numbers are part of its interface
+// (valgrind.h, memcheck.h) and stay the same.
 #pragma once
 
 #include <stddef.h>

@@ -47,7 +47,7 @@ class WorkRing {
     store_release(producer_word_, published_);
   }
 
-  // What belongs into the next entry as its post_stamp.
+  // Returns what belongs into the next entry as its post_stamp.
   uint32_t post_stamp() const {
     return load_relaxed(stamps_word_) == 0 ? 0 : post_stamp_of(monotonic_ns());
   }
