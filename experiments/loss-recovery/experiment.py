@@ -8,6 +8,7 @@ from common.points import Point
 SOURCE = "Mittal et al., Revisiting Network Support for RDMA (IRN), SIGCOMM 2018 (4.3: selective retransmission beside go-back-N)"
 
 RECOVERIES = ("go-back-n", "selective-repeat")
+SERIES = ("WRITE, virtual time", "WRITE, live", "READ, virtual time")
 
 
 def losses(small):
@@ -41,7 +42,7 @@ def live(rocemu, small):
 
 
 def shares(results, recovery, small):
-    """Of the goodput without loss: WRITEs in virtual time, and live, and READs in virtual time."""
+    """Of the goodput without loss, as SERIES has them."""
     virtual, read = ({loss: results[f"{verb}-{recovery}-{loss}"].goodput_gbit("write") for loss in losses(small)}
                      for verb in ("write", "read"))
     measured = {loss: results["live"][recovery, loss] for loss in losses(small) if results["live"]}
@@ -52,7 +53,7 @@ def claims(results, small):
     found = []
     by_recovery = {recovery: shares(results, recovery, small) for recovery in RECOVERIES}
     for loss in losses(small)[1:]:
-        for place, where in enumerate(("WRITE, virtual time", "WRITE, live", "READ, virtual time")):
+        for place, where in enumerate(SERIES):
             back, selective = (by_recovery[recovery][place].get(loss) for recovery in RECOVERIES)
             if back is None:
                 continue
@@ -63,10 +64,11 @@ def claims(results, small):
 
 def plot(pyplot, results):
     figure, axes = pyplot.subplots(figsize=(7, 4))
-    for recovery in RECOVERIES:
-        for rates, where, style in zip(shares(results, recovery, False), ("virtual time", "live, ib_write_bw"), ("-", "--")):
+    for recovery, colour in zip(RECOVERIES, ("C0", "C1")):
+        for rates, where, style in zip(shares(results, recovery, False), SERIES, ("-", "--", ":")):
             losses_seen = [loss for loss in rates if loss]
-            axes.plot(losses_seen, [rates[loss] for loss in losses_seen], style, marker="o", label=f"{recovery}, {where}")
+            axes.plot(losses_seen, [rates[loss] for loss in losses_seen], style, color=colour, marker="o",
+                      label=f"{recovery}, {where}")
     axes.set_xscale("log")
     axes.set_xlabel("loss, %")
     axes.set_ylabel("share of the goodput without loss")
