@@ -34,7 +34,7 @@ enum class Kind : uint8_t {
                   // `psn`: with RTR the first that is expected, with RTS the first that is sent;
                   // `length_bytes`: path MTU; `count`: QpTimers; Cause: who changed it
 
-  // Requests. `opcode` of a send queue's is a verbs::wr_opcode.
+  // Requests. `program`: whose the QP is. `opcode` of a send queue's is a verbs::wr_opcode.
   posted = 20,  // the program called post: `wr_id`, `request`, `opcode`, `length_bytes`, flags
   taken = 21,   // the NIC took it off its queue; also `value`: the peer's address, `detail`: the
                // peer's key; of datagrams `peer_qpn`. `code`: verbs::WcStatus that it is doomed to.

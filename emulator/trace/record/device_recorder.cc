@@ -456,7 +456,8 @@ void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
 
 // One record for the post and the taking, where it has room for the time between.
 template <typename Fill>
-inline void DeviceRecorder::note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill) {
+inline void DeviceRecorder::note_taken(wire::Qpn qpn, const Qp& qp, uint32_t post_stamp,
+                                       const Fill& fill) {
   const TimeNs posted_ns = post_stamp == 0 ? now_ : transport::posted_ns(post_stamp, now_);
   const uint64_t ago_ns = now_ - posted_ns;
   const bool is_one = ago_ns <= UINT32_MAX;
@@ -464,12 +465,14 @@ inline void DeviceRecorder::note_taken(wire::Qpn qpn, uint32_t post_stamp, const
     Record* const record = begin(Kind::posted, qpn);
     if (record == nullptr) return;
     fill(*record);
+    record->program = qp.program;
     record->time_ns = posted_ns;
     end();
   }
   Record* const record = begin(Kind::taken, qpn);
   if (record == nullptr) return;
   fill(*record);
+  record->program = qp.program;
   if (is_one) {
     record->flags |= flag::kPosted | (post_stamp == 0 ? flag::kTimeIsNics : 0);
     record->count = static_cast<uint32_t>(ago_ns);
@@ -484,7 +487,7 @@ void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& wor
   now_ = host_.now();
   const bool sends = !is_local(work.opcode) && work.fault == transport::WcStatus::success;
   const uint32_t request = qp->sends.on_taken(sends);
-  note_taken(qpn, work.post_stamp, [&](Record& record) {
+  note_taken(qpn, *qp, work.post_stamp, [&](Record& record) {
     record.wr_id = work.wr_id;
     record.request = request;
     record.opcode = wr_opcode(work.opcode);
@@ -503,7 +506,7 @@ void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWor
   Qp* const qp = find(qpn);
   if (qp == nullptr) return;
   ++qp->receives_taken;
-  note_taken(qpn, work.post_stamp, [&](Record& record) {
+  note_taken(qpn, *qp, work.post_stamp, [&](Record& record) {
     record.wr_id = work.wr_id;
     record.request = qp->receives_taken;
     record.length_bytes = work.length_bytes;
@@ -544,6 +547,7 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
     record->opcode = static_cast<uint8_t>(completion.opcode);
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
+    record->program = qp->program;
     if (received) record->flags = flag::kReceiveQueue;
     end();
   }
@@ -551,7 +555,8 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
 
 void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t request,
                                TimeNs time_ns, bool is_exact) {
-  if (find(completion.qpn) == nullptr) return;
+  const Qp* const qp = find(completion.qpn);
+  if (qp == nullptr) return;
   if (Record* const record = begin(Kind::completion_polled, completion.qpn)) {
     record->time_ns = time_ns;
     record->wr_id = completion.wr_id;
@@ -559,6 +564,7 @@ void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t
     record->opcode = static_cast<uint8_t>(completion.opcode);
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
+    record->program = qp->program;
     record->flags =
         static_cast<uint16_t>((is_receive(completion.opcode) ? flag::kReceiveQueue : 0) |
                               (is_exact ? 0 : flag::kTimeIsNics));

@@ -163,7 +163,7 @@ class DeviceRecorder final : public transport::Observer {
     if (ring_.commit()) host_.on_half_full();
   }
   template <typename Fill>
-  void note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill);
+  void note_taken(wire::Qpn qpn, const Qp& qp, uint32_t post_stamp, const Fill& fill);
   void simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause = Cause::none, uint8_t code = 0);
   void fill(Record& record, const wire::Packet& packet) const;
   void note_asked(Qp& qp, const wire::Packet& packet);

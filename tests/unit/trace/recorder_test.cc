@@ -151,6 +151,27 @@ TEST_CASE("trace recorder: a WRITE of three packets, the second of which is lost
   CHECK(trace.failures == std::array{0, 0});
 }
 
+TEST_CASE("trace recorder: who posts, and whose a completion is") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  transport::Completion polled;
+  polled.qpn = pair.a.qpn;
+  trace.recorder(0).on_polled(polled, 1, trace.now(), true);
+  for (const Kind kind : {Kind::posted, Kind::taken, Kind::completion_pushed})
+    for (const uint16_t device : {0, 1}) {
+      const auto found = trace.of(device, kind);
+      REQUIRE(found.size() == 1);
+      CHECK(found[0].program == device);
+    }
+  REQUIRE(trace.of(0, Kind::completion_polled).size() == 1);
+  CHECK(trace.of(0, Kind::completion_polled)[0].program == 0);
+}
+
 TEST_CASE("trace recorder: a receiver that is not ready") {
   Pair pair;
   Recording trace(pair);
