@@ -44,6 +44,11 @@ pid_t program_of(device::Hca& hca, wire::Qpn qpn) {
   return view ? view->program : 0;
 }
 
+trace::QpQueues queues_of_qp(device::Hca& hca, wire::Qpn qpn) {
+  const device::QueueHandles handles = device::TraceAccess(hca).queues_of(qpn);
+  return {handles.send_cq, handles.receive_cq, handles.srq};
+}
+
 trace::Cause why_refused(device::Hca& hca, wire::Qpn qpn, uint32_t key, uint64_t address,
                          uint32_t length_bytes) {
   using device::KeyFault;

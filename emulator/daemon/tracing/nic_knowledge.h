@@ -10,6 +10,7 @@
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/device/hca.h"
 #include "emulator/trace/format/record.h"
+#include "emulator/trace/record/device_recorder.h"
 
 namespace rocemu::daemon {
 
@@ -22,6 +23,9 @@ uint16_t device_with_address(Engine& engine, const wire::Gid& gid);
 
 // Whose a QP is; 0: nobody's that is known.
 pid_t program_of(device::Hca& hca, wire::Qpn qpn);
+
+// The CQs and the SRQ of a QP, by the numbers that iproute2's `rdma` has for them.
+trace::QpQueues queues_of_qp(device::Hca& hca, wire::Qpn qpn);
 
 // What is wrong with a key that a QP has refused.
 trace::Cause why_refused(device::Hca& hca, wire::Qpn qpn, uint32_t key, uint64_t address,

@@ -143,6 +143,10 @@ trace::Owner NicTracing::owner_of(uint16_t device, wire::Qpn qpn) noexcept {
   return run_->programs.of(program_of(engine_.hca(device), qpn));
 }
 
+trace::QpQueues NicTracing::queues_of(uint16_t device, wire::Qpn qpn) noexcept {
+  return queues_of_qp(engine_.hca(device), qpn);
+}
+
 uint16_t NicTracing::device_of(const wire::Gid& gid) noexcept {
   return device_with_address(engine_, gid);
 }

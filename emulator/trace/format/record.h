@@ -28,7 +28,8 @@ enum class Kind : uint8_t {
   program_began = 10,  // `program` opened `device`
   program_ended = 11,  // `program` closed `device`, or died: Cause
   qp_created = 12,     // `program`; `code`: verbs::qp_type; `count`, `length_bytes`: numbers of the
-                       // CQs for sends and for receives; `detail`: of the SRQ, if kShared
+                       // CQs for sends and for receives, where it has one of its own (0: it has
+                       // not, as an XRC receiver); `detail`: of the SRQ, if kShared
   qp_destroyed = 13,   // `program`
   qp_state = 14,  // `code`: the new verbs::QpState; of connected QPs `peer_qpn`, `peer_device`;
                   // `psn`: with RTR the first that is expected, with RTS the first that is sent;
@@ -41,7 +42,7 @@ enum class Kind : uint8_t {
                // With flag::kPosted it was posted `count` ns before, which no other record tells
   completion_pushed = 22,  // the CQ has it: `wr_id`, `request` when known, `opcode`:
                            // verbs::WcOpcode, `code`: verbs::WcStatus, `length_bytes`; `count`:
-                           // number of the CQ; `detail`: index in its ring
+                           // number of the CQ, or 0 where it is not known
   completion_polled = 23,  // the program has it: the same
   completion_lost = 24,    // the CQ was full: the same
 

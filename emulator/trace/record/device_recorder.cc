@@ -126,6 +126,7 @@ void DeviceRecorder::resolve(wire::Qpn qpn, Qp& qp) {
   qp.is_traced = lets_through(filter_, qpn.value, owner.name, owner.pid);
   qp.pid = owner.pid;
   if (!qp.is_traced) return;
+  qp.queues = host_.queues_of(device_, qpn);
   if (owner.program != kNoProgram && programs_.insert(owner.program).second)
     note_program(Kind::program_began, owner.program, Cause::none);
   record(creation(qpn.value, qp));
@@ -139,7 +140,11 @@ Record DeviceRecorder::creation(uint32_t qpn, const Qp& qp) const {
   record.qpn = qpn;
   record.program = qp.program;
   record.code = qp.type;
-  if (qp.existed) record.flags = flag::kExisted;
+  record.count = qp.queues.send_cq;
+  record.length_bytes = qp.queues.receive_cq;
+  record.detail = qp.queues.srq;
+  if (qp.queues.srq != 0) record.flags |= flag::kShared;
+  if (qp.existed) record.flags |= flag::kExisted;
   return record;
 }
 
@@ -511,6 +516,7 @@ void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWor
     record.request = qp->receives_taken;
     record.length_bytes = work.length_bytes;
     record.flags = flag::kReceiveQueue;
+    if (qp->queues.srq != 0) record.flags |= flag::kShared;
     if (record.kind != Kind::posted) record.code = static_cast<uint8_t>(work.fault);
   });
 }
@@ -548,6 +554,7 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
     record->program = qp->program;
+    record->count = received ? qp->queues.receive_cq : qp->queues.send_cq;
     if (received) record->flags = flag::kReceiveQueue;
     end();
   }
@@ -564,10 +571,11 @@ void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t
     record->opcode = static_cast<uint8_t>(completion.opcode);
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
+    const bool received = is_receive(completion.opcode);
     record->program = qp->program;
-    record->flags =
-        static_cast<uint16_t>((is_receive(completion.opcode) ? flag::kReceiveQueue : 0) |
-                              (is_exact ? 0 : flag::kTimeIsNics));
+    record->count = received ? qp->queues.receive_cq : qp->queues.send_cq;
+    record->flags = static_cast<uint16_t>((received ? flag::kReceiveQueue : 0) |
+                                          (is_exact ? 0 : flag::kTimeIsNics));
     end();
   }
 }

@@ -35,12 +35,21 @@ struct Owner {
   uint32_t pid = 0;
 };
 
+// The numbers of what a QP's requests go to and come from; 0: none, or unknown.
+struct QpQueues {
+  uint32_t send_cq = 0;
+  uint32_t receive_cq = 0;
+  uint32_t srq = 0;
+};
+
 // What a recorder asks for, and whom it tells.
 class RecorderHost {
  public:
   virtual ~RecorderHost() = default;
   virtual TimeNs now() noexcept = 0;
+  // Both are asked once for each QP, when its creation is over.
   virtual Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept = 0;
+  virtual QpQueues queues_of(uint16_t /*device*/, wire::Qpn) noexcept { return {}; }
   // kNoDevice: none of this NIC's has the address.
   virtual uint16_t device_of(const wire::Gid& gid) noexcept = 0;
   // Why a key was refused; none: it is not known.
@@ -128,6 +137,7 @@ class DeviceRecorder final : public transport::Observer {
     verbs::QpState state{};
     uint16_t program = kNoProgram;
     uint32_t pid = 0;
+    QpQueues queues;
     uint16_t peer_device = kNoDevice;
     uint32_t peer_qpn = 0;
     uint32_t path_mtu_bytes = 0;

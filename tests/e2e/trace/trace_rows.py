@@ -42,12 +42,15 @@ def check_requests(trace, program):
     """Each request from post to poll: in this order, and each with its completion."""
     qps = {(r.device, r.qpn): trace.name(PROGRAM, r.program) for r in trace.of("qp_created")}
     check(qps and set(qps.values()) == {program}, f"QPs are of {qps}")
+    cqs = {(r.device, r.qpn, side): cq for r in trace.of("qp_created") for side, cq in ((0, r.count), (RECEIVE, r.length))}
+    check(all(cqs.values()), f"a QP without its CQs: {cqs}")
     for kind in ("taken", "completion_pushed", "completion_polled"):
         check(trace.of(kind), f"no {kind}")
     posted = {(r.device, r.qpn, r.flags & RECEIVE, r.request): r for r in trace.of("posted")}
     for taken in trace.of("taken"):
         post = posted[taken.device, taken.qpn, taken.flags & RECEIVE, taken.request]
         check(not post.flags & NICS_TIME, f"{post} is not the program's time")
+        check(trace.name(PROGRAM, post.program) == program, f"{post} is not the program's")
         check(trace.start <= post.time <= taken.time, f"{post} after {taken}")
     over = trace.of("completion_pushed") + trace.of("acknowledged")
     sends = [r for r in over if not r.flags & RECEIVE]
@@ -57,6 +60,8 @@ def check_requests(trace, program):
     for polled in trace.of("completion_polled"):
         push = pushed[polled.device, polled.qpn, polled.flags & RECEIVE, polled.request]
         check(push.wr_id == polled.wr_id and push.time <= polled.time, f"{polled} after {push}")
+        cq = cqs[polled.device, polled.qpn, polled.flags & RECEIVE]
+        check(push.count == polled.count == cq, f"{push} and {polled} in another CQ than {cq}")
         exact += not polled.flags & NICS_TIME
     check(exact > 0, "no poll has the program's time")
 

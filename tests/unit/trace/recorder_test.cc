@@ -63,6 +63,10 @@ class Recording final : public RecorderHost {
   Owner owner_of(uint16_t device, wire::Qpn) noexcept override {
     return {device, device == 0 ? "client" : "server", 100u + device};
   }
+  QpQueues queues_of(uint16_t device, wire::Qpn) noexcept override {
+    if (device == 0) return {.send_cq = 3, .receive_cq = 4};
+    return {.send_cq = 7, .receive_cq = 7, .srq = 9};
+  }
   uint16_t device_of(const wire::Gid& gid) noexcept override {
     return gid == pair_.a.attributes.path.local_gid ? 0 : 1;
   }
@@ -170,6 +174,29 @@ TEST_CASE("trace recorder: who posts, and whose a completion is") {
     }
   REQUIRE(trace.of(0, Kind::completion_polled).size() == 1);
   CHECK(trace.of(0, Kind::completion_polled)[0].program == 0);
+}
+
+TEST_CASE("trace recorder: the CQs and the SRQ of a QP") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  const Record own = trace.of(0, Kind::qp_created).at(0);
+  CHECK(std::array{own.count, own.length_bytes, own.detail} == std::array{3u, 4u, 0u});
+  CHECK((own.flags & flag::kShared) == 0);
+  const Record shared = trace.of(1, Kind::qp_created).at(0);
+  CHECK(std::array{shared.count, shared.length_bytes, shared.detail} == std::array{7u, 7u, 9u});
+  CHECK((shared.flags & flag::kShared) != 0);
+  CHECK(trace.of(0, Kind::completion_pushed).at(0).count == 3);
+  CHECK(trace.of(1, Kind::completion_pushed).at(0).count == 7);
+  transport::Completion received;
+  received.qpn = pair.a.qpn;
+  received.opcode = transport::WcOpcode::receive;
+  trace.recorder(0).on_polled(received, 1, trace.now(), true);
+  CHECK(trace.of(0, Kind::completion_polled).at(0).count == 4);
 }
 
 TEST_CASE("trace recorder: a receiver that is not ready") {

@@ -187,6 +187,25 @@ TEST_CASE("trace story: a shared receive belongs to the QP that has taken it") {
   CHECK(story.requests[0].posted != kNowhere);
 }
 
+TEST_CASE("trace text: the queues of a QP, where they are known") {
+  TraceBuilder builder;
+  Record& created = builder.add(1, Kind::qp_created);
+  created.code = verbs::qp_type::kRc;
+  created.count = 3;
+  created.length_bytes = 4;
+  created.detail = 9;
+  created.flags = flag::kShared;
+  builder.add(2, Kind::qp_created, 1).code = verbs::qp_type::kRc;
+  builder.request(10, Kind::completion_pushed, 1).count = 3;
+  builder.request(11, Kind::completion_pushed, 2);
+  std::ostringstream out;
+  show_text(builder.read(), {}, out);
+  CHECK_THAT(out.str(),
+             Contains("QP 0x11 qp created: RC, CQ 3 for sends, CQ 4 for receives, SRQ 9\n") &&
+                 Contains("QP 0x12 qp created: RC\n") && Contains("request 1, 64 B, CQ 3\n") &&
+                 Contains("request 2, 64 B\n"));
+}
+
 TEST_CASE("trace text: a line for each event") {
   TraceBuilder builder;
   builder.connected();
