@@ -71,8 +71,8 @@ enum class Kind : uint8_t {
   out_of_sequence = 48,  // a packet ahead of the expected one
   placed_ahead = 49,     // and taken all the same (selective repeat)
   stale_ack = 50,        // an ACK that tells nothing new
-  data_placed = 51,      // bytes are where they belong in the program's memory: `value`: where,
-                         // `length_bytes`, `request` of a receive when known
+  data_placed = 51,      // bytes are where they belong in the program's memory: `length_bytes`;
+                         // with flag::kHasReth `value`: where, which is known of WRITEs
   acknowledged = 52,     // all requests up to `request` have been answered; the rest is of that one
   congestion = 53,       // Cause; `value`: the rate from now on in bit/s, when known
   waits = 54,            // the QP has something to send and may not: Cause. That ends with the next
@@ -162,6 +162,7 @@ inline constexpr uint16_t kFence = 1 << 8;           // the request's
 inline constexpr uint16_t kResponse = 1 << 9;        // packet: sent by the responder
 inline constexpr uint16_t kHasAeth = 1 << 10;        // packet: `code` and `count` are of its AETH
 inline constexpr uint16_t kHasReth = 1 << 11;        // packet: `value`, `detail` are of its RETH
+                                                     // (or AtomicETH); data_placed: `value` is known
 inline constexpr uint16_t kTimeIsNics = 1 << 12;     // posted, completion_polled: the NIC saw it at
                                                      // that time; it happened at some time before
 inline constexpr uint16_t kArriving = 1 << 13;       // packet_lost: it came from elsewhere to `qpn`

@@ -334,6 +334,27 @@ inline void DeviceRecorder::note_asked(Qp& qp, const wire::Packet& packet) {
   }
 }
 
+// What a packet brings, and where that belongs as far as packets tell: with RC and UC the PSNs of a
+// message follow each other, and all of its packets but the last are as long as the first.
+inline void DeviceRecorder::note_brought(Qp& qp, const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
+  const wire::Psn psn = packet.bth.psn;
+  const auto length_bytes = static_cast<uint32_t>(packet.payload.size());
+  Brought& brought = qp.brought[psn.value() % qp.brought.size()];
+  brought = {psn, length_bytes};
+  if (traits.kind != MessageKind::write && traits.kind != MessageKind::atomic_write) return;
+  if (traits.reth) {
+    const wire::Reth& reth = packet.ext.reth;
+    const uint32_t packet_bytes = std::max(length_bytes, 1u);
+    const uint32_t packets = 1 + (std::max(reth.length_bytes, 1u) - 1) / packet_bytes;
+    qp.write = {psn, packets, packet_bytes, reth.virtual_address};
+  }
+  const uint32_t ahead = (psn.value() - qp.write.first_psn.value()) & wire::Psn::kMask;
+  if (ahead >= qp.write.packets) return;
+  brought.has_address = true;
+  brought.address = qp.write.address + uint64_t{ahead} * qp.write.packet_bytes;
+}
+
 void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexcept {
   if (next_ != nullptr) next_->on_packet(qpn, packet);
   Qp* const qp = find(qpn);
@@ -341,9 +362,7 @@ void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexce
   now_ = host_.now();
   const wire::OpcodeTraits& traits = packet.traits();
   const bool is_response = traits.kind == MessageKind::response;
-  Brought& brought = qp->brought[packet.bth.psn.value() % qp->brought.size()];
-  brought = {packet.bth.psn, static_cast<uint32_t>(packet.payload.size()),
-             traits.reth ? packet.ext.reth.virtual_address : 0};
+  note_brought(*qp, packet);
   if (traits.aeth) qp->last_syndrome = packet.ext.aeth.syndrome;
   if (is_response) qp->timeouts = 0;
   note_asked(*qp, packet);
@@ -452,6 +471,7 @@ void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
     if (brought.psn == psn) {
       record->length_bytes = brought.length_bytes;
       record->value = brought.address;
+      if (brought.has_address) record->flags = flag::kHasReth;
     }
     end();
   }

@@ -127,6 +127,14 @@ class DeviceRecorder final : public transport::Observer {
   struct Brought {
     wire::Psn psn;
     uint32_t length_bytes = 0;
+    bool has_address = false;
+    uint64_t address = 0;
+  };
+  // The last WRITE that has begun. Its later packets have no address of their own.
+  struct Write {
+    wire::Psn first_psn;
+    uint32_t packets = 0;  // 0: none has begun
+    uint32_t packet_bytes = 0;
     uint64_t address = 0;
   };
   struct Qp {
@@ -158,6 +166,7 @@ class DeviceRecorder final : public transport::Observer {
     uint32_t asked_key = 0;  // of the last RETH or AtomicETH that has come
     uint32_t asked_bytes = 0;
     uint64_t asked_address = 0;
+    Write write;
     std::array<Brought, 64> brought{};  // by the low bits of the PSN: a burst's worth
   };
 
@@ -177,6 +186,7 @@ class DeviceRecorder final : public transport::Observer {
   void simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause = Cause::none, uint8_t code = 0);
   void fill(Record& record, const wire::Packet& packet) const;
   void note_asked(Qp& qp, const wire::Packet& packet);
+  void note_brought(Qp& qp, const wire::Packet& packet);
   void on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn);
   void go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause);
   void mark_resent(Qp& qp, wire::Psn psn);

@@ -135,8 +135,10 @@ std::string other_record_text(const Names& names, const Record& record) {
     case Kind::stale_ack:
       return psn;
     case Kind::data_placed:
-      return psn + ", " + std::to_string(record.length_bytes) + " B at " +
-             hexadecimal(record.value);
+      return psn + ", " + std::to_string(record.length_bytes) + " B" +
+             ((record.flags & flag::kHasReth) == 0 && record.value == 0
+                  ? ""
+                  : " at " + hexadecimal(record.value));
     case Kind::acknowledged:
       return "up to request " + std::to_string(record.request);
     case Kind::waits:

@@ -146,7 +146,12 @@ TEST_CASE("trace recorder: a WRITE of three packets, the second of which is lost
   CHECK(refused[0].program == static_cast<uint16_t>(transport::Refusal::out_of_sequence_psn));
   CHECK(trace.of(1, Kind::nak_sent).size() == 1);
   CHECK(trace.psns(1, Kind::data_placed) == Psns{100, 101, 102});
-  CHECK(trace.of(1, Kind::data_placed)[0].length_bytes == 1024);
+  const auto placed = trace.of(1, Kind::data_placed);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    CHECK(placed[i].length_bytes == 1024);
+    CHECK(placed[i].flags == flag::kHasReth);
+    CHECK(placed[i].value == far.address + 1024 * i);
+  }
   const auto naks = trace.of(0, Kind::nak_received);
   REQUIRE(naks.size() == 1);
   CHECK(naks[0].code == wire::syndrome::kNakSequence);
@@ -174,6 +179,28 @@ TEST_CASE("trace recorder: who posts, and whose a completion is") {
     }
   REQUIRE(trace.of(0, Kind::completion_polled).size() == 1);
   CHECK(trace.of(0, Kind::completion_polled)[0].program == 0);
+}
+
+TEST_CASE("trace recorder: where bytes belong, where packets tell") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(2 * 1024 + 100, 1);
+  const Buffer far = pair.b.buffer(2 * 1024 + 100);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  const auto sent = trace.of(1, Kind::data_placed);
+  REQUIRE(sent.size() == 3);
+  for (const Record& record : sent) {
+    CHECK(record.flags == 0);
+    CHECK(record.value == 0);
+  }
+  pair.a.post(write(near, far));
+  pair.drive();
+  const auto placed = trace.of(1, Kind::data_placed);
+  REQUIRE(placed.size() == 6);
+  CHECK(placed[5].value == far.address + 2048);
+  CHECK(placed[5].length_bytes == 100);
 }
 
 TEST_CASE("trace recorder: the CQs and the SRQ of a QP") {

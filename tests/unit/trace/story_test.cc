@@ -206,6 +206,21 @@ TEST_CASE("trace text: the queues of a QP, where they are known") {
                  Contains("request 2, 64 B\n"));
 }
 
+TEST_CASE("trace text: where bytes were placed, where that is known") {
+  TraceBuilder builder;
+  Record& known = builder.add(1, Kind::data_placed);
+  known.psn = 100;
+  known.length_bytes = 64;
+  known.flags = flag::kHasReth;  // and the address is 0, as that of a zero-based region
+  Record& unknown = builder.add(2, Kind::data_placed);
+  unknown.psn = 101;
+  unknown.length_bytes = 64;
+  std::ostringstream out;
+  show_text(builder.read(), {}, out);
+  CHECK_THAT(out.str(), Contains("data placed: PSN 100, 64 B at 0x0\n") &&
+                            Contains("data placed: PSN 101, 64 B\n"));
+}
+
 TEST_CASE("trace text: a line for each event") {
   TraceBuilder builder;
   builder.connected();
