@@ -163,9 +163,8 @@ Record DeviceRecorder::state_of(uint32_t qpn, const Qp& qp) const {
 
 void DeviceRecorder::set_attributes(Qp& qp, const transport::QpAttributes& attributes) {
   qp.peer_qpn = attributes.remote_qpn.value;
-  qp.peer_device = attributes.path.remote_gid == wire::Gid{}
-                       ? kNoDevice
-                       : host_.device_of(attributes.path.remote_gid);
+  qp.peer_gid = attributes.path.remote_gid;
+  qp.peer_device = qp.peer_gid == wire::Gid{} ? kNoDevice : host_.device_of(qp.peer_gid);
   qp.path_mtu_bytes = attributes.path_mtu_bytes;
   qp.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
   qp.rnr_timer = attributes.min_rnr_timer;
@@ -179,7 +178,8 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   qp.sends = RequestNumbers(known.requests_in_flight);
   qp.state = known.state;
   qp.peer_qpn = known.peer_qpn.value;
-  if (known.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(known.peer_gid);
+  qp.peer_gid = known.peer_gid;
+  if (qp.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(qp.peer_gid);
   qp.path_mtu_bytes = known.path_mtu_bytes;
   qp.timers = known.timers;
   qp.rnr_timer = known.min_rnr_timer;
@@ -403,19 +403,27 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
   }
 }
 
+// Whether a QP's packets may go where this one does: QPNs of two devices may be equal, and a device
+// may have several addresses, as for an alternate path.
+bool DeviceRecorder::sends_to(const Qp& qp, const wire::Packet& packet) {
+  if (!qp.is_traced || qp.peer_qpn != packet.bth.destination_qp.value) return false;
+  const wire::Gid& to = packet.ip.destination;
+  return qp.peer_gid == to ||
+         (qp.peer_device != kNoDevice && qp.peer_device == host_.device_of(to));
+}
+
 // Whose a packet is that has left this device; null when nobody traced has sent it.
 DeviceRecorder::Qp* DeviceRecorder::find_sender(const wire::Packet& packet, uint32_t& qpn) {
-  const wire::Qpn to = packet.bth.destination_qp;
   if (packet.traits().deth) {
     qpn = packet.ext.deth.source_qp.value;
     return find(packet.ext.deth.source_qp);
   }
-  if (last_qp_ != nullptr && last_qp_->is_traced && last_qp_->peer_qpn == to.value) {
+  if (last_qp_ != nullptr && sends_to(*last_qp_, packet)) {
     qpn = last_qpn_;
     return last_qp_;
   }
   for (auto& [number, qp] : qps_) {
-    if (!qp.is_traced || qp.peer_qpn != to.value) continue;
+    if (!sends_to(qp, packet)) continue;
     qpn = number;
     return &qp;
   }

@@ -148,6 +148,7 @@ class DeviceRecorder final : public transport::Observer {
     QpQueues queues;
     uint16_t peer_device = kNoDevice;
     uint32_t peer_qpn = 0;
+    wire::Gid peer_gid;  // zero: it is not connected
     uint32_t path_mtu_bytes = 0;
     QpTimers timers;
     TimeNs created_ns = 0;
@@ -175,6 +176,7 @@ class DeviceRecorder final : public transport::Observer {
   void set_attributes(Qp& qp, const transport::QpAttributes& attributes);
   void note_program(Kind kind, uint16_t program, Cause cause);
   Qp* find_sender(const wire::Packet& packet, uint32_t& qpn);
+  bool sends_to(const Qp& qp, const wire::Packet& packet);
   Record creation(uint32_t qpn, const Qp& qp) const;
   Record state_of(uint32_t qpn, const Qp& qp) const;
   Record* begin(Kind kind, wire::Qpn qpn);

@@ -68,7 +68,8 @@ class Recording final : public RecorderHost {
     return {.send_cq = 7, .receive_cq = 7, .srq = 9};
   }
   uint16_t device_of(const wire::Gid& gid) noexcept override {
-    return gid == pair_.a.attributes.path.local_gid ? 0 : 1;
+    if (gid == pair_.a.attributes.path.local_gid) return 0;
+    return gid == pair_.b.attributes.path.local_gid ? 1 : 2;
   }
   Cause explain_key(uint16_t device, wire::Qpn, uint32_t key, uint64_t address,
                     uint32_t length_bytes) noexcept override {
@@ -309,6 +310,34 @@ TEST_CASE("trace recorder: a frame that a fault takes is lost where it was taken
     CHECK(lost[0].psn == 100);
     CHECK(((lost[0].flags & flag::kArriving) != 0) == (device == 1));
   }
+}
+
+TEST_CASE("trace recorder: a lost packet is not another QP's whose peer has the same number") {
+  Pair pair;
+  Recording trace(pair);
+  wire::Gid third = pair.b.attributes.path.local_gid;
+  third.bytes[15] ^= 0x40;
+  for (const uint32_t qpn : {0x900u, 0x901u})
+    trace.recorder(0).add_known({.qpn = wire::Qpn{qpn},
+                                 .state = QpState::ready_to_send,
+                                 .peer_qpn = pair.b.qpn,
+                                 .peer_gid = third});
+  const auto lose = [&](const wire::Gid& to) {
+    wire::Packet packet;
+    packet.bth.opcode = static_cast<uint8_t>(Operation::send_only);
+    packet.bth.destination_qp = pair.b.qpn;
+    packet.ip.destination = to;
+    trace.recorder(0).on_lost(packet, 1, Cause::dropped, false);
+    return trace.of(0, Kind::packet_lost);
+  };
+  const auto of_pair = lose(pair.b.attributes.path.local_gid);
+  REQUIRE(of_pair.size() == 1);
+  CHECK(of_pair[0].qpn == pair.a.qpn.value);
+  CHECK(of_pair[0].peer_device == 1);
+  const auto of_third = lose(third);
+  REQUIRE(of_third.size() == 2);
+  CHECK(of_third[1].qpn >= 0x900);
+  CHECK(of_third[1].peer_device == 2);
 }
 
 TEST_CASE("trace recorder: messages of the connection manager") {
