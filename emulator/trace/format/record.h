@@ -129,7 +129,7 @@ enum class Cause : uint8_t {
   rnr_wait = 61,
   fence = 62,
   rd_atomics = 63,   // max_rd_atomic READs and atomics are outstanding
-  no_receives = 64,  // the peer has no credit of receives
+  // 64 was for credit of receives, which this NIC does not have; no file has it
   pace = 65,
   not_ready = 66,   // the QP is not in RTS
   rate_limit = 67,  // the rate that the program has set

@@ -61,8 +61,6 @@ Reason Timekeeper::reason_of(Cause cause) {
       return Reason::fence;
     case Cause::rd_atomics:
       return Reason::rd_atomics;
-    case Cause::no_receives:
-      return Reason::no_receives;
     case Cause::pace:
     case Cause::rate_limit:
       return Reason::pace;
@@ -234,8 +232,6 @@ constexpr Sentence kSentences[kReasons] = {
      "Leave out IBV_SEND_FENCE where a request does not need what those bring."},
     {"as many READs and atomics as max_rd_atomic allows were outstanding",
      "Raise max_rd_atomic here, and max_dest_rd_atomic at the other end."},
-    {"the other end had no receives left, by its credits",
-     "Have the other end post more receives, and sooner."},
     {"what was lost was missed and sent again",
      "Look for what takes packets: --as ladder shows which, and by which impairment."},
     {"an ACK timeout ran",

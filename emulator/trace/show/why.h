@@ -25,10 +25,9 @@ enum class Reason : uint8_t {
   window,
   fence,
   rd_atomics,
-  no_receives,  // the peer has no credit of receives
-  repair,       // what was lost is sent again
-  timeout,      // an ACK timeout runs out
-  rnr,          // the receiver was not ready
+  repair,   // what was lost is sent again
+  timeout,  // an ACK timeout runs out
+  rnr,      // the receiver was not ready
 };
 inline constexpr size_t kReasons = static_cast<size_t>(Reason::rnr) + 1;
 
