@@ -1,6 +1,7 @@
 #include "emulator/daemon/tracing/nic_knowledge.h"
 
 #include "base/net/text.h"
+#include "emulator/daemon/tracing/counter_samples.h"
 #include "emulator/daemon/tracing/device_tracer.h"
 #include "emulator/device/fault_access.h"
 #include "emulator/device/trace_access.h"
@@ -28,6 +29,7 @@ std::vector<trace::Record> names_of_nic(const std::vector<device::HcaConfig>& de
   }
   for (const transport::RefusalRule& rule : transport::kRefusalRules)
     append(all, trace::name_records(Table::rule, static_cast<uint16_t>(rule.refusal), rule.name));
+  append(all, counter_names());
   return all;
 }
 

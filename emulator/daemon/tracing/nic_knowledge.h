@@ -15,7 +15,7 @@
 namespace rocemu::daemon {
 
 // The records of the names that are known from the beginning: devices with their addresses, rules
-// by which packets are refused, reasons by which frames are lost.
+// by which packets are refused, reasons by which frames are lost, counters.
 std::vector<trace::Record> names_of_nic(const std::vector<device::HcaConfig>& devices);
 
 // kNoDevice: none has it.

@@ -74,7 +74,7 @@ enum class Kind : uint8_t {
   data_placed = 51,      // bytes are where they belong in the program's memory: `length_bytes`;
                          // with flag::kHasReth `value`: where, which is known of WRITEs
   acknowledged = 52,     // all requests up to `request` have been answered; the rest is of that one
-  congestion = 53,       // Cause; `value`: the rate from now on in bit/s, when known
+  congestion = 53,       // Cause; with cnp_handled `value`: the rate from now on in bit/s
   waits = 54,            // the QP has something to send and may not: Cause. That ends with the next
                          // packet_sent that is no response, or a `waits` without a Cause
 
@@ -85,7 +85,7 @@ enum class Kind : uint8_t {
   cm_received = 61,
 
   // A sample: `program` is the number of the counter in Table::counter, `value` what it is; with
-  // `qpn` 0 it is the device's.
+  // `qpn` 0 it is the device's. There is none of a counter that has not changed since the last one.
   counter = 70,
 };
 
@@ -128,7 +128,7 @@ enum class Cause : uint8_t {
   window = 60,
   rnr_wait = 61,
   fence = 62,
-  rd_atomics = 63,   // max_rd_atomic READs and atomics are outstanding
+  rd_atomics = 63,  // max_rd_atomic READs and atomics are outstanding
   // 64 was for credit of receives, which this NIC does not have; no file has it
   pace = 65,
   not_ready = 66,   // the QP is not in RTS
@@ -162,12 +162,12 @@ inline constexpr uint16_t kFence = 1 << 8;           // the request's
 inline constexpr uint16_t kResponse = 1 << 9;        // packet: sent by the responder
 inline constexpr uint16_t kHasAeth = 1 << 10;        // packet: `code` and `count` are of its AETH
 inline constexpr uint16_t kHasReth = 1 << 11;        // packet: `value`, `detail` are of its RETH
-                                                     // (or AtomicETH); data_placed: `value` is known
-inline constexpr uint16_t kTimeIsNics = 1 << 12;     // posted, completion_polled: the NIC saw it at
-                                                     // that time; it happened at some time before
-inline constexpr uint16_t kArriving = 1 << 13;       // packet_lost: it came from elsewhere to `qpn`
-inline constexpr uint16_t kPosted = 1 << 14;         // taken: tells of the post as well
-inline constexpr uint16_t kKnown = (1 << 15) - 1;    // all of them
+                                               // (or AtomicETH); data_placed: `value` is known
+inline constexpr uint16_t kTimeIsNics = 1 << 12;   // posted, completion_polled: the NIC saw it at
+                                                   // that time; it happened at some time before
+inline constexpr uint16_t kArriving = 1 << 13;     // packet_lost: it came from elsewhere to `qpn`
+inline constexpr uint16_t kPosted = 1 << 14;       // taken: tells of the post as well
+inline constexpr uint16_t kKnown = (1 << 15) - 1;  // all of them
 }  // namespace flag
 
 inline constexpr uint16_t kNoDevice = 0xffff;

@@ -692,6 +692,14 @@ void DeviceRecorder::on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn) {
   qp.again = Cause::ack_timeout;
 }
 
+void DeviceRecorder::on_cnp(wire::Qpn qpn, uint32_t rate_kbps) {
+  if (Record* const record = begin(Kind::congestion, qpn)) {
+    record->cause = Cause::cnp_handled;
+    record->value = uint64_t{rate_kbps} * 1000;
+    end();
+  }
+}
+
 void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32_t value) {
   using enum TraceEvent;
   switch (event) {
@@ -729,7 +737,7 @@ void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32
     case cnp_sent:
       return simple(Kind::congestion, qpn, 0, Cause::cnp_sent);
     case cnp_handled:
-      return simple(Kind::congestion, qpn, 0, Cause::cnp_handled);
+      return on_cnp(qpn, value);
     case cnp_ignored:
       return simple(Kind::congestion, qpn, 0, Cause::cnp_ignored);
     case responder_error:

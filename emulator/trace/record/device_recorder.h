@@ -190,6 +190,7 @@ class DeviceRecorder final : public transport::Observer {
   void note_asked(Qp& qp, const wire::Packet& packet);
   void note_brought(Qp& qp, const wire::Packet& packet);
   void on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn);
+  void on_cnp(wire::Qpn qpn, uint32_t rate_kbps);
   void go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause);
   void mark_resent(Qp& qp, wire::Psn psn);
   bool take_resent(Qp& qp, wire::Psn psn);

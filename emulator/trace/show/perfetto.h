@@ -1,8 +1,10 @@
+// `qpn` 0: all.
 // --as perfetto: the JSON trace event format, which ui.perfetto.dev and Chrome open as it is.
 //
 // A process for each device, with tracks for each QP: its requests from post to poll, with their
 // packets in them, what arrives, and events; and a process for each program, with its posts and
-// polls. Arrows go from packets to where they arrive.
+// polls. Arrows go from packets to where their data are placed or, where that is not known, to
+// where they arrive.
 #pragma once
 
 #include <iosfwd>
@@ -11,7 +13,6 @@
 
 namespace rocemu::trace {
 
-// `qpn` 0: all.
 void show_perfetto(const Story& story, uint32_t qpn, std::ostream& out);
 
 }  // namespace rocemu::trace

@@ -36,11 +36,41 @@ def text(trace, _):
     check(rocemu("show", trace, "--qp", "99").stdout == "", "another QP has events")
 
 
+# What each kind of event has to have beside ph, name and pid (Trace Event Format, "Event Descriptions").
+EVENT_FIELDS = {"M": {"args"}, "X": {"tid", "ts", "dur"}, "C": {"tid", "ts", "args"}, "i": {"tid", "ts", "s"},
+                "s": {"tid", "ts", "id", "cat"}, "f": {"tid", "ts", "id", "cat", "bp"},
+                "b": {"tid", "ts", "id", "cat"}, "e": {"tid", "ts", "id", "cat"}}
+
+
+def check_event_format(events):
+    """As a consumer of the format takes it: fields and their kinds, arrows and what lies beside tracks in pairs."""
+    begun = {}
+    for event in events:
+        phase = event["ph"]
+        check(phase in EVENT_FIELDS, f"no kind of event: {event}")
+        missing = ({"name", "pid"} | EVENT_FIELDS[phase]) - set(event)
+        check(not missing, f"{event} is without {missing}")
+        check(all(isinstance(event.get(field, 0), int) for field in ("pid", "tid")), f"{event} is nowhere")
+        check(all(isinstance(event.get(field, 0), (int, float)) and event.get(field, 0) >= 0 for field in ("ts", "dur")),
+              f"{event} is at no time")
+        if phase == "C":
+            check(all(isinstance(value, (int, float)) for value in event["args"].values()), f"{event} counts nothing")
+        if phase in "sbfe":
+            key = event["cat"], event["id"], phase in "sf"
+            begun[key] = begun.get(key, 0) + (1 if phase in "sb" else -1)
+            check(begun[key] >= 0, f"{event} ends what has not begun")
+    check(not any(begun.values()), "what begins does not end")
+    tracks = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+    used = {(event["pid"], event["tid"]) for event in events if event["ph"] in "Xisf"}
+    check(used <= tracks, f"tracks without names: {used - tracks}")
+
+
 def perfetto(trace, folder):
     out = os.path.join(folder, "trace.json")
     rocemu("show", trace, "--as=perfetto", "--out", out)
     with open(out, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
+    check_event_format(events)
     times = [event["ts"] for event in events if event["ph"] != "M"]
     check(times == sorted(times), "events are out of order")
     check({"X", "M", "s", "f", "C"} <= {event["ph"] for event in events}, "a kind of event is missing")

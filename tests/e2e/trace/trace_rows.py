@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.append(sys.path[0] + "/../tools")
 from program_cases import ROCEMU, fail, run_cases
-from trace_file import (ADDRESS, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
+from trace_file import (ADDRESS, COUNTER, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
 
 SECONDS = 60
 
@@ -89,6 +89,24 @@ def loss(folder):
     first = [r for r in sent if not r.flags & RETRANSMISSION and r.opcode < 12]
     check(all(r.request for r in first), "a packet without its request")
     check({trace.name(RULE, r.program) for r in trace.of("packet_refused")} <= {"out_of_sequence_psn"}, "refused")
+    check_counters(trace)
+
+
+def check_counters(trace):
+    """The samples of counters: what has changed, and at the end all that was counted."""
+    for device in {r.device for r in trace.of("packet_sent")}:
+        samples = [r for r in trace.of("counter") if r.device == device and r.qpn == 0]
+        last = {}
+        for sample in samples:
+            name = trace.name(COUNTER, sample.program)
+            check(last.get(name) != sample.value, f"{name} has not changed, and is told all the same")
+            last[name] = sample.value
+        sent = len(trace.of("packet_sent", device=device))
+        check(last.get("sent_pkts") == sent, f"{sent} packets sent, and counters {last}")
+        check(last.get("sent_bytes") and last.get("rcvd_bytes"), f"no bytes: {last}")
+    again = {r.device for r in trace.of("packet_sent") if r.flags & RETRANSMISSION}
+    told = {r.device for r in trace.of("counter") if trace.name(COUNTER, r.program) == "retransmitted_pkts"}
+    check(again == told, f"{again} have sent again, and the counters of {told} say so")
 
 
 def write(folder):

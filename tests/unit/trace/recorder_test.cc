@@ -340,6 +340,16 @@ TEST_CASE("trace recorder: a lost packet is not another QP's whose peer has the 
   CHECK(of_third[1].peer_device == 2);
 }
 
+TEST_CASE("trace recorder: the rate that a CNP leaves") {
+  Pair pair;
+  Recording trace(pair);
+  pair.a.endpoint().observer()->on_event(pair.a.qpn, transport::TraceEvent::cnp_handled, 12'000);
+  const auto congestion = trace.of(0, Kind::congestion);
+  REQUIRE(congestion.size() == 1);
+  CHECK(congestion[0].cause == Cause::cnp_handled);
+  CHECK(congestion[0].value == 12'000'000);
+}
+
 TEST_CASE("trace recorder: messages of the connection manager") {
   wire::CmReq req;
   req.local_comm_id = 7;

@@ -47,6 +47,9 @@ TraceBuilder story_of_a_loss() {
     sent.flags = flag::kRetransmission;
     sent.cause = Cause::ack_timeout;
   }
+  Record& placed = builder.add(1064, Kind::data_placed, 1);
+  placed.psn = 102;
+  placed.length_bytes = 64;
   builder.crossing(1070, 102, 1, Operation::acknowledge);
   builder.add(1071, Kind::acknowledged).request = 3;
   for (uint32_t number = 1; number <= 3; ++number) {
@@ -60,12 +63,35 @@ TraceBuilder story_of_a_loss() {
   return builder;
 }
 
+// What each event of the format has to have (Trace Event Format, "Event Descriptions").
+void check_fields(const Json& event) {
+  const std::string phase = event.at("ph");
+  CHECK(event.at("name").is_string());
+  CHECK(event.at("pid").is_number_integer());
+  if (phase == "M") {
+    CHECK(event.at("args").at("name").is_string());
+    CHECK(event.contains("tid") == (event.at("name") == "thread_name"));
+    return;
+  }
+  CHECK(event.at("tid").is_number_integer());
+  CHECK(event.at("ts").get<double>() >= 0);
+  if (phase == "X") CHECK(event.at("dur").get<double>() >= 0);
+  if (phase == "C")
+    for (const Json& value : event.at("args")) CHECK(value.is_number());
+  if (phase == "i") CHECK(event.at("s") == "t");
+  if (phase == "b" || phase == "e" || phase == "s" || phase == "f") {
+    CHECK(event.at("cat").is_string());
+    CHECK(event.contains("id"));
+  }
+}
+
 // The rules of the format: sorted, and what begins on a track ends there, within what is around it.
 void check_events(const Json& trace) {
   double last = -1;
   std::map<std::pair<int, int>, std::vector<double>> open;  // ends of slices, by track
   std::map<std::string, int> begun, flows;
   for (const Json& event : trace["traceEvents"]) {
+    check_fields(event);
     const std::string phase = event["ph"];
     if (phase == "M") continue;
     const double at = event["ts"];
@@ -80,9 +106,27 @@ void check_events(const Json& trace) {
     }
     if (phase == "b" || phase == "e") begun[event["id"].dump()] += phase == "b" ? 1 : -1;
     if (phase == "s" || phase == "f") flows[event["id"].dump()] += phase == "s" ? 1 : -1;
+    if (phase == "f") CHECK(flows[event["id"].dump()] == 0);
   }
   for (const auto& [id, count] : begun) CHECK(count == 0);
   for (const auto& [id, count] : flows) CHECK(count == 0);
+}
+
+// By the arrow's ends: the name of the slice that it leads to, or which it comes from.
+std::vector<std::string> slices_at(const Json& trace, const std::string& phase) {
+  std::vector<std::string> names;
+  for (const Json& flow : trace["traceEvents"]) {
+    if (flow["ph"] != phase) continue;
+    const double at = flow["ts"];
+    std::string name = "none";
+    for (const Json& slice : trace["traceEvents"])
+      if (slice["ph"] == "X" && slice["pid"] == flow["pid"] && slice["tid"] == flow["tid"] &&
+          slice["ts"].get<double>() <= at &&
+          at <= slice["ts"].get<double>() + slice["dur"].get<double>())
+        name = slice["name"];
+    names.push_back(name);
+  }
+  return names;
 }
 
 Json perfetto(const Trace& trace) {
@@ -108,6 +152,10 @@ TEST_CASE("trace perfetto: valid, sorted, and all that begins ends") {
   }
   CHECK(requests == 3);
   CHECK(flows == 3);
+  const std::vector<std::string> sent(3, "SEND_ONLY");
+  CHECK(slices_at(json, "s") == sent);
+  // To what is placed, where that is known, and else to the packet's arrival.
+  CHECK(slices_at(json, "f") == std::vector<std::string>{"SEND_ONLY", "SEND_ONLY", "64 B"});
 }
 
 TEST_CASE("trace perfetto: more requests at a time than there are tracks") {
