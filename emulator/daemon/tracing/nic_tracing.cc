@@ -22,9 +22,8 @@ namespace rocemu::daemon {
 namespace {
 
 // 16 MiB a device: some 20 ms of small messages at a million a second, which the writer has to come
-// in. An error's prehistory is a quarter of that.
+// in.
 constexpr size_t kRingRecords = size_t{1} << 18;
-constexpr size_t kLastRecords = size_t{1} << 16;
 // How late a file may be on a NIC that does little.
 constexpr std::chrono::milliseconds kFollowEvery{250};
 
@@ -85,7 +84,8 @@ int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
     using enum trace::Ring::WhenFull;
     auto tracer = std::make_unique<DeviceTracer>(
         static_cast<uint16_t>(device.index), engine_.hca(device.index), *ports_[device.index],
-        settings.on_error ? kLastRecords : kRingRecords, settings.on_error ? forget_old : lose_new, settings.filter, host,
+        settings.on_error ? settings.last_records : kRingRecords,
+        settings.on_error ? forget_old : lose_new, settings.filter, host,
         [this](const wire::Gid& gid) { return find(device_of(gid)); });
     if (!settings.on_error) rings.push_back(&tracer->ring());
     run->tracers.push_back(std::move(tracer));

@@ -18,20 +18,11 @@
 #include "dpdk_io/port/linked_port.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/tracing/device_tracer.h"
+#include "emulator/daemon/tracing/trace_settings.h"
 #include "emulator/daemon/tracing/trace_writer.h"
 #include "emulator/daemon/tracing/traced_programs.h"
 
 namespace rocemu::daemon {
-
-struct TraceSettings {
-  trace::Filter filter;
-  std::vector<std::string> devices;  // names; empty: all
-  uint64_t max_bytes = kDefaultMaxBytes;
-  // Nothing is written before a QP fails or a program dies, and then the last records.
-  bool on_error = false;
-
-  static constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
-};
 
 struct TraceResult {
   uint64_t written_bytes = 0;

@@ -7,6 +7,7 @@ ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77:
 """
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -164,6 +165,28 @@ def on_error(folder):
     check(trace.of("qp_created"), "whose QP it is")
 
 
+def start_options(folder):
+    """What is traced, chosen where the NIC starts."""
+    path = f"{folder}/x.trace"
+    client = "ibv_rc_pingpong -d rocemu1 -g 1 -n 2000 localhost".split()
+    server = ("--server", "ibv_rc_pingpong -d rocemu0 -g 1 -n 2000", "--", *client)
+    run("run", "--trace", path, "--trace-filter", "device=rocemu1,program=ibv_rc_pingpong", *server)
+    check({r.device for r in Trace(path).of("packet_sent")} == {1}, "another device")
+    run("run", "--trace-on-error", path, "--trace-last", "1024", "--fault", "rocemu0 no-answer packet=1500 for=20s", *server, code=None)
+    trace = Trace(path)
+    failure = [r for r in trace.of("completion_pushed") if r.code == 12][0]
+    for device in (0, 1):  # the file's record of a request that is taken is two here, and QPs are told of apart
+        led = [r for r in trace.records if r.device == device and r.time <= failure.time and
+               r.kind not in ("posted", "qp_created", "qp_state")]
+        check(100 < len(led) <= 1024, f"{len(led)} records of rocemu{device} led to it")
+    said = run("run", "--trace", path, "--trace-filter", "device=mlx5_0", "--", "true", code=None)
+    check("--trace-filter names a device" in said, said)
+    for wrong in (["--trace-on-error", path, "--trace-last", "1023"], ["--trace", path, "--trace-filter", "port=1"],
+                  ["--trace-filter", "qp=17"]):
+        said = run("run", *wrong, "--", "true", code=None)
+        check(re.search(f"the NIC did not start: (--)?{wrong[-2][2:]}: ", said), said)
+
+
 def limit(folder):
     """A file with a bound has one, and says that it is cut."""
     path = f"{folder}/x.trace"
@@ -250,8 +273,8 @@ def fault(folder):
     check("as many READs and atomics as max_rd_atomic allows were outstanding" in said, said)
 
 
-CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit, "pcapng": pcapng,
-         "keys": keys, "cm": cm, "fault": fault}
+CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "start-options": start_options,
+         "limit": limit, "pcapng": pcapng, "keys": keys, "cm": cm, "fault": fault}
 
 
 def in_folder(name):
