@@ -9,14 +9,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.append(sys.path[0] + "/../tools")
 from program_cases import ROCEMU, fail, run_cases
-from trace_file import (ADDRESS, COUNTER, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
+from trace_file import (ADDRESS, BY_DEATH, COUNTER, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
 
 SECONDS = 60
 
@@ -187,6 +189,58 @@ def start_options(folder):
         check(re.search(f"the NIC did not start: (--)?{wrong[-2][2:]}: ", said), said)
 
 
+def wait_for(condition, what):
+    end = time.monotonic() + SECONDS / 2
+    while not condition():
+        check(time.monotonic() < end, f"{what} did not come")
+        time.sleep(0.05)
+
+
+def qps_of(device):
+    return next(d["qps"] for d in json.loads(run("status", "--json"))["devices"] if d["name"] == device)
+
+
+def start_pingpong(*words):
+    command = [ROCEMU, "exec", "--", "ibv_rc_pingpong", "-g", "1", "-n", "100000000", *words]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def killed(folder):
+    """A program that is killed has ended by its death, and what it did before stands there."""
+    path = f"{folder}/death.trace"
+    run("up", "--trace-on-error", path)
+    programs = []
+
+    def has_done_something():
+        if programs[-1].poll() is not None:  # it came before its server listened
+            programs[-1] = start_pingpong("-d", "rocemu1", "localhost")
+        return any(qp["completed_requests"] > 1000 for qp in qps_of("rocemu1"))
+
+    try:
+        programs.append(start_pingpong("-d", "rocemu0"))
+        wait_for(lambda: qps_of("rocemu0"), "the server's QP")
+        programs.append(start_pingpong("-d", "rocemu1", "localhost"))
+        wait_for(has_done_something, "requests")
+        victim = qps_of("rocemu1")[0]["program"]
+        os.kill(victim, signal.SIGKILL)
+        programs[-1].wait(SECONDS)
+        wait_for(lambda: os.path.getsize(path) > 64 * 1024, "what led there")
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait(SECONDS)
+        run("down", code=None)
+    trace = Trace(path)
+    ended, = trace.of("program_ended", device=1)
+    check(ended.cause == BY_DEATH, f"{ended} is no death")
+    check(trace.names[PROGRAM, ended.program] == ("ibv_rc_pingpong", victim), f"another program: {trace.names}")
+    before = [r for r in trace.records if r.device == 1 and r.time <= ended.time]
+    for kind in ("qp_created", "posted", "packet_sent", "completion_pushed"):
+        check([r for r in before if r.kind == kind], f"no {kind} led there")
+    said = run("trace", "show", path)
+    check(f"ibv_rc_pingpong ({victim}) program ended, by death" in said, "text does not tell of it")
+
+
 def limit(folder):
     """A file with a bound has one, and says that it is cut."""
     path = f"{folder}/x.trace"
@@ -273,7 +327,7 @@ def fault(folder):
     check("as many READs and atomics as max_rd_atomic allows were outstanding" in said, said)
 
 
-CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "start-options": start_options,
+CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "start-options": start_options, "killed": killed,
          "limit": limit, "pcapng": pcapng, "keys": keys, "cm": cm, "fault": fault}
 
 
