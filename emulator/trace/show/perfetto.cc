@@ -28,7 +28,7 @@ constexpr int kNoOnesPid = 1;
 
 class Perfetto {
  public:
-  Perfetto(const Story& story, uint32_t qpn) : story_(story), qpn_(qpn) {}
+  Perfetto(const Story& story, const Selection& selection) : story_(story), selection_(selection) {}
 
   void write(std::ostream& out);
 
@@ -43,7 +43,7 @@ class Perfetto {
   };
 
   const Names& names() const { return story_.trace->names; }
-  bool takes(At qp) const { return qp != kNowhere && (qpn_ == 0 || story_.qps[qp].qpn == qpn_); }
+  bool takes(At qp) const { return qp != kNowhere && selection_.takes(story_.qps[qp]); }
   std::string qp_text(At qp) const { return "QP " + hexadecimal(story_.qps[qp].qpn); }
   Track track(int pid, const std::string& name);
   int device_pid(uint16_t device);
@@ -69,7 +69,7 @@ class Perfetto {
   Json args_of(const Request& request) const;
 
   const Story& story_;
-  const uint32_t qpn_;
+  const Selection& selection_;
   std::vector<Event> events_;
   Json named_ = Json::array();
   std::map<int, bool> pids_;
@@ -312,7 +312,7 @@ void Perfetto::add_calls() {
     const bool is_post = record.kind == Kind::posted;
     if (!is_post && record.kind != Kind::completion_polled) continue;
     const At qp = story_.find_qp(record.device, record.qpn);
-    if (qpn_ != 0 && !takes(qp)) continue;
+    if (!takes(qp) && !(qp == kNowhere && selection_.everything())) continue;
     uint16_t program = record.program;
     if (program == kNoProgram && qp != kNowhere) program = story_.qps[qp].program;
     if (program == kNoProgram) continue;
@@ -338,7 +338,7 @@ void Perfetto::add_events() {
   for (At at = 0; at < story_.trace->records.size(); ++at) {
     const Record& record = story_.record(at);
     const At qp = record.qpn == 0 ? kNowhere : story_.find_qp(record.device, record.qpn);
-    if (qpn_ != 0 && !takes(qp)) continue;
+    if (qp == kNowhere ? !selection_.takes_all_of(record.device) : !takes(qp)) continue;
     const std::string whose = qp == kNowhere ? "" : qp_text(qp) + " ";
     switch (record.kind) {
       case Kind::counter:
@@ -445,8 +445,8 @@ void Perfetto::write(std::ostream& out) {
 
 }  // namespace
 
-void show_perfetto(const Story& story, uint32_t qpn, std::ostream& out) {
-  Perfetto(story, qpn).write(out);
+void show_perfetto(const Story& story, const Selection& selection, std::ostream& out) {
+  Perfetto(story, selection).write(out);
 }
 
 }  // namespace rocemu::trace

@@ -1,4 +1,3 @@
-// `qpn` 0: all.
 // --as perfetto: the JSON trace event format, which ui.perfetto.dev and Chrome open as it is.
 //
 // A process for each device, with tracks for each QP: its requests from post to poll, with their
@@ -9,10 +8,11 @@
 
 #include <iosfwd>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
 
-void show_perfetto(const Story& story, uint32_t qpn, std::ostream& out);
+void show_perfetto(const Story& story, const Selection& selection, std::ostream& out);
 
 }  // namespace rocemu::trace

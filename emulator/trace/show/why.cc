@@ -362,15 +362,18 @@ void tell_of(const Story& story, At at, std::ostream& out) {
 
 TimeSpent time_spent(const Story& story, At qp) { return Timekeeper(story, qp).measure(); }
 
-bool tell_why(const Story& story, uint32_t qpn, std::ostream& out) {
-  bool found = false;
-  for (At at = 0; at < story.qps.size(); ++at) {
-    if (story.qps[at].qpn != qpn || !story.qps[at].has_records) continue;
-    if (found) out << '\n';
-    found = true;
+bool tell_why(const Story& story, const Selection& selection, std::ostream& out) {
+  std::vector<At> selected;
+  for (At at = 0; at < story.qps.size(); ++at)
+    if (story.qps[at].has_records && selection.takes(story.qps[at])) selected.push_back(at);
+  std::ranges::stable_sort(selected, {}, [&](At at) { return story.qps[at].qpn; });
+  const char* between = "";
+  for (const At at : selected) {
+    out << between;
     tell_of(story, at, out);
+    between = "\n";
   }
-  return found;
+  return !selected.empty();
 }
 
 }  // namespace rocemu::trace

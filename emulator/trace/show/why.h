@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iosfwd>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
@@ -40,7 +41,8 @@ struct TimeSpent {
 
 TimeSpent time_spent(const Story& story, At qp);
 
-// Of all QPs with that number. False: the trace has none.
-bool tell_why(const Story& story, uint32_t qpn, std::ostream& out);
+// Of all QPs that are selected and have records, in the order of their numbers. False: the trace
+// has none.
+bool tell_why(const Story& story, const Selection& selection, std::ostream& out);
 
 }  // namespace rocemu::trace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`rocemu trace show` and `rocemu trace why`, with what reads their output: tshark, a JSON parser, a browser.
 
-  show_formats.py ROCEMU text|perfetto|pcapng|why|hostile|ladder_of_thousands
+  show_formats.py ROCEMU text|perfetto|pcapng|why|selection|hostile|ladder_of_thousands
 
 77 where a program is missing that the row needs.
 """
@@ -105,6 +105,27 @@ def why(trace, _):
     rocemu("why", trace, "--qp", "99", code=1)
 
 
+def selection(trace, folder):
+    """One end of two, which often have the same number."""
+    lines = rocemu("show", trace, "--device", "rocemu1").stdout.splitlines()
+    check(lines and all(" rocemu1 QP 0x12 " in line for line in lines), "lines of another device")
+    lines = rocemu("show", trace, "--program=sender").stdout.splitlines()
+    check(lines and all(" rocemu0 QP 0x11 " in line for line in lines), "lines of another program")
+    check(rocemu("show", trace, "--program", "100").stdout.splitlines() == lines, "a pid is another program")
+    said = rocemu("why", trace, "--device", "rocemu1").stdout
+    check(said.startswith("QP 0x12 of rocemu1") and "\nQP 0x11 of rocemu0" not in said, said)
+    for form in ("ladder", "perfetto", "pcapng"):
+        rocemu("show", trace, "--as", form, "--device", "rocemu0", "--qp", "17", "--program", "sender", "--out",
+               os.path.join(folder, form))
+    for words, answer in ((("--device", "mlx5_0"), "has no device 'mlx5_0', but rocemu0, rocemu1"),
+                          (("--program", "perftest"), "has no program 'perftest', but sender")):
+        for command in ("show", "why"):
+            said = rocemu(command, trace, *words, code=1).stderr
+            check(said.endswith(f"{answer}\n"), said)
+    said = rocemu("why", trace, "--device", "rocemu0", "--qp", "0x12", code=1).stderr
+    check("has nothing of QP 0x12 of rocemu0" in said, said)
+
+
 def hostile(trace, folder):
     rocemu("show", "/nonexistent", code=1)
     rocemu("show", trace, "--as", "opera", code=2)
@@ -152,7 +173,7 @@ def ladder_of_thousands(_, folder):
 
 
 def main():
-    rows = {row.__name__: row for row in (text, perfetto, pcapng, why, hostile, ladder_of_thousands)}
+    rows = {row.__name__: row for row in (text, perfetto, pcapng, why, selection, hostile, ladder_of_thousands)}
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "a.trace")
         written_trace.write(trace, 1000)

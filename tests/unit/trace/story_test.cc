@@ -294,7 +294,7 @@ TEST_CASE("trace story: any records whatever are told without a crash") {
     std::ostringstream out;
     show_text(trace, {}, out);
     show_ladder(story, {.title = "hostile"}, out);
-    show_ladder(story, {.title = "hostile", .qpn = 2, .most_records = 100}, out);
+    show_ladder(story, {.title = "hostile", .selection = {.qpn = 2}, .most_records = 100}, out);
     CHECK(out.str().size() > 1000);
   }
 }
