@@ -78,6 +78,8 @@ std::vector<std::string> daemon_command(const std::filesystem::path& executable,
   if (!options.pcap_limit_mb.empty()) add("--pcap-limit-mb", options.pcap_limit_mb);
   if (!options.trace.empty()) add("--trace", options.trace.native());
   if (!options.trace_on_error.empty()) add("--trace-on-error", options.trace_on_error.native());
+  if (!options.trace_last.empty()) add("--trace-last", options.trace_last);
+  if (!options.trace_filter.empty()) add("--trace-filter", options.trace_filter);
   if (!options.trace_limit_mb.empty()) add("--trace-limit-mb", options.trace_limit_mb);
   if (!options.network.empty()) add("--network", options.network.native());
   if (!options.recovery.empty()) add("--recovery", options.recovery);

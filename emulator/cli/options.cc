@@ -313,6 +313,14 @@ class Parser {
                     "Write what led to it there when a QP fails or a program dies")
         ->option_text("FILE")
         ->excludes(whole);
+    sub->add_option("--trace-last", options_.nic.trace_last,
+                    "How many of the last events of a device lead to an error, with "
+                    "--trace-on-error (65536)")
+        ->option_text("N");
+    sub->add_option("--trace-filter", options_.nic.trace_filter,
+                    "Trace these alone: device=NAME,qp=QPN,program=NAME|PID, each as often as "
+                    "wanted")
+        ->option_text("KEY=VALUE,...");
     sub->add_option("--trace-limit-mb", options_.nic.trace_limit_mb,
                     "Let that file have no more than so many megabytes (1074)")
         ->option_text("N");

@@ -19,7 +19,10 @@ struct NicOptions {
   std::string pcap_limit_mb;  // as rocemud takes it; empty: no limit
   std::filesystem::path trace;
   std::filesystem::path trace_on_error;
-  std::string trace_limit_mb;  // as rocemud takes it; empty: its own
+  // Each as rocemud takes it; empty: its own.
+  std::string trace_limit_mb;
+  std::string trace_last;
+  std::string trace_filter;
   std::filesystem::path network;
   std::vector<std::string> impair;      // each as impairment::parse_assignment() takes it
   std::vector<std::string> faults;      // each as fault::parse_faults() takes it

@@ -182,10 +182,15 @@ void Daemon::set_up_tracing(const Options& options) {
   if (!path) return;
   TraceSettings settings;
   settings.on_error = !options.trace;
+  settings.filter = options.trace_filter;
+  settings.devices = options.trace_devices;
+  if (options.trace_last) settings.last_records = *options.trace_last;
   if (options.trace_limit_mb) settings.max_bytes = *options.trace_limit_mb * 1'000'000;
   // What it tells is for the owner's eyes: keys and addresses of programs.
   UniqueFd file(::open(path->c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   const int error = file ? tracing_->start(std::move(file), settings) : errno;
+  if (error == ENODEV)
+    throw std::runtime_error("--trace-filter names a device that this NIC does not have");
   if (error != 0)
     throw std::runtime_error("can't write a trace to " + path->string() + ": " +
                              (error == EBADF ? "it is no regular file" : std::strerror(error)));

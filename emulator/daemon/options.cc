@@ -10,6 +10,7 @@
 #include "dpdk_io/switch/switch.h"
 #include "emulator/daemon/configuration_file.h"
 #include "emulator/daemon/limit_profiles.h"
+#include "emulator/daemon/tracing/trace_settings.h"
 #include "emulator/fault/grammar.h"
 #include "emulator/transport/requester/rtt_estimator.h"
 #include "verbs_shim/abi/rings.h"
@@ -262,6 +263,7 @@ struct Texts {
   std::string pcap;
   std::string trace;
   std::string trace_on_error;
+  std::string trace_filter;
   std::string network;
   std::string metrics;
   std::vector<std::string> impair;
@@ -280,14 +282,33 @@ void add_trace_options(CLI::App& app, Options& options, Texts& texts) {
       app.add_option("--trace", texts.trace,
                      "Write what becomes of each request and packet to this file")
           ->option_text("FILE");
-  app.add_option("--trace-on-error", texts.trace_on_error,
-                 "Write what led to it there when a QP fails or a program dies")
-      ->option_text("FILE")
-      ->excludes(whole);
+  CLI::Option* const on_error =
+      app.add_option("--trace-on-error", texts.trace_on_error,
+                     "Write what led to it there when a QP fails or a program dies")
+          ->option_text("FILE")
+          ->excludes(whole);
+  app.add_option("--trace-last", options.trace_last,
+                 "How many of the last events of a device lead to an error (65536)")
+      ->check(CLI::Range(TraceSettings::kMinLast, TraceSettings::kMaxLast))
+      ->needs(on_error)
+      ->option_text("N");
+  app.add_option("--trace-filter", texts.trace_filter,
+                 "Trace these alone: device=NAME,qp=QPN,program=NAME|PID, each as often as wanted")
+      ->option_text("KEY=VALUE,...");
   app.add_option("--trace-limit-mb", options.trace_limit_mb,
                  "Let the trace's file have no more than so many megabytes (1074)")
       ->check(CLI::Range(uint64_t{1}, kMaxPcapMb))
       ->option_text("N");
+}
+
+// Returns what is wrong, or nothing.
+std::string read_trace(const Texts& texts, Options& options) {
+  if (!texts.trace.empty()) options.trace = texts.trace;
+  if (!texts.trace_on_error.empty()) options.trace_on_error = texts.trace_on_error;
+  if (texts.trace_filter.empty()) return {};
+  if (!options.trace && !options.trace_on_error)
+    return "there is nothing to filter without --trace or --trace-on-error";
+  return trace::parse_filter(texts.trace_filter, options.trace_filter, options.trace_devices);
 }
 
 // The order of options here and in add_process_options() is that of the help.
@@ -469,8 +490,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     options.metrics = std::move(parsed.address);
   }
   if (!texts.pcap.empty()) options.pcap = texts.pcap;
-  if (!texts.trace.empty()) options.trace = texts.trace;
-  if (!texts.trace_on_error.empty()) options.trace_on_error = texts.trace_on_error;
+  if (const std::string error = read_trace(texts, options); !error.empty())
+    return refuse("trace-filter", error);
   if (app.count("--recovery") > 0) options.transport.recovery = texts.recovery;
   if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;
   if (texts.dma == "process_vm") options.dma = dma::Method::process_vm;

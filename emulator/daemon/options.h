@@ -13,6 +13,7 @@
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/dma/address_space.h"
 #include "emulator/shake/common/settings.h"
+#include "emulator/trace/record/filter.h"
 #include "emulator/transport/interface/attributes.h"
 #include "impairment/assignment.h"
 #include "network/description/description.h"
@@ -29,6 +30,9 @@ struct Options {
   std::optional<std::filesystem::path> trace;
   std::optional<std::filesystem::path> trace_on_error;  // not beside `trace`
   std::optional<uint64_t> trace_limit_mb;               // of 1000 * 1000 bytes
+  std::optional<uint64_t> trace_last;                   // records of a device that lead to an error
+  trace::Filter trace_filter;
+  std::vector<std::string> trace_devices;       // empty: all
   std::vector<dpdk_io::PortAssignment> ports;   // each device once at most; the others: switch
   std::vector<impairment::Assignment> impair;   // in their order: a later one replaces an earlier
   std::vector<std::string> faults;              // each as fault::parse_faults() takes it

@@ -13,6 +13,20 @@ void TraceAccess::watch(wire::Qpn qpn, PollWatch& watch) {
       if (cq != nullptr) cq->watch_polls(watch);
 }
 
+QueueHandles TraceAccess::queues_of(wire::Qpn qpn) const {
+  const auto found = impl_.qps_by_number.find(qpn.value);
+  if (found == impl_.qps_by_number.end() || found->second->openings.empty()) return {};
+  const Qp& qp = *found->second->openings.front();
+  QueueHandles handles;
+  if (qp.send_cq != nullptr) handles.send_cq = qp.spec.send_cq;
+  if (qp.receive_cq != nullptr) handles.receive_cq = qp.spec.receive_cq;
+  if (qp.srq == nullptr) return handles;
+  handles.srq = qp.spec.srq;
+  // One that matches tags has a CQ of its own for what is received.
+  if (qp.srq->spec().tag_matching) handles.receive_cq = qp.srq->spec().cq;
+  return handles;
+}
+
 void TraceAccess::tell_polled() {
   for (const auto& entry : impl_.contexts)
     entry.second->cqs.for_each([](Cq& cq) { cq.tell_polled(); });

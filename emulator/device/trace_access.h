@@ -18,6 +18,14 @@ enum class KeyFault : uint8_t {
   not_granted,   // the region, or a window that is not bound, does not grant such an access
 };
 
+// The handles of what a QP's requests go to and come from, as its program has them; 0: none.
+struct QueueHandles {
+  Handle send_cq = 0;
+  Handle receive_cq =
+      0;  // 0 also of an XRC receiver, whose messages name the SRQ, which has the CQ
+  Handle srq = 0;
+};
+
 class TraceAccess {
  public:
   explicit TraceAccess(Hca& hca) : impl_(*hca.impl_) {}
@@ -25,6 +33,7 @@ class TraceAccess {
   // Watches the queues and CQs of this QP, if there is one of that number; `watch` outlives the
   // watch.
   void watch(wire::Qpn qpn, PollWatch& watch);
+  QueueHandles queues_of(wire::Qpn qpn) const;
   // What watched CQs have not told yet is told now.
   void tell_polled();
   // Returns what is wrong with a key that the QP has refused, as the tables are now.

@@ -1,12 +1,15 @@
 // Runs many random scenarios of the transport in virtual time, or one again with its packets.
-//   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE]
+//   sim_scenarios [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE] [--fail-at S]
 // Scenario i of a run has seed S + i. J threads share the scenarios. Ends with 1 at the first
-// failure, of which --ladder draws a picture; of a single scenario it does so in any case.
+// failure, and draws a picture of it: seed-S.html in the current folder, or the file of --ladder.
+// With that it draws a single scenario in any case. --fail-at takes the scenario with that seed for
+// one that has failed, for the test of what becomes of those.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -17,6 +20,15 @@
 #include "tests/sim/scenario.h"
 
 namespace {
+
+struct Settings {
+  uint64_t scenarios = 1;
+  uint64_t seed = 1;
+  uint64_t jobs = 1;
+  bool trace = false;
+  std::string ladder;
+  std::optional<uint64_t> fail_at;
+};
 
 // What a job has done, of the scenarios that it took.
 struct Sum {
@@ -29,19 +41,22 @@ struct Sum {
 };
 
 // Takes scenarios until there are none, or one fails, of this job or of
-// another: `next` is then `end`.
-Sum run_job(std::atomic<uint64_t>& next, uint64_t end, uint64_t seed, bool trace) {
+// another: `next` is then the number of all.
+Sum run_job(std::atomic<uint64_t>& next, const Settings& settings) {
   Sum sum;
-  for (uint64_t i = next++; i < end; i = next++) {
-    const auto outcome = rocemu::sim_scenarios::run_scenario(seed + i, trace);
+  for (uint64_t i = next++; i < settings.scenarios; i = next++) {
+    const uint64_t seed = settings.seed + i;
+    auto outcome = rocemu::sim_scenarios::run_scenario(seed, settings.trace);
+    if (seed == settings.fail_at && outcome.failure.empty())
+      outcome.failure = "taken for one that failed (--fail-at)";
     ++sum.scenarios;
     sum.frames += outcome.frames;
     sum.requests += outcome.requests;
     sum.failed_connections += outcome.failed_connection ? 1 : 0;
     if (outcome.failure.empty()) continue;
-    sum.failed_seed = seed + i;
+    sum.failed_seed = seed;
     sum.failure = outcome.failure;
-    next = end;
+    next = settings.scenarios;
   }
   return sum;
 }
@@ -61,45 +76,62 @@ bool draw_ladder(uint64_t seed, const std::string& file) {
 
 int usage(const char* program) {
   std::fprintf(stderr,
-               "usage: %s [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE]\n",
+               "usage: %s [--scenarios N] [--seed S] [--jobs J] [--trace] [--ladder FILE] "
+               "[--fail-at S]\n",
                program);
   return 2;
+}
+
+// Nothing: they are not understood.
+std::optional<Settings> parse(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--trace") {
+      settings.trace = true;
+      continue;
+    }
+    if (i + 1 == argc) return std::nullopt;
+    const char* const text = argv[++i];
+    if (option == "--ladder") {
+      settings.ladder = text;
+      continue;
+    }
+    char* end = nullptr;
+    const uint64_t value = std::strtoull(text, &end, 0);
+    if (end == text || *end != '\0') return std::nullopt;
+    if (option == "--scenarios")
+      settings.scenarios = value;
+    else if (option == "--seed")
+      settings.seed = value;
+    else if (option == "--jobs")
+      settings.jobs = value;
+    else if (option == "--fail-at")
+      settings.fail_at = value;
+    else
+      return std::nullopt;
+  }
+  return settings;
+}
+
+// Says which one failed, how to see it again, and where its picture is.
+void tell_failure(const Sum& sum, const Settings& settings, const char* program) {
+  const std::string seed = std::to_string(sum.failed_seed);
+  std::printf("seed %s: %s\nreplay: %s --seed %s --trace\n", seed.c_str(), sum.failure.c_str(),
+              program, seed.c_str());
+  const std::string ladder = settings.ladder.empty() ? "seed-" + seed + ".html" : settings.ladder;
+  if (draw_ladder(sum.failed_seed, ladder)) std::printf("what happened: %s\n", ladder.c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  uint64_t scenarios = 1;
-  uint64_t seed = 1;
-  uint64_t jobs = 1;
-  bool trace = false;
-  std::string ladder;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    if (option == "--trace") {
-      trace = true;
-      continue;
-    }
-    if (i + 1 == argc) return usage(argv[0]);
-    if (option == "--ladder") {
-      ladder = argv[++i];
-      continue;
-    }
-    uint64_t* const wanted = option == "--scenarios" ? &scenarios
-                             : option == "--seed"    ? &seed
-                             : option == "--jobs"    ? &jobs
-                                                     : nullptr;
-    if (wanted == nullptr) return usage(argv[0]);
-    char* end = nullptr;
-    const uint64_t value = std::strtoull(argv[++i], &end, 0);
-    if (end == argv[i] || *end != '\0') return usage(argv[0]);
-    *wanted = value;
-  }
-
+  const std::optional<Settings> settings = parse(argc, argv);
+  if (!settings) return usage(argv[0]);
   std::atomic<uint64_t> next{0};
-  std::vector<Sum> sums(std::clamp<uint64_t>(jobs, 1, 64));
+  std::vector<Sum> sums(std::clamp<uint64_t>(settings->jobs, 1, 64));
   std::vector<std::thread> threads;
-  for (Sum& sum : sums) threads.emplace_back([&] { sum = run_job(next, scenarios, seed, trace); });
+  for (Sum& sum : sums) threads.emplace_back([&] { sum = run_job(next, *settings); });
   for (std::thread& thread : threads) thread.join();
 
   Sum total;
@@ -109,14 +141,12 @@ int main(int argc, char** argv) {
     total.requests += sum.requests;
     total.failed_connections += sum.failed_connections;
     if (sum.failure.empty()) continue;
-    const auto failed_seed = static_cast<unsigned long long>(sum.failed_seed);
-    std::printf("seed %llu: %s\nreplay: %s --seed %llu --trace\n", failed_seed, sum.failure.c_str(),
-                argv[0], failed_seed);
-    if (!ladder.empty() && draw_ladder(sum.failed_seed, ladder))
-      std::printf("what happened: %s\n", ladder.c_str());
+    tell_failure(sum, *settings, argv[0]);
     return 1;
   }
-  if (scenarios == 1 && !ladder.empty() && !draw_ladder(seed, ladder)) return 2;
+  if (settings->scenarios == 1 && !settings->ladder.empty() &&
+      !draw_ladder(settings->seed, settings->ladder))
+    return 2;
   std::printf("%llu scenarios, %llu requests, %llu frames, %llu with a connection that failed\n",
               static_cast<unsigned long long>(total.scenarios),
               static_cast<unsigned long long>(total.requests),

@@ -40,6 +40,10 @@ trace::Owner CaptureComments::owner_of(uint16_t device, wire::Qpn qpn) noexcept 
   return programs_.of(program_of(engine_.hca(device), qpn));
 }
 
+trace::QpQueues CaptureComments::queues_of(uint16_t device, wire::Qpn qpn) noexcept {
+  return queues_of_qp(engine_.hca(device), qpn);
+}
+
 uint16_t CaptureComments::device_of(const wire::Gid& gid) noexcept {
   return device_with_address(engine_, gid);
 }

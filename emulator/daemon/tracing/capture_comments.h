@@ -26,6 +26,7 @@ class CaptureComments final : private trace::RecorderHost, private FrameKnowledg
   // trace::RecorderHost
   TimeNs now() noexcept override;
   trace::Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept override;
+  trace::QpQueues queues_of(uint16_t device, wire::Qpn qpn) noexcept override;
   uint16_t device_of(const wire::Gid& gid) noexcept override;
   trace::Cause explain_key(uint16_t device, wire::Qpn qpn, uint32_t key, uint64_t address,
                            uint32_t length_bytes) noexcept override;

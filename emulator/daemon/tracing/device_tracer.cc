@@ -63,6 +63,7 @@ DeviceTracer::DeviceTracer(uint16_t index, device::Hca& hca, dpdk_io::LinkedPort
 
 void DeviceTracer::attach() {
   add_known_qps();
+  counters_.begin(host_.now(), hca_.endpoint().counters());
   hca_.endpoint().set_observer(recorder_.get());
   next_watch_ = port_.loss_watch();
   port_.watch_losses(this);
@@ -100,6 +101,10 @@ void DeviceTracer::watch(wire::Qpn qpn) { device::TraceAccess(hca_).watch(qpn, *
 void DeviceTracer::tell_polled() {
   device::TraceAccess(hca_).tell_polled();
   recorder_->flush();
+}
+
+void DeviceTracer::sample_counters() {
+  counters_.sample(host_.now(), hca_.endpoint().counters(), *recorder_);
 }
 
 std::vector<trace::Record> DeviceTracer::take_last() {

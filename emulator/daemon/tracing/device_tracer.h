@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dpdk_io/port/linked_port.h"
+#include "emulator/daemon/tracing/counter_samples.h"
 #include "emulator/device/hca.h"
 #include "emulator/device/interface/host_interface.h"
 #include "emulator/trace/record/device_recorder.h"
@@ -31,6 +32,9 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   // Tells what has been polled, and whatever else has not been told yet.
   void tell_polled();
 
+  // What has been counted since this was asked last.
+  void sample_counters();
+
   // Empties a ring that forgets: what is known of QPs, and the last records.
   std::vector<trace::Record> take_last();
 
@@ -53,6 +57,7 @@ class DeviceTracer final : private device::PollWatch, private dpdk_io::LossWatch
   const Find find_;
   dpdk_io::LossWatch* next_watch_ = nullptr;  // is told as well
   std::unique_ptr<trace::DeviceRecorder> recorder_;
+  CounterSamples counters_;
 };
 
 // Returns what a trace calls the reasons by which frames are lost.

@@ -1,6 +1,7 @@
 #include "emulator/daemon/tracing/nic_knowledge.h"
 
 #include "base/net/text.h"
+#include "emulator/daemon/tracing/counter_samples.h"
 #include "emulator/daemon/tracing/device_tracer.h"
 #include "emulator/device/fault_access.h"
 #include "emulator/device/trace_access.h"
@@ -28,6 +29,7 @@ std::vector<trace::Record> names_of_nic(const std::vector<device::HcaConfig>& de
   }
   for (const transport::RefusalRule& rule : transport::kRefusalRules)
     append(all, trace::name_records(Table::rule, static_cast<uint16_t>(rule.refusal), rule.name));
+  append(all, counter_names());
   return all;
 }
 
@@ -42,6 +44,11 @@ uint16_t device_with_address(Engine& engine, const wire::Gid& gid) {
 pid_t program_of(device::Hca& hca, wire::Qpn qpn) {
   const auto view = device::FaultAccess(hca).qp(qpn);
   return view ? view->program : 0;
+}
+
+trace::QpQueues queues_of_qp(device::Hca& hca, wire::Qpn qpn) {
+  const device::QueueHandles handles = device::TraceAccess(hca).queues_of(qpn);
+  return {handles.send_cq, handles.receive_cq, handles.srq};
 }
 
 trace::Cause why_refused(device::Hca& hca, wire::Qpn qpn, uint32_t key, uint64_t address,

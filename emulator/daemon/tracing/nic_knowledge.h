@@ -10,11 +10,12 @@
 #include "emulator/device/attributes/device_config.h"
 #include "emulator/device/hca.h"
 #include "emulator/trace/format/record.h"
+#include "emulator/trace/record/device_recorder.h"
 
 namespace rocemu::daemon {
 
 // The records of the names that are known from the beginning: devices with their addresses, rules
-// by which packets are refused, reasons by which frames are lost.
+// by which packets are refused, reasons by which frames are lost, counters.
 std::vector<trace::Record> names_of_nic(const std::vector<device::HcaConfig>& devices);
 
 // kNoDevice: none has it.
@@ -22,6 +23,9 @@ uint16_t device_with_address(Engine& engine, const wire::Gid& gid);
 
 // Returns the program whose QP it is; 0: nobody's that is known.
 pid_t program_of(device::Hca& hca, wire::Qpn qpn);
+
+// Returns the CQs and the SRQ of a QP, by the numbers that iproute2's `rdma` has for them.
+trace::QpQueues queues_of_qp(device::Hca& hca, wire::Qpn qpn);
 
 // Returns what is wrong with a key that a QP has refused.
 trace::Cause why_refused(device::Hca& hca, wire::Qpn qpn, uint32_t key, uint64_t address,

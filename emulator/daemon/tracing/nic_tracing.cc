@@ -22,9 +22,8 @@ namespace rocemu::daemon {
 namespace {
 
 // 16 MiB a device: some 20 ms of small messages at a million a second, which the writer has to come
-// in. An error's prehistory is a quarter of that.
+// in.
 constexpr size_t kRingRecords = size_t{1} << 18;
-constexpr size_t kLastRecords = size_t{1} << 16;
 // A file may be so late on a NIC that does little.
 constexpr std::chrono::milliseconds kFollowEvery{250};
 
@@ -85,8 +84,9 @@ int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
     using enum trace::Ring::WhenFull;
     auto tracer = std::make_unique<DeviceTracer>(
         static_cast<uint16_t>(device.index), engine_.hca(device.index), *ports_[device.index],
-        settings.on_error ? kLastRecords : kRingRecords, settings.on_error ? forget_old : lose_new,
-        settings.filter, host, [this](const wire::Gid& gid) { return find(device_of(gid)); });
+        settings.on_error ? settings.last_records : kRingRecords,
+        settings.on_error ? forget_old : lose_new, settings.filter, host,
+        [this](const wire::Gid& gid) { return find(device_of(gid)); });
     if (!settings.on_error) rings.push_back(&tracer->ring());
     run->tracers.push_back(std::move(tracer));
   }
@@ -122,7 +122,10 @@ void NicTracing::begin(Run& run) {
 
 void NicTracing::detach(Run& run) {
   if (!run.attached.exchange(false)) return;
-  for (const auto& tracer : run.tracers) tracer->detach();
+  for (const auto& tracer : run.tracers) {
+    tracer->sample_counters();
+    tracer->detach();
+  }
 }
 
 DeviceTracer* NicTracing::find(uint16_t device) {
@@ -141,6 +144,10 @@ trace::Owner NicTracing::owner_of(uint16_t device, wire::Qpn qpn) noexcept {
   if (tracer == nullptr) return {};
   tracer->watch(qpn);
   return run_->programs.of(program_of(engine_.hca(device), qpn));
+}
+
+trace::QpQueues NicTracing::queues_of(uint16_t device, wire::Qpn qpn) noexcept {
+  return queues_of_qp(engine_.hca(device), qpn);
 }
 
 uint16_t NicTracing::device_of(const wire::Gid& gid) noexcept {
@@ -184,8 +191,11 @@ void NicTracing::follow() {
   timer_.async_wait([this, self = self_](const boost::system::error_code& error) {
     if (error || *self == nullptr || run_ == nullptr || run_->ending) return;
     engine_.post(Task([&run = *run_] {
-      if (!run.attached || run.settings.on_error) return;
-      for (const auto& tracer : run.tracers) tracer->tell_polled();
+      if (!run.attached) return;
+      for (const auto& tracer : run.tracers) {
+        tracer->sample_counters();
+        if (!run.settings.on_error) tracer->tell_polled();
+      }
     }));
     run_->writer->wake();
     follow();

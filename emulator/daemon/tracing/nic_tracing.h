@@ -18,20 +18,11 @@
 #include "dpdk_io/port/linked_port.h"
 #include "emulator/daemon/engine/engine.h"
 #include "emulator/daemon/tracing/device_tracer.h"
+#include "emulator/daemon/tracing/trace_settings.h"
 #include "emulator/daemon/tracing/trace_writer.h"
 #include "emulator/daemon/tracing/traced_programs.h"
 
 namespace rocemu::daemon {
-
-struct TraceSettings {
-  trace::Filter filter;
-  std::vector<std::string> devices;  // names; empty: all
-  uint64_t max_bytes = kDefaultMaxBytes;
-  // Nothing is written before a QP fails or a program dies, and then the last records.
-  bool on_error = false;
-
-  static constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
-};
 
 struct TraceResult {
   uint64_t written_bytes = 0;
@@ -67,6 +58,7 @@ class NicTracing final : private trace::RecorderHost {
   // trace::RecorderHost
   TimeNs now() noexcept override;
   trace::Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept override;
+  trace::QpQueues queues_of(uint16_t device, wire::Qpn qpn) noexcept override;
   uint16_t device_of(const wire::Gid& gid) noexcept override;
   trace::Cause explain_key(uint16_t device, wire::Qpn qpn, uint32_t key, uint64_t address,
                            uint32_t length_bytes) noexcept override;

@@ -17,12 +17,13 @@ constexpr char kUsageText[] =
 
 Usage: rocemu trace start [--device NAME]... [--qp QPN]... [--program NAME|PID]... [--limit-mb N] [--name NAME] FILE
        rocemu trace stop [--name NAME]
-       rocemu trace show FILE [--as FORMAT] [--qp QPN] [--out FILE]
-       rocemu trace why FILE [--qp QPN]
+       rocemu trace show FILE [--as FORMAT] [--device NAME] [--qp QPN] [--program NAME|PID] [--out FILE]
+       rocemu trace why FILE [--device NAME] [--qp QPN] [--program NAME|PID]
 
-  --device NAME   start: this device alone; several times for several devices
+  --device NAME   the QPs of this device alone: both ends of a connection often have the same number
   --qp QPN        these QPs alone
-  --program NAME  start: the QPs of this program alone, or of the process with this number
+  --program NAME  the QPs of this program alone, or of the process with this number
+                  start takes each of these several times, for several of them
   --limit-mb N    start: the file gets no more than so many megabytes (1074)
   --name NAME     start, stop: the NIC's name (default)
   --socket PATH   start, stop: the NIC's nic.sock, instead of its name
@@ -41,7 +42,7 @@ Examples:
   rocemu run --trace lost.trace --impair loss=1% -- ./my_test
   rocemu trace show lost.trace | grep timeout
   rocemu trace show lost.trace --as ladder --out lost.html
-  rocemu trace why lost.trace --qp 0x11
+  rocemu trace why lost.trace --device rocemu0 --qp 0x11
 )";
 
 struct Subcommand {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <set>
+#include <map>
 
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/trace/format/reader.h"
@@ -46,23 +46,25 @@ uint32_t qpn_of(const std::string& text) {
 // One of the formats that a trace can be shown in.
 struct Format {
   const char* name;
-  void (*show)(const Trace& trace, const ShowOptions& options, std::ostream& out);
+  void (*show)(const Trace& trace, const Selection& selection, const ShowOptions& options,
+               std::ostream& out);
 };
 
 constexpr Format kFormats[] = {
-    {"text", [](const Trace& trace, const ShowOptions& options,
-                std::ostream& out) { show_text(trace, {options.qpn}, out); }},
+    {"text", [](const Trace& trace, const Selection& selection, const ShowOptions&,
+                std::ostream& out) { show_text(trace, selection, out); }},
     {"ladder",
-     [](const Trace& trace, const ShowOptions& options, std::ostream& out) {
+     [](const Trace& trace, const Selection& selection, const ShowOptions& options,
+        std::ostream& out) {
        LadderOptions ladder;
        ladder.title = options.file.filename().string();
-       ladder.qpn = options.qpn;
+       ladder.selection = selection;
        show_ladder(tell(trace), ladder, out);
      }},
-    {"perfetto", [](const Trace& trace, const ShowOptions& options,
-                    std::ostream& out) { show_perfetto(tell(trace), options.qpn, out); }},
-    {"pcapng", [](const Trace& trace, const ShowOptions& options,
-                  std::ostream& out) { show_pcapng(tell(trace), options.qpn, out); }},
+    {"perfetto", [](const Trace& trace, const Selection& selection, const ShowOptions&,
+                    std::ostream& out) { show_perfetto(tell(trace), selection, out); }},
+    {"pcapng", [](const Trace& trace, const Selection& selection, const ShowOptions&,
+                  std::ostream& out) { show_pcapng(tell(trace), selection, out); }},
 };
 
 const Format& format_named(const std::string& name) {
@@ -82,12 +84,43 @@ Trace read(const std::filesystem::path& file) {
   }
 }
 
+[[noreturn]] void fail_unknown(const ShowOptions& options, const std::string& what,
+                               const std::map<uint16_t, Name>& known) {
+  std::string text = options.file.string() + ": has no " + what;
+  const char* between = ", but ";
+  for (const auto& [number, name] : known) {
+    text += between + name.text;
+    between = ", ";
+  }
+  throw Failure(text);
+}
+
+// The numbers that the trace has for what is named. A program may have several, as it may have run
+// several times.
+Selection select(const Trace& trace, const ShowOptions& options) {
+  Selection selection{.qpn = options.qpn};
+  const auto& devices = trace.names.all(Table::device);
+  for (const auto& [number, name] : devices)
+    if (name.text == options.device) selection.device = number;
+  if (!options.device.empty() && selection.device == kNoDevice)
+    fail_unknown(options, "device '" + options.device + "'", devices);
+  const auto& programs = trace.names.all(Table::program);
+  if (options.program.empty()) return selection;
+  for (const auto& [number, name] : programs)
+    if (name.text == options.program || std::to_string(name.detail) == options.program)
+      selection.programs.push_back(number);
+  if (selection.programs.empty())
+    fail_unknown(options, "program '" + options.program + "'", programs);
+  return selection;
+}
+
 void write_to(const std::filesystem::path& file, const Trace& trace, const ShowOptions& options) {
+  const Selection selection = select(trace, options);
   std::ofstream out;
   errno = 0;
   if (!file.empty()) out.open(file, std::ios::binary);
   std::ostream& stream = file.empty() ? std::cout : out;
-  if (stream) format_named(options.format).show(trace, options, stream);
+  if (stream) format_named(options.format).show(trace, selection, options, stream);
   stream.flush();
   if (!stream)
     throw Failure("can't write " + (file.empty() ? "the output" : file.string()) + ": " +
@@ -113,6 +146,10 @@ ShowOptions parse_show(std::span<const std::string> words, bool is_why) {
     };
     if (option == "--qp") {
       options.qpn = qpn_of(value());
+    } else if (option == "--device") {
+      options.device = value();
+    } else if (option == "--program") {
+      options.program = value();
     } else if (!is_why && option == "--as") {
       options.format = format_named(value()).name;
     } else if (!is_why && option == "--out") {
@@ -134,20 +171,12 @@ int show(std::span<const std::string> words) {
 int why(std::span<const std::string> words) {
   const ShowOptions options = parse_show(words, true);
   const Trace trace = read(options.file);
-  const Story story = tell(trace);
-  std::set<uint32_t> qpns;
-  for (const Qp& qp : story.qps)
-    if (qp.has_records && (options.qpn == 0 || qp.qpn == options.qpn)) qpns.insert(qp.qpn);
-  if (qpns.empty())
-    throw Failure(options.file.string() + ": has nothing of " +
-                  (options.qpn == 0 ? "any QP" : "QP " + hexadecimal(options.qpn)));
-  const char* between = "";
-  for (const uint32_t qpn : qpns) {
-    std::cout << between;
-    tell_why(story, qpn, std::cout);
-    between = "\n";
-  }
-  return cli::kSuccess;
+  const Selection selection = select(trace, options);
+  if (tell_why(tell(trace), selection, std::cout)) return cli::kSuccess;
+  throw Failure(options.file.string() + ": has nothing of " +
+                (options.qpn == 0 ? "any QP" : "QP " + hexadecimal(options.qpn)) +
+                (options.device.empty() ? "" : " of " + options.device) +
+                (options.program.empty() ? "" : " of " + options.program));
 }
 
 }  // namespace rocemu::trace

@@ -13,6 +13,8 @@ struct ShowOptions {
   std::filesystem::path file;
   std::string format = "text";
   uint32_t qpn = 0;           // 0: all
+  std::string device;         // a name; empty: all
+  std::string program;        // a name or a pid; empty: all
   std::filesystem::path out;  // empty: standard output
 };
 

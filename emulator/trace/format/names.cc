@@ -77,7 +77,6 @@ constexpr std::pair<Cause, std::string_view> kCauses[] = {
     {Cause::rnr_wait, "rnr wait"},
     {Cause::fence, "fence"},
     {Cause::rd_atomics, "rd atomics"},
-    {Cause::no_receives, "no receives"},
     {Cause::pace, "pace"},
     {Cause::not_ready, "not ready"},
     {Cause::rate_limit, "rate limit"},

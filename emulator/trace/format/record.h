@@ -28,20 +28,21 @@ enum class Kind : uint8_t {
   program_began = 10,  // `program` opened `device`
   program_ended = 11,  // `program` closed `device`, or died: Cause
   qp_created = 12,     // `program`; `code`: verbs::qp_type; `count`, `length_bytes`: numbers of the
-                       // CQs for sends and for receives; `detail`: of the SRQ, if kShared
+                       // CQs for sends and for receives, where it has one of its own (0: it has
+                       // not, as an XRC receiver); `detail`: of the SRQ, if kShared
   qp_destroyed = 13,   // `program`
   qp_state = 14,  // `code`: the new verbs::QpState; of connected QPs `peer_qpn`, `peer_device`;
                   // `psn`: with RTR the first that is expected, with RTS the first that is sent;
                   // `length_bytes`: path MTU; `count`: QpTimers; Cause: who changed it
 
-  // Requests. `opcode` of a send queue's is a verbs::wr_opcode.
+  // Requests. `program`: whose the QP is. `opcode` of a send queue's is a verbs::wr_opcode.
   posted = 20,  // the program called post: `wr_id`, `request`, `opcode`, `length_bytes`, flags
   taken = 21,   // the NIC took it off its queue; also `value`: the peer's address, `detail`: the
                // peer's key; of datagrams `peer_qpn`. `code`: verbs::WcStatus that it is doomed to.
                // With flag::kPosted it was posted `count` ns before, which no other record tells
   completion_pushed = 22,  // the CQ has it: `wr_id`, `request` when known, `opcode`:
                            // verbs::WcOpcode, `code`: verbs::WcStatus, `length_bytes`; `count`:
-                           // number of the CQ; `detail`: index in its ring
+                           // number of the CQ, or 0 where it is not known
   completion_polled = 23,  // the program has it: the same
   completion_lost = 24,    // the CQ was full: the same
 
@@ -70,10 +71,10 @@ enum class Kind : uint8_t {
   out_of_sequence = 48,  // a packet ahead of the expected one
   placed_ahead = 49,     // and taken all the same (selective repeat)
   stale_ack = 50,        // an ACK that tells nothing new
-  data_placed = 51,      // bytes are where they belong in the program's memory: `value`: where,
-                         // `length_bytes`, `request` of a receive when known
+  data_placed = 51,      // bytes are where they belong in the program's memory: `length_bytes`;
+                         // with flag::kHasReth `value`: where, which is known of WRITEs
   acknowledged = 52,     // all requests up to `request` have been answered; the rest is of that one
-  congestion = 53,       // Cause; `value`: the rate from now on in bit/s, when known
+  congestion = 53,       // Cause; with cnp_handled `value`: the rate from now on in bit/s
   waits = 54,            // the QP has something to send and may not: Cause. That ends with the next
                          // packet_sent that is no response, or a `waits` without a Cause
 
@@ -84,7 +85,7 @@ enum class Kind : uint8_t {
   cm_received = 61,
 
   // A sample: `program` is the number of the counter in Table::counter, `value` what it is; with
-  // `qpn` 0 it is the device's.
+  // `qpn` 0 it is the device's. There is none of a counter that has not changed since the last one.
   counter = 70,
 };
 
@@ -127,8 +128,8 @@ enum class Cause : uint8_t {
   window = 60,
   rnr_wait = 61,
   fence = 62,
-  rd_atomics = 63,   // max_rd_atomic READs and atomics are outstanding
-  no_receives = 64,  // the peer has no credit of receives
+  rd_atomics = 63,  // max_rd_atomic READs and atomics are outstanding
+  // 64 was for credit of receives, which this NIC does not have; no file has it
   pace = 65,
   not_ready = 66,   // the QP is not in RTS
   rate_limit = 67,  // the rate that the program has set
@@ -161,11 +162,12 @@ inline constexpr uint16_t kFence = 1 << 8;           // the request's
 inline constexpr uint16_t kResponse = 1 << 9;        // packet: sent by the responder
 inline constexpr uint16_t kHasAeth = 1 << 10;        // packet: `code` and `count` are of its AETH
 inline constexpr uint16_t kHasReth = 1 << 11;        // packet: `value`, `detail` are of its RETH
-inline constexpr uint16_t kTimeIsNics = 1 << 12;     // posted, completion_polled: the NIC saw it at
-                                                     // that time; it happened at some time before
-inline constexpr uint16_t kArriving = 1 << 13;       // packet_lost: it came from elsewhere to `qpn`
-inline constexpr uint16_t kPosted = 1 << 14;         // taken: tells of the post as well
-inline constexpr uint16_t kKnown = (1 << 15) - 1;    // all of them
+                                               // (or AtomicETH); data_placed: `value` is known
+inline constexpr uint16_t kTimeIsNics = 1 << 12;   // posted, completion_polled: the NIC saw it at
+                                                   // that time; it happened at some time before
+inline constexpr uint16_t kArriving = 1 << 13;     // packet_lost: it came from elsewhere to `qpn`
+inline constexpr uint16_t kPosted = 1 << 14;       // taken: tells of the post as well
+inline constexpr uint16_t kKnown = (1 << 15) - 1;  // all of them
 }  // namespace flag
 
 inline constexpr uint16_t kNoDevice = 0xffff;

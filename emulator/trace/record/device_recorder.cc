@@ -126,6 +126,7 @@ void DeviceRecorder::resolve(wire::Qpn qpn, Qp& qp) {
   qp.is_traced = lets_through(filter_, qpn.value, owner.name, owner.pid);
   qp.pid = owner.pid;
   if (!qp.is_traced) return;
+  qp.queues = host_.queues_of(device_, qpn);
   if (owner.program != kNoProgram && programs_.insert(owner.program).second)
     note_program(Kind::program_began, owner.program, Cause::none);
   record(creation(qpn.value, qp));
@@ -139,7 +140,11 @@ Record DeviceRecorder::creation(uint32_t qpn, const Qp& qp) const {
   record.qpn = qpn;
   record.program = qp.program;
   record.code = qp.type;
-  if (qp.existed) record.flags = flag::kExisted;
+  record.count = qp.queues.send_cq;
+  record.length_bytes = qp.queues.receive_cq;
+  record.detail = qp.queues.srq;
+  if (qp.queues.srq != 0) record.flags |= flag::kShared;
+  if (qp.existed) record.flags |= flag::kExisted;
   return record;
 }
 
@@ -158,9 +163,8 @@ Record DeviceRecorder::state_of(uint32_t qpn, const Qp& qp) const {
 
 void DeviceRecorder::set_attributes(Qp& qp, const transport::QpAttributes& attributes) {
   qp.peer_qpn = attributes.remote_qpn.value;
-  qp.peer_device = attributes.path.remote_gid == wire::Gid{}
-                       ? kNoDevice
-                       : host_.device_of(attributes.path.remote_gid);
+  qp.peer_gid = attributes.path.remote_gid;
+  qp.peer_device = qp.peer_gid == wire::Gid{} ? kNoDevice : host_.device_of(qp.peer_gid);
   qp.path_mtu_bytes = attributes.path_mtu_bytes;
   qp.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
   qp.rnr_timer = attributes.min_rnr_timer;
@@ -174,7 +178,8 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   qp.sends = RequestNumbers(known.requests_in_flight);
   qp.state = known.state;
   qp.peer_qpn = known.peer_qpn.value;
-  if (known.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(known.peer_gid);
+  qp.peer_gid = known.peer_gid;
+  if (qp.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(qp.peer_gid);
   qp.path_mtu_bytes = known.path_mtu_bytes;
   qp.timers = known.timers;
   qp.rnr_timer = known.min_rnr_timer;
@@ -329,6 +334,27 @@ inline void DeviceRecorder::note_asked(Qp& qp, const wire::Packet& packet) {
   }
 }
 
+// What a packet brings, and where that belongs as far as packets tell: with RC and UC the PSNs of a
+// message follow each other, and all of its packets but the last are as long as the first.
+inline void DeviceRecorder::note_brought(Qp& qp, const wire::Packet& packet) {
+  const wire::OpcodeTraits& traits = packet.traits();
+  const wire::Psn psn = packet.bth.psn;
+  const auto length_bytes = static_cast<uint32_t>(packet.payload.size());
+  Brought& brought = qp.brought[psn.value() % qp.brought.size()];
+  brought = {psn, length_bytes};
+  if (traits.kind != MessageKind::write && traits.kind != MessageKind::atomic_write) return;
+  if (traits.reth) {
+    const wire::Reth& reth = packet.ext.reth;
+    const uint32_t packet_bytes = std::max(length_bytes, 1u);
+    const uint32_t packets = 1 + (std::max(reth.length_bytes, 1u) - 1) / packet_bytes;
+    qp.write = {psn, packets, packet_bytes, reth.virtual_address};
+  }
+  const uint32_t ahead = (psn.value() - qp.write.first_psn.value()) & wire::Psn::kMask;
+  if (ahead >= qp.write.packets) return;
+  brought.has_address = true;
+  brought.address = qp.write.address + uint64_t{ahead} * qp.write.packet_bytes;
+}
+
 void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexcept {
   if (next_ != nullptr) next_->on_packet(qpn, packet);
   Qp* const qp = find(qpn);
@@ -336,9 +362,7 @@ void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexce
   now_ = host_.now();
   const wire::OpcodeTraits& traits = packet.traits();
   const bool is_response = traits.kind == MessageKind::response;
-  Brought& brought = qp->brought[packet.bth.psn.value() % qp->brought.size()];
-  brought = {packet.bth.psn, static_cast<uint32_t>(packet.payload.size()),
-             traits.reth ? packet.ext.reth.virtual_address : 0};
+  note_brought(*qp, packet);
   if (traits.aeth) qp->last_syndrome = packet.ext.aeth.syndrome;
   if (is_response) qp->timeouts = 0;
   note_asked(*qp, packet);
@@ -379,19 +403,27 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
   }
 }
 
+// Says whether a QP's packets may go where this one does: QPNs of two devices may be equal, and a
+// device may have several addresses, as for an alternate path.
+bool DeviceRecorder::sends_to(const Qp& qp, const wire::Packet& packet) {
+  if (!qp.is_traced || qp.peer_qpn != packet.bth.destination_qp.value) return false;
+  const wire::Gid& to = packet.ip.destination;
+  return qp.peer_gid == to ||
+         (qp.peer_device != kNoDevice && qp.peer_device == host_.device_of(to));
+}
+
 // Finds whose a packet is that has left this device; null when nobody traced has sent it.
 DeviceRecorder::Qp* DeviceRecorder::find_sender(const wire::Packet& packet, uint32_t& qpn) {
-  const wire::Qpn to = packet.bth.destination_qp;
   if (packet.traits().deth) {
     qpn = packet.ext.deth.source_qp.value;
     return find(packet.ext.deth.source_qp);
   }
-  if (last_qp_ != nullptr && last_qp_->is_traced && last_qp_->peer_qpn == to.value) {
+  if (last_qp_ != nullptr && sends_to(*last_qp_, packet)) {
     qpn = last_qpn_;
     return last_qp_;
   }
   for (auto& [number, qp] : qps_) {
-    if (!qp.is_traced || qp.peer_qpn != to.value) continue;
+    if (!sends_to(qp, packet)) continue;
     qpn = number;
     return &qp;
   }
@@ -447,6 +479,7 @@ void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
     if (brought.psn == psn) {
       record->length_bytes = brought.length_bytes;
       record->value = brought.address;
+      if (brought.has_address) record->flags = flag::kHasReth;
     }
     end();
   }
@@ -456,7 +489,8 @@ void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
 
 // One record for the post and the taking, where it has room for the time between.
 template <typename Fill>
-inline void DeviceRecorder::note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill) {
+inline void DeviceRecorder::note_taken(wire::Qpn qpn, const Qp& qp, uint32_t post_stamp,
+                                       const Fill& fill) {
   const TimeNs posted_ns = post_stamp == 0 ? now_ : transport::posted_ns(post_stamp, now_);
   const uint64_t ago_ns = now_ - posted_ns;
   const bool is_one = ago_ns <= UINT32_MAX;
@@ -464,12 +498,14 @@ inline void DeviceRecorder::note_taken(wire::Qpn qpn, uint32_t post_stamp, const
     Record* const record = begin(Kind::posted, qpn);
     if (record == nullptr) return;
     fill(*record);
+    record->program = qp.program;
     record->time_ns = posted_ns;
     end();
   }
   Record* const record = begin(Kind::taken, qpn);
   if (record == nullptr) return;
   fill(*record);
+  record->program = qp.program;
   if (is_one) {
     record->flags |= flag::kPosted | (post_stamp == 0 ? flag::kTimeIsNics : 0);
     record->count = static_cast<uint32_t>(ago_ns);
@@ -484,7 +520,7 @@ void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& wor
   now_ = host_.now();
   const bool sends = !is_local(work.opcode) && work.fault == transport::WcStatus::success;
   const uint32_t request = qp->sends.on_taken(sends);
-  note_taken(qpn, work.post_stamp, [&](Record& record) {
+  note_taken(qpn, *qp, work.post_stamp, [&](Record& record) {
     record.wr_id = work.wr_id;
     record.request = request;
     record.opcode = wr_opcode(work.opcode);
@@ -503,11 +539,12 @@ void DeviceRecorder::on_receive_taken(wire::Qpn qpn, const transport::ReceiveWor
   Qp* const qp = find(qpn);
   if (qp == nullptr) return;
   ++qp->receives_taken;
-  note_taken(qpn, work.post_stamp, [&](Record& record) {
+  note_taken(qpn, *qp, work.post_stamp, [&](Record& record) {
     record.wr_id = work.wr_id;
     record.request = qp->receives_taken;
     record.length_bytes = work.length_bytes;
     record.flags = flag::kReceiveQueue;
+    if (qp->queues.srq != 0) record.flags |= flag::kShared;
     if (record.kind != Kind::posted) record.code = static_cast<uint8_t>(work.fault);
   });
 }
@@ -544,6 +581,8 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
     record->opcode = static_cast<uint8_t>(completion.opcode);
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
+    record->program = qp->program;
+    record->count = received ? qp->queues.receive_cq : qp->queues.send_cq;
     if (received) record->flags = flag::kReceiveQueue;
     end();
   }
@@ -551,7 +590,8 @@ void DeviceRecorder::on_completion(const transport::Completion& completion,
 
 void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t request,
                                TimeNs time_ns, bool is_exact) {
-  if (find(completion.qpn) == nullptr) return;
+  const Qp* const qp = find(completion.qpn);
+  if (qp == nullptr) return;
   if (Record* const record = begin(Kind::completion_polled, completion.qpn)) {
     record->time_ns = time_ns;
     record->wr_id = completion.wr_id;
@@ -559,9 +599,11 @@ void DeviceRecorder::on_polled(const transport::Completion& completion, uint32_t
     record->opcode = static_cast<uint8_t>(completion.opcode);
     record->code = static_cast<uint8_t>(completion.status);
     record->length_bytes = completion.byte_length;
-    record->flags =
-        static_cast<uint16_t>((is_receive(completion.opcode) ? flag::kReceiveQueue : 0) |
-                              (is_exact ? 0 : flag::kTimeIsNics));
+    const bool received = is_receive(completion.opcode);
+    record->program = qp->program;
+    record->count = received ? qp->queues.receive_cq : qp->queues.send_cq;
+    record->flags = static_cast<uint16_t>((received ? flag::kReceiveQueue : 0) |
+                                          (is_exact ? 0 : flag::kTimeIsNics));
     end();
   }
 }
@@ -650,6 +692,14 @@ void DeviceRecorder::on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn) {
   qp.again = Cause::ack_timeout;
 }
 
+void DeviceRecorder::on_cnp(wire::Qpn qpn, uint32_t rate_kbps) {
+  if (Record* const record = begin(Kind::congestion, qpn)) {
+    record->cause = Cause::cnp_handled;
+    record->value = uint64_t{rate_kbps} * 1000;
+    end();
+  }
+}
+
 void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32_t value) {
   using enum TraceEvent;
   switch (event) {
@@ -687,7 +737,7 @@ void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32
     case cnp_sent:
       return simple(Kind::congestion, qpn, 0, Cause::cnp_sent);
     case cnp_handled:
-      return simple(Kind::congestion, qpn, 0, Cause::cnp_handled);
+      return on_cnp(qpn, value);
     case cnp_ignored:
       return simple(Kind::congestion, qpn, 0, Cause::cnp_ignored);
     case responder_error:

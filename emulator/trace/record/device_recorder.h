@@ -35,12 +35,21 @@ struct Owner {
   uint32_t pid = 0;
 };
 
+// The numbers of what a QP's requests go to and come from; 0: none, or unknown.
+struct QpQueues {
+  uint32_t send_cq = 0;
+  uint32_t receive_cq = 0;
+  uint32_t srq = 0;
+};
+
 // RecorderHost answers what a recorder asks, and hears what it tells.
 class RecorderHost {
  public:
   virtual ~RecorderHost() = default;
   virtual TimeNs now() noexcept = 0;
+  // Both are asked once for each QP, when its creation is over.
   virtual Owner owner_of(uint16_t device, wire::Qpn qpn) noexcept = 0;
+  virtual QpQueues queues_of(uint16_t /*device*/, wire::Qpn) noexcept { return {}; }
   // kNoDevice: none of this NIC's has the address.
   virtual uint16_t device_of(const wire::Gid& gid) noexcept = 0;
   // Returns why a key was refused; none: it is not known.
@@ -118,6 +127,14 @@ class DeviceRecorder final : public transport::Observer {
   struct Brought {
     wire::Psn psn;
     uint32_t length_bytes = 0;
+    bool has_address = false;
+    uint64_t address = 0;
+  };
+  // The last WRITE that has begun. Its later packets have no address of their own.
+  struct Write {
+    wire::Psn first_psn;
+    uint32_t packets = 0;  // 0: none has begun
+    uint32_t packet_bytes = 0;
     uint64_t address = 0;
   };
   struct Qp {
@@ -128,8 +145,10 @@ class DeviceRecorder final : public transport::Observer {
     verbs::QpState state{};
     uint16_t program = kNoProgram;
     uint32_t pid = 0;
+    QpQueues queues;
     uint16_t peer_device = kNoDevice;
     uint32_t peer_qpn = 0;
+    wire::Gid peer_gid;  // zero: it is not connected
     uint32_t path_mtu_bytes = 0;
     QpTimers timers;
     TimeNs created_ns = 0;
@@ -148,6 +167,7 @@ class DeviceRecorder final : public transport::Observer {
     uint32_t asked_key = 0;  // of the last RETH or AtomicETH that has come
     uint32_t asked_bytes = 0;
     uint64_t asked_address = 0;
+    Write write;
     std::array<Brought, 64> brought{};  // by the low bits of the PSN: a burst's worth
   };
 
@@ -156,6 +176,7 @@ class DeviceRecorder final : public transport::Observer {
   void set_attributes(Qp& qp, const transport::QpAttributes& attributes);
   void note_program(Kind kind, uint16_t program, Cause cause);
   Qp* find_sender(const wire::Packet& packet, uint32_t& qpn);
+  bool sends_to(const Qp& qp, const wire::Packet& packet);
   Record creation(uint32_t qpn, const Qp& qp) const;
   Record state_of(uint32_t qpn, const Qp& qp) const;
   Record* begin(Kind kind, wire::Qpn qpn);
@@ -163,11 +184,13 @@ class DeviceRecorder final : public transport::Observer {
     if (ring_.commit()) host_.on_half_full();
   }
   template <typename Fill>
-  void note_taken(wire::Qpn qpn, uint32_t post_stamp, const Fill& fill);
+  void note_taken(wire::Qpn qpn, const Qp& qp, uint32_t post_stamp, const Fill& fill);
   void simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause = Cause::none, uint8_t code = 0);
   void fill(Record& record, const wire::Packet& packet) const;
   void note_asked(Qp& qp, const wire::Packet& packet);
+  void note_brought(Qp& qp, const wire::Packet& packet);
   void on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn);
+  void on_cnp(wire::Qpn qpn, uint32_t rate_kbps);
   void go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause);
   void mark_resent(Qp& qp, wire::Psn psn);
   bool take_resent(Qp& qp, wire::Psn psn);

@@ -167,7 +167,7 @@ class Ladder {
 bool Ladder::is_shown(const Connection& connection) const {
   const Qp& a = story_.qps[connection.ends[0]];
   const Qp& b = story_.qps[connection.ends[1]];
-  if (options_.qpn != 0 && a.qpn != options_.qpn && b.qpn != options_.qpn) return false;
+  if (!options_.selection.takes(a) && !options_.selection.takes(b)) return false;
   return connection.packets > 0 || (a.has_records && b.has_records);
 }
 
@@ -274,7 +274,7 @@ void Ladder::add_requests() {
   for (const Request& request : story_.requests) {
     if (request.first() == kNowhere || request.first() >= end_) continue;
     if (request.qp != kNowhere && qps_[request.qp] == kNone) continue;
-    if (request.qp == kNowhere && options_.qpn != 0) continue;
+    if (request.qp == kNowhere && !options_.selection.everything()) continue;
     page_["requests"].push_back(request_row(request));
   }
 }
@@ -284,7 +284,8 @@ void Ladder::add_notes() {
     const Record& it = story_.record(at);
     if (!is_note(it.kind)) continue;
     const At owner = it.qpn == 0 ? kNowhere : story_.find_qp(it.device, it.qpn);
-    if (owner == kNowhere ? options_.qpn != 0 : qps_[owner] == kNone) continue;
+    if (owner == kNowhere ? !options_.selection.takes_all_of(it.device) : qps_[owner] == kNone)
+      continue;
     page_["notes"].push_back({record(at), static_cast<unsigned>(level_of(it)), note_text(it)});
   }
 }

@@ -5,13 +5,14 @@
 #include <iosfwd>
 #include <string>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
 
 struct LadderOptions {
   std::string title;
-  uint32_t qpn = 0;  // 0: all; else the connections of QPs with that number alone
+  Selection selection{};  // the connections of these QPs
   // A browser takes no more than so many in its stride; the summary tells that some are left out.
   size_t most_records = 200'000;
 };

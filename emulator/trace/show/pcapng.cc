@@ -19,8 +19,8 @@ namespace {
 
 class Pcapng {
  public:
-  Pcapng(const Story& story, uint32_t qpn, std::ostream& out)
-      : story_(story), qpn_(qpn), out_(out) {}
+  Pcapng(const Story& story, const Selection& selection, std::ostream& out)
+      : story_(story), selection_(selection), out_(out) {}
 
   void write();
 
@@ -41,7 +41,7 @@ class Pcapng {
   bool is_shown(const Packet& packet) const;
 
   const Story& story_;
-  const uint32_t qpn_;
+  const Selection& selection_;
   std::ostream& out_;
   std::map<uint16_t, uint32_t> interfaces_;
   std::vector<bool> introduced_;  // QPs whose programs a comment has named
@@ -82,8 +82,8 @@ bool Pcapng::is_shown(const Packet& packet) const {
   if (packet.connection == kNowhere) return false;
   if (!wire::traits_of(story_.record(packet.header()).opcode).known) return false;
   const Connection& connection = story_.connections[packet.connection];
-  return qpn_ == 0 || story_.qps[connection.ends[0]].qpn == qpn_ ||
-         story_.qps[connection.ends[1]].qpn == qpn_;
+  return selection_.takes(story_.qps[connection.ends[0]]) ||
+         selection_.takes(story_.qps[connection.ends[1]]);
 }
 
 // Makes it as long as it was: Wireshark calls a packet malformed whose payload is cut off.
@@ -171,8 +171,8 @@ void Pcapng::write() {
 
 }  // namespace
 
-void show_pcapng(const Story& story, uint32_t qpn, std::ostream& out) {
-  Pcapng(story, qpn, out).write();
+void show_pcapng(const Story& story, const Selection& selection, std::ostream& out) {
+  Pcapng(story, selection, out).write();
 }
 
 }  // namespace rocemu::trace

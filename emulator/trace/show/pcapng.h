@@ -7,11 +7,11 @@
 
 #include <iosfwd>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
 
-// `qpn` 0: all.
-void show_pcapng(const Story& story, uint32_t qpn, std::ostream& out);
+void show_pcapng(const Story& story, const Selection& selection, std::ostream& out);
 
 }  // namespace rocemu::trace

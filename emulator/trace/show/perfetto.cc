@@ -1,6 +1,7 @@
 #include "emulator/trace/show/perfetto.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -27,7 +28,7 @@ constexpr int kNoOnesPid = 1;
 
 class Perfetto {
  public:
-  Perfetto(const Story& story, uint32_t qpn) : story_(story), qpn_(qpn) {}
+  Perfetto(const Story& story, const Selection& selection) : story_(story), selection_(selection) {}
 
   void write(std::ostream& out);
 
@@ -42,7 +43,7 @@ class Perfetto {
   };
 
   const Names& names() const { return story_.trace->names; }
-  bool takes(At qp) const { return qp != kNowhere && (qpn_ == 0 || story_.qps[qp].qpn == qpn_); }
+  bool takes(At qp) const { return qp != kNowhere && selection_.takes(story_.qps[qp]); }
   std::string qp_text(At qp) const { return "QP " + hexadecimal(story_.qps[qp].qpn); }
   Track track(int pid, const std::string& name);
   int device_pid(uint16_t device);
@@ -56,6 +57,9 @@ class Perfetto {
   void add_loose_request(At request);
   void add_packets_of(const Request& request, uint64_t from_ns, uint64_t to_ns, Track lane);
   void add_arrivals();
+  Track add_arrival(At packet, At qp, uint64_t end_ns);
+  Track add_placing(const Packet& packet, At qp, uint64_t end_ns);
+  void add_arrow(At packet, Track from, uint64_t to_ns, Track to);
   void add_calls();
   void add_events();
   void add_waits();
@@ -65,7 +69,7 @@ class Perfetto {
   Json args_of(const Request& request) const;
 
   const Story& story_;
-  const uint32_t qpn_;
+  const Selection& selection_;
   std::vector<Event> events_;
   Json named_ = Json::array();
   std::map<int, bool> pids_;
@@ -235,33 +239,68 @@ void Perfetto::add_requests(At qp) {
   }
 }
 
+Perfetto::Track Perfetto::add_arrival(At at, At qp, uint64_t end_ns) {
+  const Packet& packet = story_.packets[at];
+  const Record& record = story_.record(packet.arrived);
+  const Track where = qp_track(qp, "packets in");
+  Json args = {{"psn", record.psn}, {"bytes", record.length_bytes}};
+  for (const std::string& remark : remarks_on(story_, packet)) args["remarks"].push_back(remark);
+  slice(record.time_ns, end_ns, where, packet_opcode_text(record.opcode), std::move(args));
+  return where;
+}
+
+Perfetto::Track Perfetto::add_placing(const Packet& packet, At qp, uint64_t end_ns) {
+  const Record& record = story_.record(packet.placed);
+  const Track where = qp_track(qp, "data placed");
+  Json args = {{"psn", record.psn}, {"bytes", record.length_bytes}};
+  if ((record.flags & flag::kHasReth) != 0) args["address"] = hexadecimal(record.value);
+  slice(record.time_ns, end_ns, where, std::to_string(record.length_bytes) + " B", std::move(args));
+  return where;
+}
+
+void Perfetto::add_arrow(At packet, Track from, uint64_t to_ns, Track to) {
+  const uint64_t sent_ns = std::min(story_.time_ns(story_.packets[packet].sent), to_ns);
+  for (const bool begins : {true, false}) {
+    Json& json = add(begins ? "s" : "f", begins ? sent_ns : to_ns, begins ? from : to, "packet");
+    json["cat"] = "packet";
+    json["id"] = packet;
+    if (!begins) json["bp"] = "e";
+  }
+}
+
+// What arrives, what is placed of it, and the arrows that lead there: to the effect of what was
+// sent, where that is known.
 void Perfetto::add_arrivals() {
-  std::map<At, uint64_t> next_ns;  // by QP, from behind: when the next one arrives
+  // By QP, from behind: when the next one begins, which has to be after the end of this one.
+  std::map<At, uint64_t> next_arrived_ns, next_placed_ns;
+  const auto end_of_short = [](std::map<At, uint64_t>& next_ns, At qp, uint64_t ns) {
+    const auto [next, is_last] = next_ns.try_emplace(qp, ns + kShortNs);
+    const uint64_t end_ns = std::clamp(next->second, ns, ns + kShortNs);
+    next->second = ns;
+    return end_ns;
+  };
+  std::vector<std::tuple<uint64_t, At, At>> placed;  // when, packet, QP
   for (At at = static_cast<At>(story_.packets.size()); at-- > 0;) {
     const Packet& packet = story_.packets[at];
     if (packet.arrived == kNowhere || packet.connection == kNowhere) continue;
     const Connection& connection = story_.connections[packet.connection];
     const At qp = connection.ends[packet.from_first ? 1 : 0];
     if (!takes(qp) && !takes(connection.ends[packet.from_first ? 0 : 1])) continue;
-    const Record& record = story_.record(packet.arrived);
-    const auto next = next_ns.find(qp);
-    uint64_t end_ns = record.time_ns + kShortNs;
-    if (next != next_ns.end()) end_ns = std::clamp(next->second, record.time_ns, end_ns);
-    next_ns[qp] = record.time_ns;
-    const Track where = qp_track(qp, "packets in");
-    Json args = {{"psn", record.psn}, {"bytes", record.length_bytes}};
-    for (const std::string& remark : remarks_on(story_, packet)) args["remarks"].push_back(remark);
-    slice(record.time_ns, end_ns, where, packet_opcode_text(record.opcode), std::move(args));
+    const uint64_t arrived_ns = story_.time_ns(packet.arrived);
+    const Track where = add_arrival(at, qp, end_of_short(next_arrived_ns, qp, arrived_ns));
     const auto sent = sent_on_.find(at);
-    if (sent == sent_on_.end()) continue;
-    const uint64_t sent_ns = std::min(story_.time_ns(packet.sent), record.time_ns);
-    for (const bool begins : {true, false}) {
-      Json& json = add(begins ? "s" : "f", begins ? sent_ns : record.time_ns,
-                       begins ? sent->second : where, "packet");
-      json["cat"] = "packet";
-      json["id"] = at;
-      if (!begins) json["bp"] = "e";
+    if (packet.placed != kNowhere) {
+      placed.emplace_back(story_.time_ns(packet.placed), at, qp);
+    } else if (sent != sent_on_.end()) {
+      add_arrow(at, sent->second, arrived_ns, where);
     }
+  }
+  // Data may be placed in another order than their packets have come in.
+  std::ranges::sort(placed, std::greater{});
+  for (const auto& [ns, at, qp] : placed) {
+    const Track where = add_placing(story_.packets[at], qp, end_of_short(next_placed_ns, qp, ns));
+    if (const auto sent = sent_on_.find(at); sent != sent_on_.end())
+      add_arrow(at, sent->second, ns, where);
   }
 }
 
@@ -273,7 +312,7 @@ void Perfetto::add_calls() {
     const bool is_post = record.kind == Kind::posted;
     if (!is_post && record.kind != Kind::completion_polled) continue;
     const At qp = story_.find_qp(record.device, record.qpn);
-    if (qpn_ != 0 && !takes(qp)) continue;
+    if (!takes(qp) && !(qp == kNowhere && selection_.everything())) continue;
     uint16_t program = record.program;
     if (program == kNoProgram && qp != kNowhere) program = story_.qps[qp].program;
     if (program == kNoProgram) continue;
@@ -299,7 +338,7 @@ void Perfetto::add_events() {
   for (At at = 0; at < story_.trace->records.size(); ++at) {
     const Record& record = story_.record(at);
     const At qp = record.qpn == 0 ? kNowhere : story_.find_qp(record.device, record.qpn);
-    if (qpn_ != 0 && !takes(qp)) continue;
+    if (qp == kNowhere ? !selection_.takes_all_of(record.device) : !takes(qp)) continue;
     const std::string whose = qp == kNowhere ? "" : qp_text(qp) + " ";
     switch (record.kind) {
       case Kind::counter:
@@ -406,8 +445,8 @@ void Perfetto::write(std::ostream& out) {
 
 }  // namespace
 
-void show_perfetto(const Story& story, uint32_t qpn, std::ostream& out) {
-  Perfetto(story, qpn).write(out);
+void show_perfetto(const Story& story, const Selection& selection, std::ostream& out) {
+  Perfetto(story, selection).write(out);
 }
 
 }  // namespace rocemu::trace

@@ -2,16 +2,17 @@
 //
 // A process for each device, with tracks for each QP: its requests from post to poll, with their
 // packets in them, what arrives, and events; and a process for each program, with its posts and
-// polls. Arrows go from packets to where they arrive.
+// polls. Arrows go from packets to where their data are placed or, where that is not known, to
+// where they arrive.
 #pragma once
 
 #include <iosfwd>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
 
-// `qpn` 0: all.
-void show_perfetto(const Story& story, uint32_t qpn, std::ostream& out);
+void show_perfetto(const Story& story, const Selection& selection, std::ostream& out);
 
 }  // namespace rocemu::trace

@@ -60,7 +60,8 @@ std::string request_record_text(const Record& record) {
   text += ", wr_id " + hexadecimal(record.wr_id);
   if (record.request != 0) text += ", request " + std::to_string(record.request);
   text += ", " + std::to_string(record.length_bytes) + " B";
-  if (is_completion(record.kind)) text += ", CQ " + std::to_string(record.count);
+  if (is_completion(record.kind) && record.count != 0)
+    text += ", CQ " + std::to_string(record.count);
   if ((record.flags & flag::kFence) != 0) text += ", fence";
   if ((record.flags & flag::kSignaled) != 0) text += ", signaled";
   if (record.kind == Kind::taken && record.code != 0)
@@ -96,6 +97,19 @@ std::string cm_record_text(const Names& names, const Record& record) {
   return text;
 }
 
+std::string creation_text(const Record& created) {
+  const uint32_t sends = created.count, receives = created.length_bytes;
+  std::string text = qp_type_text(created.code);
+  if (sends != 0 && sends == receives) {
+    text += ", CQ " + std::to_string(sends);
+  } else {
+    if (sends != 0) text += ", CQ " + std::to_string(sends) + " for sends";
+    if (receives != 0) text += ", CQ " + std::to_string(receives) + " for receives";
+  }
+  if ((created.flags & flag::kShared) != 0) text += ", SRQ " + std::to_string(created.detail);
+  return text;
+}
+
 // The kinds whose fields are a few.
 std::string other_record_text(const Names& names, const Record& record) {
   const std::string psn = "PSN " + std::to_string(record.psn);
@@ -103,7 +117,7 @@ std::string other_record_text(const Names& names, const Record& record) {
     case Kind::lost:
       return std::to_string(record.value) + " records found no room";
     case Kind::qp_created:
-      return qp_type_text(record.code);
+      return creation_text(record);
     case Kind::nak_sent:
     case Kind::nak_received:
     case Kind::rnr_sent:
@@ -121,8 +135,10 @@ std::string other_record_text(const Names& names, const Record& record) {
     case Kind::stale_ack:
       return psn;
     case Kind::data_placed:
-      return psn + ", " + std::to_string(record.length_bytes) + " B at " +
-             hexadecimal(record.value);
+      return psn + ", " + std::to_string(record.length_bytes) + " B" +
+             ((record.flags & flag::kHasReth) == 0 && record.value == 0
+                  ? ""
+                  : " at " + hexadecimal(record.value));
     case Kind::acknowledged:
       return "up to request " + std::to_string(record.request);
     case Kind::waits:

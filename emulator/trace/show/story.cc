@@ -20,6 +20,8 @@ struct Refusal {
 // Memory is what the teller remembers of a QP while it reads on.
 struct Memory {
   At current = kNowhere;  // the packet that the QP looks at
+  // Packets whose data have not been placed yet, by PSN: others are looked at meanwhile.
+  std::map<uint32_t, At> to_place;
   // The refusals that have drawn the last NAK of a PSN sequence error and the last RNR NAK, and the
   // last of each syndrome. What is sent may be sent after others have been refused.
   Refusal behind_sequence_nak, behind_rnr_nak;
@@ -55,6 +57,7 @@ class Teller {
   void on_arrived(At at, At qp);
   void on_lost(At at);
   void remark(At at, At qp);
+  void on_placed(At at, At qp);
   Refusal refusal_behind(const Record& nak, At qp);
   At blame(const Record& record, At qp);
 
@@ -175,7 +178,9 @@ void Teller::on_arrived(At at, At qp) {
   it.connection = connection;
   it.from_first = from_first;
   if ((record.flags & flag::kResponse) != 0) requests_.add_packet(record, qp, packet);
-  if (record.kind == Kind::packet_received) memories_[qp].current = packet;
+  if (record.kind != Kind::packet_received) return;
+  memories_[qp].current = packet;
+  if (record.length_bytes != 0) memories_[qp].to_place[record.psn] = packet;
 }
 
 void Teller::on_lost(At at) {
@@ -211,6 +216,15 @@ void Teller::remark(At at, At qp) {
     memory.behind_sequence_nak = refusal;
 }
 
+void Teller::on_placed(At at, At qp) {
+  auto& to_place = memories_[qp].to_place;
+  const auto found = to_place.find(trace_.records[at].psn);
+  if (found == to_place.end()) return;
+  story_.packets[found->second].placed = at;
+  story_.packets[found->second].remarks.push_back(at);
+  to_place.erase(found);
+}
+
 void Teller::take_of_qp(At at, At qp) {
   const Record& record = trace_.records[at];
   memories_[qp].last(record.kind) = at;
@@ -241,8 +255,10 @@ void Teller::take_of_qp(At at, At qp) {
     case Kind::out_of_sequence:
     case Kind::placed_ahead:
     case Kind::stale_ack:
-    case Kind::data_placed:
       remark(at, qp);
+      break;
+    case Kind::data_placed:
+      on_placed(at, qp);
       break;
     case Kind::acknowledged:
       requests_.on_acknowledged(at, qp);

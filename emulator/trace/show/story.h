@@ -43,6 +43,7 @@ struct Packet {
   At sent = kNowhere;
   At lost = kNowhere;     // an impairment took or spoilt it
   At arrived = kNowhere;  // packet_received or packet_dropped
+  At placed = kNowhere;   // its data are where they belong
   At refused = kNowhere;  // by the QP that looked at it
   At drew = kNowhere;     // what the receiver said to it: nak_sent, rnr_sent, or that packet itself
   // A NAK has here the packet that it speaks of, and what is sent again the event that is to blame.

@@ -61,8 +61,6 @@ Reason Timekeeper::reason_of(Cause cause) {
       return Reason::fence;
     case Cause::rd_atomics:
       return Reason::rd_atomics;
-    case Cause::no_receives:
-      return Reason::no_receives;
     case Cause::pace:
     case Cause::rate_limit:
       return Reason::pace;
@@ -234,8 +232,6 @@ constexpr Sentence kSentences[kReasons] = {
      "Leave out IBV_SEND_FENCE where a request does not need what those bring."},
     {"as many READs and atomics as max_rd_atomic allows were outstanding",
      "Raise max_rd_atomic here, and max_dest_rd_atomic at the other end."},
-    {"the other end had no receives left, by its credits",
-     "Have the other end post more receives, and sooner."},
     {"what was lost was missed and sent again",
      "Look for what takes packets: --as ladder shows which, and by which impairment."},
     {"an ACK timeout ran",
@@ -366,15 +362,18 @@ void tell_of(const Story& story, At at, std::ostream& out) {
 
 TimeSpent time_spent(const Story& story, At qp) { return Timekeeper(story, qp).measure(); }
 
-bool tell_why(const Story& story, uint32_t qpn, std::ostream& out) {
-  bool found = false;
-  for (At at = 0; at < story.qps.size(); ++at) {
-    if (story.qps[at].qpn != qpn || !story.qps[at].has_records) continue;
-    if (found) out << '\n';
-    found = true;
+bool tell_why(const Story& story, const Selection& selection, std::ostream& out) {
+  std::vector<At> selected;
+  for (At at = 0; at < story.qps.size(); ++at)
+    if (story.qps[at].has_records && selection.takes(story.qps[at])) selected.push_back(at);
+  std::ranges::stable_sort(selected, {}, [&](At at) { return story.qps[at].qpn; });
+  const char* between = "";
+  for (const At at : selected) {
+    out << between;
     tell_of(story, at, out);
+    between = "\n";
   }
-  return found;
+  return !selected.empty();
 }
 
 }  // namespace rocemu::trace

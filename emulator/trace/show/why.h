@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iosfwd>
 
+#include "emulator/trace/show/selection.h"
 #include "emulator/trace/show/story.h"
 
 namespace rocemu::trace {
@@ -25,10 +26,9 @@ enum class Reason : uint8_t {
   window,
   fence,
   rd_atomics,
-  no_receives,  // the peer has no credit of receives
-  repair,       // what was lost is sent again
-  timeout,      // an ACK timeout runs out
-  rnr,          // the receiver was not ready
+  repair,   // what was lost is sent again
+  timeout,  // an ACK timeout runs out
+  rnr,      // the receiver was not ready
 };
 inline constexpr size_t kReasons = static_cast<size_t>(Reason::rnr) + 1;
 
@@ -41,7 +41,8 @@ struct TimeSpent {
 
 TimeSpent time_spent(const Story& story, At qp);
 
-// Tells of all QPs with that number. False: the trace has none.
-bool tell_why(const Story& story, uint32_t qpn, std::ostream& out);
+// Tells of all QPs that are selected and have records, in the order of their numbers. False: the
+// trace has none.
+bool tell_why(const Story& story, const Selection& selection, std::ostream& out);
 
 }  // namespace rocemu::trace

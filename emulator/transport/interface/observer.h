@@ -76,7 +76,7 @@ enum class TraceEvent : uint8_t {
 
   ecn_marked,     // a packet with CE has come
   cnp_sent,       // 0
-  cnp_handled,    // 0
+  cnp_handled,    // the rate from now on in kbit/s
   cnp_ignored,    // a CNP for nobody's flow, or no algorithm listens; 0
   state_changed,  // QpState, the new one
 

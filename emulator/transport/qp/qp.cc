@@ -83,8 +83,10 @@ void Qp::on_cnp(TimeNs now, const wire::Packet& packet) {
     context_.tally.note(TraceEvent::cnp_ignored);
     return;
   }
-  context_.tally.note(TraceEvent::cnp_handled);
   context_.flow->on_cnp(now);
+  const uint64_t rate_kbps = context_.flow->rate_bps() / 1000;
+  context_.tally.note(TraceEvent::cnp_handled,
+                      static_cast<uint32_t>(std::min<uint64_t>(rate_kbps, UINT32_MAX)));
 }
 
 std::optional<Cnp> Qp::notification_for(const wire::Packet& packet, uint8_t traffic_class) const {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`rocemu trace show` and `rocemu trace why`, with what reads their output: tshark, a JSON parser, a browser.
 
-  show_formats.py ROCEMU text|perfetto|pcapng|why|hostile|ladder_of_thousands
+  show_formats.py ROCEMU text|perfetto|pcapng|why|selection|hostile|ladder_of_thousands
 
 77 where a program is missing that the row needs.
 """
@@ -36,11 +36,41 @@ def text(trace, _):
     check(rocemu("show", trace, "--qp", "99").stdout == "", "another QP has events")
 
 
+# What each kind of event has to have beside ph, name and pid (Trace Event Format, "Event Descriptions").
+EVENT_FIELDS = {"M": {"args"}, "X": {"tid", "ts", "dur"}, "C": {"tid", "ts", "args"}, "i": {"tid", "ts", "s"},
+                "s": {"tid", "ts", "id", "cat"}, "f": {"tid", "ts", "id", "cat", "bp"},
+                "b": {"tid", "ts", "id", "cat"}, "e": {"tid", "ts", "id", "cat"}}
+
+
+def check_event_format(events):
+    """As a consumer of the format takes it: fields and their kinds, arrows and what lies beside tracks in pairs."""
+    begun = {}
+    for event in events:
+        phase = event["ph"]
+        check(phase in EVENT_FIELDS, f"no kind of event: {event}")
+        missing = ({"name", "pid"} | EVENT_FIELDS[phase]) - set(event)
+        check(not missing, f"{event} is without {missing}")
+        check(all(isinstance(event.get(field, 0), int) for field in ("pid", "tid")), f"{event} is nowhere")
+        check(all(isinstance(event.get(field, 0), (int, float)) and event.get(field, 0) >= 0 for field in ("ts", "dur")),
+              f"{event} is at no time")
+        if phase == "C":
+            check(all(isinstance(value, (int, float)) for value in event["args"].values()), f"{event} counts nothing")
+        if phase in "sbfe":
+            key = event["cat"], event["id"], phase in "sf"
+            begun[key] = begun.get(key, 0) + (1 if phase in "sb" else -1)
+            check(begun[key] >= 0, f"{event} ends what has not begun")
+    check(not any(begun.values()), "what begins does not end")
+    tracks = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+    used = {(event["pid"], event["tid"]) for event in events if event["ph"] in "Xisf"}
+    check(used <= tracks, f"tracks without names: {used - tracks}")
+
+
 def perfetto(trace, folder):
     out = os.path.join(folder, "trace.json")
     rocemu("show", trace, "--as=perfetto", "--out", out)
     with open(out, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
+    check_event_format(events)
     times = [event["ts"] for event in events if event["ph"] != "M"]
     check(times == sorted(times), "events are out of order")
     check({"X", "M", "s", "f", "C"} <= {event["ph"] for event in events}, "a kind of event is missing")
@@ -73,6 +103,27 @@ def why(trace, _):
     check("1000 requests, 1010 packets sent, 10 of them lost, 10 sent again" in said, said)
     check("an ACK timeout ran" in said and "a smaller timeout" in said, said)
     rocemu("why", trace, "--qp", "99", code=1)
+
+
+def selection(trace, folder):
+    """One end of two, which often have the same number."""
+    lines = rocemu("show", trace, "--device", "rocemu1").stdout.splitlines()
+    check(lines and all(" rocemu1 QP 0x12 " in line for line in lines), "lines of another device")
+    lines = rocemu("show", trace, "--program=sender").stdout.splitlines()
+    check(lines and all(" rocemu0 QP 0x11 " in line for line in lines), "lines of another program")
+    check(rocemu("show", trace, "--program", "100").stdout.splitlines() == lines, "a pid is another program")
+    said = rocemu("why", trace, "--device", "rocemu1").stdout
+    check(said.startswith("QP 0x12 of rocemu1") and "\nQP 0x11 of rocemu0" not in said, said)
+    for form in ("ladder", "perfetto", "pcapng"):
+        rocemu("show", trace, "--as", form, "--device", "rocemu0", "--qp", "17", "--program", "sender", "--out",
+               os.path.join(folder, form))
+    for words, answer in ((("--device", "mlx5_0"), "has no device 'mlx5_0', but rocemu0, rocemu1"),
+                          (("--program", "perftest"), "has no program 'perftest', but sender")):
+        for command in ("show", "why"):
+            said = rocemu(command, trace, *words, code=1).stderr
+            check(said.endswith(f"{answer}\n"), said)
+    said = rocemu("why", trace, "--device", "rocemu0", "--qp", "0x12", code=1).stderr
+    check("has nothing of QP 0x12 of rocemu0" in said, said)
 
 
 def hostile(trace, folder):
@@ -122,7 +173,7 @@ def ladder_of_thousands(_, folder):
 
 
 def main():
-    rows = {row.__name__: row for row in (text, perfetto, pcapng, why, hostile, ladder_of_thousands)}
+    rows = {row.__name__: row for row in (text, perfetto, pcapng, why, selection, hostile, ladder_of_thousands)}
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "a.trace")
         written_trace.write(trace, 1000)

@@ -12,7 +12,8 @@ KINDS = {1: "name", 2: "started", 3: "stopped", 4: "lost", 10: "program_began", 
          45: "retransmission", 46: "implied_nak", 47: "duplicate", 48: "out_of_sequence", 49: "placed_ahead",
          50: "stale_ack", 51: "data_placed", 52: "acknowledged", 53: "congestion", 54: "waits", 60: "cm_sent",
          61: "cm_received", 70: "counter"}
-DEVICE, ADDRESS, PROGRAM, RULE, IMPAIRMENT = 1, 2, 3, 4, 5
+DEVICE, ADDRESS, PROGRAM, RULE, IMPAIRMENT, COUNTER = 1, 2, 3, 4, 5, 6
+BY_DEATH = 42  # a Cause
 RECEIVE, SHARED, EXISTED, RETRANSMISSION, NICS_TIME, POSTED = 1, 2, 4, 8, 1 << 12, 1 << 14
 
 Record = namedtuple("Record", "time wr_id value request qpn psn peer_qpn length count kind cause opcode code flags device "

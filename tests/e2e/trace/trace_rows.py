@@ -7,15 +7,18 @@ ROCEMU names the rocemu command to use (default: the one in PATH). Exit code 77:
 """
 import json
 import os
+import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.append(sys.path[0] + "/../tools")
 from program_cases import ROCEMU, fail, run_cases
-from trace_file import (ADDRESS, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
+from trace_file import (ADDRESS, BY_DEATH, COUNTER, DEVICE, IMPAIRMENT, NICS_TIME, PROGRAM, RECEIVE, RETRANSMISSION, RULE, Trace)
 
 SECONDS = 60
 
@@ -42,12 +45,15 @@ def check_requests(trace, program):
     """Each request from post to poll: in this order, and each with its completion."""
     qps = {(r.device, r.qpn): trace.name(PROGRAM, r.program) for r in trace.of("qp_created")}
     check(qps and set(qps.values()) == {program}, f"QPs are of {qps}")
+    cqs = {(r.device, r.qpn, side): cq for r in trace.of("qp_created") for side, cq in ((0, r.count), (RECEIVE, r.length))}
+    check(all(cqs.values()), f"a QP without its CQs: {cqs}")
     for kind in ("taken", "completion_pushed", "completion_polled"):
         check(trace.of(kind), f"no {kind}")
     posted = {(r.device, r.qpn, r.flags & RECEIVE, r.request): r for r in trace.of("posted")}
     for taken in trace.of("taken"):
         post = posted[taken.device, taken.qpn, taken.flags & RECEIVE, taken.request]
         check(not post.flags & NICS_TIME, f"{post} is not the program's time")
+        check(trace.name(PROGRAM, post.program) == program, f"{post} is not the program's")
         check(trace.start <= post.time <= taken.time, f"{post} after {taken}")
     over = trace.of("completion_pushed") + trace.of("acknowledged")
     sends = [r for r in over if not r.flags & RECEIVE]
@@ -57,6 +63,8 @@ def check_requests(trace, program):
     for polled in trace.of("completion_polled"):
         push = pushed[polled.device, polled.qpn, polled.flags & RECEIVE, polled.request]
         check(push.wr_id == polled.wr_id and push.time <= polled.time, f"{polled} after {push}")
+        cq = cqs[polled.device, polled.qpn, polled.flags & RECEIVE]
+        check(push.count == polled.count == cq, f"{push} and {polled} in another CQ than {cq}")
         exact += not polled.flags & NICS_TIME
     check(exact > 0, "no poll has the program's time")
 
@@ -84,6 +92,24 @@ def loss(folder):
     first = [r for r in sent if not r.flags & RETRANSMISSION and r.opcode < 12]
     check(all(r.request for r in first), "a packet without its request")
     check({trace.name(RULE, r.program) for r in trace.of("packet_refused")} <= {"out_of_sequence_psn"}, "refused")
+    check_counters(trace)
+
+
+def check_counters(trace):
+    """The samples of counters: what has changed, and at the end all that was counted."""
+    for device in {r.device for r in trace.of("packet_sent")}:
+        samples = [r for r in trace.of("counter") if r.device == device and r.qpn == 0]
+        last = {}
+        for sample in samples:
+            name = trace.name(COUNTER, sample.program)
+            check(last.get(name) != sample.value, f"{name} has not changed, and is told all the same")
+            last[name] = sample.value
+        sent = len(trace.of("packet_sent", device=device))
+        check(last.get("sent_pkts") == sent, f"{sent} packets sent, and counters {last}")
+        check(last.get("sent_bytes") and last.get("rcvd_bytes"), f"no bytes: {last}")
+    again = {r.device for r in trace.of("packet_sent") if r.flags & RETRANSMISSION}
+    told = {r.device for r in trace.of("counter") if trace.name(COUNTER, r.program) == "retransmitted_pkts"}
+    check(again == told, f"{again} have sent again, and the counters of {told} say so")
 
 
 def write(folder):
@@ -139,6 +165,80 @@ def on_error(folder):
     check(trace.of("ack_timeout") and trace.of("packet_lost"), "what led to it is missing")
     check([r for r in trace.of("completion_pushed") if r.code == 12], "no retry exceeded error")
     check(trace.of("qp_created"), "whose QP it is")
+
+
+def start_options(folder):
+    """What is traced, chosen where the NIC starts."""
+    path = f"{folder}/x.trace"
+    client = "ibv_rc_pingpong -d rocemu1 -g 1 -n 2000 localhost".split()
+    server = ("--server", "ibv_rc_pingpong -d rocemu0 -g 1 -n 2000", "--", *client)
+    run("run", "--trace", path, "--trace-filter", "device=rocemu1,program=ibv_rc_pingpong", *server)
+    check({r.device for r in Trace(path).of("packet_sent")} == {1}, "another device")
+    run("run", "--trace-on-error", path, "--trace-last", "1024", "--fault", "rocemu0 no-answer packet=1500 for=20s", *server, code=None)
+    trace = Trace(path)
+    failure = [r for r in trace.of("completion_pushed") if r.code == 12][0]
+    for device in (0, 1):  # the file's record of a request that is taken is two here, and QPs are told of apart
+        led = [r for r in trace.records if r.device == device and r.time <= failure.time and
+               r.kind not in ("posted", "qp_created", "qp_state")]
+        check(100 < len(led) <= 1024, f"{len(led)} records of rocemu{device} led to it")
+    said = run("run", "--trace", path, "--trace-filter", "device=mlx5_0", "--", "true", code=None)
+    check("--trace-filter names a device" in said, said)
+    for wrong in (["--trace-on-error", path, "--trace-last", "1023"], ["--trace", path, "--trace-filter", "port=1"],
+                  ["--trace-filter", "qp=17"]):
+        said = run("run", *wrong, "--", "true", code=None)
+        check(re.search(f"the NIC did not start: (--)?{wrong[-2][2:]}: ", said), said)
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + SECONDS / 2
+    while not condition():
+        check(time.monotonic() < end, f"{what} did not come")
+        time.sleep(0.05)
+
+
+def qps_of(device):
+    return next(d["qps"] for d in json.loads(run("status", "--json"))["devices"] if d["name"] == device)
+
+
+def start_pingpong(*words):
+    command = [ROCEMU, "exec", "--", "ibv_rc_pingpong", "-g", "1", "-n", "100000000", *words]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def killed(folder):
+    """A program that is killed has ended by its death, and what it did before stands there."""
+    path = f"{folder}/death.trace"
+    run("up", "--trace-on-error", path)
+    programs = []
+
+    def has_done_something():
+        if programs[-1].poll() is not None:  # it came before its server listened
+            programs[-1] = start_pingpong("-d", "rocemu1", "localhost")
+        return any(qp["completed_requests"] > 1000 for qp in qps_of("rocemu1"))
+
+    try:
+        programs.append(start_pingpong("-d", "rocemu0"))
+        wait_for(lambda: qps_of("rocemu0"), "the server's QP")
+        programs.append(start_pingpong("-d", "rocemu1", "localhost"))
+        wait_for(has_done_something, "requests")
+        victim = qps_of("rocemu1")[0]["program"]
+        os.kill(victim, signal.SIGKILL)
+        programs[-1].wait(SECONDS)
+        wait_for(lambda: os.path.getsize(path) > 64 * 1024, "what led there")
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait(SECONDS)
+        run("down", code=None)
+    trace = Trace(path)
+    ended, = trace.of("program_ended", device=1)
+    check(ended.cause == BY_DEATH, f"{ended} is no death")
+    check(trace.names[PROGRAM, ended.program] == ("ibv_rc_pingpong", victim), f"another program: {trace.names}")
+    before = [r for r in trace.records if r.device == 1 and r.time <= ended.time]
+    for kind in ("qp_created", "posted", "packet_sent", "completion_pushed"):
+        check([r for r in before if r.kind == kind], f"no {kind} led there")
+    said = run("trace", "show", path)
+    check(f"ibv_rc_pingpong ({victim}) program ended, by death" in said, "text does not tell of it")
 
 
 def limit(folder):
@@ -227,8 +327,8 @@ def fault(folder):
     check("as many READs and atomics as max_rd_atomic allows were outstanding" in said, said)
 
 
-CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "limit": limit, "pcapng": pcapng,
-         "keys": keys, "cm": cm, "fault": fault}
+CASES = {"loss": loss, "write": write, "start-stop": start_stop, "on-error": on_error, "start-options": start_options, "killed": killed,
+         "limit": limit, "pcapng": pcapng, "keys": keys, "cm": cm, "fault": fault}
 
 
 def in_folder(name):

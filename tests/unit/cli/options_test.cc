@@ -45,6 +45,15 @@ TEST_CASE("what is said reaches the daemon", "[cli]") {
               "--pcap-limit-mb", "64", "--log-level", "debug", "--die-with-parent"});
 }
 
+TEST_CASE("what of a trace is said reaches the daemon", "[cli]") {
+  const Options options =
+      parse_options({"up", "--trace-on-error", "/t", "--trace-last", "2048", "--trace-filter",
+                     "device=rocemu0,qp=17", "--trace-limit-mb", "9"});
+  CHECK(daemon_command("/d", "/s", options.nic, 7, Lifetime::kOwn) ==
+        Words{"/d", "--dir", "/s", "--ready-fd", "7", "--trace-on-error", "/t", "--trace-last",
+              "2048", "--trace-filter", "device=rocemu0,qp=17", "--trace-limit-mb", "9"});
+}
+
 TEST_CASE("impairments are given as often as there are links", "[cli]") {
   const Options options = parse_options(
       {"run", "--impair", "loss=1%,delay=20us", "--impair", "rocemu1.rx:dup=1%", "--", "true"});

@@ -76,6 +76,36 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->check);
 }
 
+TEST_CASE("what is traced is chosen when the NIC starts") {
+  const ParsedOptions parsed =
+      parse({"--dir", "/tmp/x", "--trace-on-error", "/tmp/t", "--trace-last", "1024",
+             "--trace-filter", "device=rocemu1,qp=0x11,program=ib_write_bw,program=77"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->trace_last == 1024);
+  CHECK(parsed.options->trace_devices == std::vector<std::string>{"rocemu1"});
+  CHECK(parsed.options->trace_filter.qpns == std::vector<uint32_t>{0x11});
+  CHECK(parsed.options->trace_filter.programs == std::vector<std::string>{"ib_write_bw", "77"});
+  CHECK(parse({"--dir", "/tmp/x", "--trace", "/tmp/t", "--trace-filter", "qp=17"}).options);
+
+  const auto refused = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"--dir", "/tmp/x"});
+    return !parse(words).options;
+  };
+  CHECK(refused({"--trace-on-error", "/tmp/t", "--trace-last", "1023"}));
+  CHECK(refused({"--trace-on-error", "/tmp/t", "--trace-last", "16777217"}));
+  CHECK(refused({"--trace", "/tmp/t", "--trace-last", "2048"}));
+  CHECK(refused({"--trace", "/tmp/t", "--trace-filter", "port=1"}));
+  CHECK(refused({"--trace-filter", "qp=17"}));
+
+  const ConfigFile file(
+      "trace-on-error = \"/tmp/t\"\ntrace-last = 4096\n"
+      "trace-filter = \"device=rocemu0\"\n");
+  const ParsedOptions read = parse({"--dir", "/tmp/x", "--config", file.path.c_str()});
+  REQUIRE(read.options);
+  CHECK(read.options->trace_last == 4096);
+  CHECK(read.options->trace_devices == std::vector<std::string>{"rocemu0"});
+}
+
 TEST_CASE("faults are given one by one, or as tables of the configuration file") {
   using Texts = std::vector<std::string>;
   const ParsedOptions given = parse(

@@ -19,7 +19,7 @@ using Operation = wire::Operation;
 std::string why(const TraceBuilder& builder, uint32_t qpn = TraceBuilder::kA) {
   const Trace trace = builder.read();
   std::ostringstream out;
-  REQUIRE(tell_why(tell(trace), qpn, out));
+  REQUIRE(tell_why(tell(trace), {.qpn = qpn}, out));
   return out.str();
 }
 

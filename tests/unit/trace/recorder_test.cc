@@ -63,8 +63,13 @@ class Recording final : public RecorderHost {
   Owner owner_of(uint16_t device, wire::Qpn) noexcept override {
     return {device, device == 0 ? "client" : "server", 100u + device};
   }
+  QpQueues queues_of(uint16_t device, wire::Qpn) noexcept override {
+    if (device == 0) return {.send_cq = 3, .receive_cq = 4};
+    return {.send_cq = 7, .receive_cq = 7, .srq = 9};
+  }
   uint16_t device_of(const wire::Gid& gid) noexcept override {
-    return gid == pair_.a.attributes.path.local_gid ? 0 : 1;
+    if (gid == pair_.a.attributes.path.local_gid) return 0;
+    return gid == pair_.b.attributes.path.local_gid ? 1 : 2;
   }
   Cause explain_key(uint16_t device, wire::Qpn, uint32_t key, uint64_t address,
                     uint32_t length_bytes) noexcept override {
@@ -142,13 +147,84 @@ TEST_CASE("trace recorder: a WRITE of three packets, the second of which is lost
   CHECK(refused[0].program == static_cast<uint16_t>(transport::Refusal::out_of_sequence_psn));
   CHECK(trace.of(1, Kind::nak_sent).size() == 1);
   CHECK(trace.psns(1, Kind::data_placed) == Psns{100, 101, 102});
-  CHECK(trace.of(1, Kind::data_placed)[0].length_bytes == 1024);
+  const auto placed = trace.of(1, Kind::data_placed);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    CHECK(placed[i].length_bytes == 1024);
+    CHECK(placed[i].flags == flag::kHasReth);
+    CHECK(placed[i].value == far.address + 1024 * i);
+  }
   const auto naks = trace.of(0, Kind::nak_received);
   REQUIRE(naks.size() == 1);
   CHECK(naks[0].code == wire::syndrome::kNakSequence);
   REQUIRE(trace.of(0, Kind::retransmission).size() == 1);
   CHECK(trace.of(0, Kind::retransmission)[0].cause == Cause::sequence_nak);
   CHECK(trace.failures == std::array{0, 0});
+}
+
+TEST_CASE("trace recorder: who posts, and whose a completion is") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  transport::Completion polled;
+  polled.qpn = pair.a.qpn;
+  trace.recorder(0).on_polled(polled, 1, trace.now(), true);
+  for (const Kind kind : {Kind::posted, Kind::taken, Kind::completion_pushed})
+    for (const uint16_t device : {0, 1}) {
+      const auto found = trace.of(device, kind);
+      REQUIRE(found.size() == 1);
+      CHECK(found[0].program == device);
+    }
+  REQUIRE(trace.of(0, Kind::completion_polled).size() == 1);
+  CHECK(trace.of(0, Kind::completion_polled)[0].program == 0);
+}
+
+TEST_CASE("trace recorder: where bytes belong, where packets tell") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(2 * 1024 + 100, 1);
+  const Buffer far = pair.b.buffer(2 * 1024 + 100);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  const auto sent = trace.of(1, Kind::data_placed);
+  REQUIRE(sent.size() == 3);
+  for (const Record& record : sent) {
+    CHECK(record.flags == 0);
+    CHECK(record.value == 0);
+  }
+  pair.a.post(write(near, far));
+  pair.drive();
+  const auto placed = trace.of(1, Kind::data_placed);
+  REQUIRE(placed.size() == 6);
+  CHECK(placed[5].value == far.address + 2048);
+  CHECK(placed[5].length_bytes == 100);
+}
+
+TEST_CASE("trace recorder: the CQs and the SRQ of a QP") {
+  Pair pair;
+  Recording trace(pair);
+  const Buffer near = pair.a.buffer(64, 1);
+  const Buffer far = pair.b.buffer(64);
+  pair.b.receive(5, {far.sge()});
+  pair.a.post(send(near));
+  pair.drive();
+  const Record own = trace.of(0, Kind::qp_created).at(0);
+  CHECK(std::array{own.count, own.length_bytes, own.detail} == std::array{3u, 4u, 0u});
+  CHECK((own.flags & flag::kShared) == 0);
+  const Record shared = trace.of(1, Kind::qp_created).at(0);
+  CHECK(std::array{shared.count, shared.length_bytes, shared.detail} == std::array{7u, 7u, 9u});
+  CHECK((shared.flags & flag::kShared) != 0);
+  CHECK(trace.of(0, Kind::completion_pushed).at(0).count == 3);
+  CHECK(trace.of(1, Kind::completion_pushed).at(0).count == 7);
+  transport::Completion received;
+  received.qpn = pair.a.qpn;
+  received.opcode = transport::WcOpcode::receive;
+  trace.recorder(0).on_polled(received, 1, trace.now(), true);
+  CHECK(trace.of(0, Kind::completion_polled).at(0).count == 4);
 }
 
 TEST_CASE("trace recorder: a receiver that is not ready") {
@@ -234,6 +310,44 @@ TEST_CASE("trace recorder: a frame that a fault takes is lost where it was taken
     CHECK(lost[0].psn == 100);
     CHECK(((lost[0].flags & flag::kArriving) != 0) == (device == 1));
   }
+}
+
+TEST_CASE("trace recorder: a lost packet is not another QP's whose peer has the same number") {
+  Pair pair;
+  Recording trace(pair);
+  wire::Gid third = pair.b.attributes.path.local_gid;
+  third.bytes[15] ^= 0x40;
+  for (const uint32_t qpn : {0x900u, 0x901u})
+    trace.recorder(0).add_known({.qpn = wire::Qpn{qpn},
+                                 .state = QpState::ready_to_send,
+                                 .peer_qpn = pair.b.qpn,
+                                 .peer_gid = third});
+  const auto lose = [&](const wire::Gid& to) {
+    wire::Packet packet;
+    packet.bth.opcode = static_cast<uint8_t>(Operation::send_only);
+    packet.bth.destination_qp = pair.b.qpn;
+    packet.ip.destination = to;
+    trace.recorder(0).on_lost(packet, 1, Cause::dropped, false);
+    return trace.of(0, Kind::packet_lost);
+  };
+  const auto of_pair = lose(pair.b.attributes.path.local_gid);
+  REQUIRE(of_pair.size() == 1);
+  CHECK(of_pair[0].qpn == pair.a.qpn.value);
+  CHECK(of_pair[0].peer_device == 1);
+  const auto of_third = lose(third);
+  REQUIRE(of_third.size() == 2);
+  CHECK(of_third[1].qpn >= 0x900);
+  CHECK(of_third[1].peer_device == 2);
+}
+
+TEST_CASE("trace recorder: the rate that a CNP leaves") {
+  Pair pair;
+  Recording trace(pair);
+  pair.a.endpoint().observer()->on_event(pair.a.qpn, transport::TraceEvent::cnp_handled, 12'000);
+  const auto congestion = trace.of(0, Kind::congestion);
+  REQUIRE(congestion.size() == 1);
+  CHECK(congestion[0].cause == Cause::cnp_handled);
+  CHECK(congestion[0].value == 12'000'000);
 }
 
 TEST_CASE("trace recorder: messages of the connection manager") {

@@ -20,6 +20,7 @@ namespace rocemu::trace {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 using Json = nlohmann::json;
 using Operation = wire::Operation;
 
@@ -47,6 +48,9 @@ TraceBuilder story_of_a_loss() {
     sent.flags = flag::kRetransmission;
     sent.cause = Cause::ack_timeout;
   }
+  Record& placed = builder.add(1064, Kind::data_placed, 1);
+  placed.psn = 102;
+  placed.length_bytes = 64;
   builder.crossing(1070, 102, 1, Operation::acknowledge);
   builder.add(1071, Kind::acknowledged).request = 3;
   for (uint32_t number = 1; number <= 3; ++number) {
@@ -60,12 +64,35 @@ TraceBuilder story_of_a_loss() {
   return builder;
 }
 
+// What each event of the format has to have (Trace Event Format, "Event Descriptions").
+void check_fields(const Json& event) {
+  const std::string phase = event.at("ph");
+  CHECK(event.at("name").is_string());
+  CHECK(event.at("pid").is_number_integer());
+  if (phase == "M") {
+    CHECK(event.at("args").at("name").is_string());
+    CHECK(event.contains("tid") == (event.at("name") == "thread_name"));
+    return;
+  }
+  CHECK(event.at("tid").is_number_integer());
+  CHECK(event.at("ts").get<double>() >= 0);
+  if (phase == "X") CHECK(event.at("dur").get<double>() >= 0);
+  if (phase == "C")
+    for (const Json& value : event.at("args")) CHECK(value.is_number());
+  if (phase == "i") CHECK(event.at("s") == "t");
+  if (phase == "b" || phase == "e" || phase == "s" || phase == "f") {
+    CHECK(event.at("cat").is_string());
+    CHECK(event.contains("id"));
+  }
+}
+
 // The rules of the format: sorted, and what begins on a track ends there, within what is around it.
 void check_events(const Json& trace) {
   double last = -1;
   std::map<std::pair<int, int>, std::vector<double>> open;  // ends of slices, by track
   std::map<std::string, int> begun, flows;
   for (const Json& event : trace["traceEvents"]) {
+    check_fields(event);
     const std::string phase = event["ph"];
     if (phase == "M") continue;
     const double at = event["ts"];
@@ -80,14 +107,32 @@ void check_events(const Json& trace) {
     }
     if (phase == "b" || phase == "e") begun[event["id"].dump()] += phase == "b" ? 1 : -1;
     if (phase == "s" || phase == "f") flows[event["id"].dump()] += phase == "s" ? 1 : -1;
+    if (phase == "f") CHECK(flows[event["id"].dump()] == 0);
   }
   for (const auto& [id, count] : begun) CHECK(count == 0);
   for (const auto& [id, count] : flows) CHECK(count == 0);
 }
 
+// By the arrow's ends: the name of the slice that it leads to, or which it comes from.
+std::vector<std::string> slices_at(const Json& trace, const std::string& phase) {
+  std::vector<std::string> names;
+  for (const Json& flow : trace["traceEvents"]) {
+    if (flow["ph"] != phase) continue;
+    const double at = flow["ts"];
+    std::string name = "none";
+    for (const Json& slice : trace["traceEvents"])
+      if (slice["ph"] == "X" && slice["pid"] == flow["pid"] && slice["tid"] == flow["tid"] &&
+          slice["ts"].get<double>() <= at &&
+          at <= slice["ts"].get<double>() + slice["dur"].get<double>())
+        name = slice["name"];
+    names.push_back(name);
+  }
+  return names;
+}
+
 Json perfetto(const Trace& trace) {
   std::ostringstream out;
-  show_perfetto(tell(trace), 0, out);
+  show_perfetto(tell(trace), {}, out);
   return Json::parse(out.str());
 }
 
@@ -108,6 +153,10 @@ TEST_CASE("trace perfetto: valid, sorted, and all that begins ends") {
   }
   CHECK(requests == 3);
   CHECK(flows == 3);
+  const std::vector<std::string> sent(3, "SEND_ONLY");
+  CHECK(slices_at(json, "s") == sent);
+  // To what is placed, where that is known, and else to the packet's arrival.
+  CHECK(slices_at(json, "f") == std::vector<std::string>{"SEND_ONLY", "SEND_ONLY", "64 B"});
 }
 
 TEST_CASE("trace perfetto: more requests at a time than there are tracks") {
@@ -122,7 +171,7 @@ TEST_CASE("trace perfetto: more requests at a time than there are tracks") {
 TEST_CASE("trace pcapng: frames as they were, with what is known of them as comments") {
   const Trace trace = story_of_a_loss().read();
   std::ostringstream out;
-  show_pcapng(tell(trace), 0, out);
+  show_pcapng(tell(trace), {}, out);
   const std::vector<SeenPacket> packets = read_pcapng(out.str());
   REQUIRE(packets.size() == 5);
   CHECK_THAT(packets[0].comment,
@@ -152,11 +201,11 @@ TEST_CASE("trace why: the time of a QP, and each moment counts once") {
   for (const uint64_t ns : spent.ns) all += ns;
   CHECK(all == spent.whole_ns);
   std::ostringstream out;
-  CHECK(tell_why(story, TraceBuilder::kA, out));
+  CHECK(tell_why(story, {.qpn = TraceBuilder::kA}, out));
   CHECK_THAT(out.str(), Contains("QP 0x11 of rocemu0 (RC, sender (100)), to QP 0x12 of rocemu1") &&
                             Contains("91 % of it, 1 ms, an ACK timeout ran") &&
                             Contains("a smaller timeout") && Contains("1 of them lost"));
-  CHECK(!tell_why(story, 0x77, out));
+  CHECK(!tell_why(story, {.qpn = 0x77}, out));
 }
 
 TEST_CASE("trace why: waiting for receives, and for the window") {
@@ -179,6 +228,35 @@ TEST_CASE("trace why: waiting for receives, and for the window") {
   CHECK(spent[Reason::rnr] == 500'000);
   CHECK(spent[Reason::window] == 100'000);
   CHECK(spent[Reason::wire] == 30'000);
+}
+
+TEST_CASE("trace: what is shown can be of one end, though both have the same number") {
+  TraceBuilder builder = story_of_a_loss();
+  for (Record& record : builder.records()) {
+    if (record.kind == Kind::name) continue;
+    if (record.qpn != 0) record.qpn = TraceBuilder::kA;
+    if (record.peer_qpn != 0) record.peer_qpn = TraceBuilder::kA;
+  }
+  const Trace trace = builder.read();
+  const Story story = tell(trace);
+  std::ostringstream both, one, text, poster, picture;
+  CHECK(tell_why(story, {.qpn = TraceBuilder::kA}, both));
+  CHECK_THAT(both.str(), Contains("QP 0x11 of rocemu0 (RC, sender (100)), to") &&
+                             Contains("QP 0x11 of rocemu1 (RC, receiver (200)), to"));
+  CHECK(tell_why(story, {.qpn = TraceBuilder::kA, .device = 1}, one));
+  CHECK_THAT(one.str(), StartsWith("QP 0x11 of rocemu1 (RC, receiver (200)), to") &&
+                            !Contains("\nQP 0x11 of rocemu0"));
+  CHECK(!tell_why(story, {.device = 1, .programs = {0}}, one));
+  show_text(trace, {.device = 1}, text);
+  CHECK_THAT(text.str(), Contains(" rocemu1 QP 0x11 packet received") && !Contains(" rocemu0 QP"));
+  show_text(trace, {.programs = {0}}, poster);
+  CHECK_THAT(poster.str(),
+             Contains(" rocemu0 QP 0x11 ack timeout") && !Contains(" rocemu1 QP 0x11 packet"));
+  show_perfetto(story, {.device = 0}, picture);
+  CHECK_THAT(picture.str(), Contains("QP 0x11 requests") && Contains("out_of_buffer"));
+  std::ostringstream other;
+  show_perfetto(story, {.device = 1}, other);
+  CHECK_THAT(other.str(), !Contains("\"sender (100)\"") && !Contains("out_of_buffer"));
 }
 
 TEST_CASE("trace: waits end with the next packet, or when they are said to") {
@@ -265,9 +343,9 @@ TEST_CASE("trace: any records whatever are shown without a crash") {
     // Doubles cannot tell times of centuries apart.
     if (round < 5) check_events(json);
     std::ostringstream out;
-    show_pcapng(story, 0, out);
+    show_pcapng(story, {}, out);
     read_pcapng(out.str());
-    for (uint32_t qpn = 0; qpn < 4; ++qpn) tell_why(story, qpn, out);
+    for (uint32_t qpn = 0; qpn < 4; ++qpn) tell_why(story, {.qpn = qpn}, out);
   }
 }
 

@@ -187,6 +187,40 @@ TEST_CASE("trace story: a shared receive belongs to the QP that has taken it") {
   CHECK(story.requests[0].posted != kNowhere);
 }
 
+TEST_CASE("trace text: the queues of a QP, where they are known") {
+  TraceBuilder builder;
+  Record& created = builder.add(1, Kind::qp_created);
+  created.code = verbs::qp_type::kRc;
+  created.count = 3;
+  created.length_bytes = 4;
+  created.detail = 9;
+  created.flags = flag::kShared;
+  builder.add(2, Kind::qp_created, 1).code = verbs::qp_type::kRc;
+  builder.request(10, Kind::completion_pushed, 1).count = 3;
+  builder.request(11, Kind::completion_pushed, 2);
+  std::ostringstream out;
+  show_text(builder.read(), {}, out);
+  CHECK_THAT(out.str(),
+             Contains("QP 0x11 qp created: RC, CQ 3 for sends, CQ 4 for receives, SRQ 9\n") &&
+                 Contains("QP 0x12 qp created: RC\n") && Contains("request 1, 64 B, CQ 3\n") &&
+                 Contains("request 2, 64 B\n"));
+}
+
+TEST_CASE("trace text: where bytes were placed, where that is known") {
+  TraceBuilder builder;
+  Record& known = builder.add(1, Kind::data_placed);
+  known.psn = 100;
+  known.length_bytes = 64;
+  known.flags = flag::kHasReth;  // and the address is 0, as that of a zero-based region
+  Record& unknown = builder.add(2, Kind::data_placed);
+  unknown.psn = 101;
+  unknown.length_bytes = 64;
+  std::ostringstream out;
+  show_text(builder.read(), {}, out);
+  CHECK_THAT(out.str(), Contains("data placed: PSN 100, 64 B at 0x0\n") &&
+                            Contains("data placed: PSN 101, 64 B\n"));
+}
+
 TEST_CASE("trace text: a line for each event") {
   TraceBuilder builder;
   builder.connected();
@@ -260,7 +294,7 @@ TEST_CASE("trace story: any records whatever are told without a crash") {
     std::ostringstream out;
     show_text(trace, {}, out);
     show_ladder(story, {.title = "hostile"}, out);
-    show_ladder(story, {.title = "hostile", .qpn = 2, .most_records = 100}, out);
+    show_ladder(story, {.title = "hostile", .selection = {.qpn = 2}, .most_records = 100}, out);
     CHECK(out.str().size() > 1000);
   }
 }

@@ -72,6 +72,14 @@ class MarkedPair : public Pair {
   }
 };
 
+// The rates that CNPs leave, as they are told.
+struct HeardRates final : transport::Observer {
+  void on_event(wire::Qpn, TraceEvent event, uint32_t value) noexcept override {
+    if (event == TraceEvent::cnp_handled) kbps.push_back(value);
+  }
+  std::vector<uint32_t> kbps;
+};
+
 congestion::Settings settings(std::string_view text) {
   const auto parsed = congestion::parse_settings(text);
   INFO(parsed.error);
@@ -143,9 +151,16 @@ TEST_CASE("A mark draws a CNP as annex A17 has it, whatever algorithm its receiv
   options.node.ipv6 = GENERATE(false, true);
   MarkedPair pair(options);
   pair.marks = kAlways;
+  HeardRates heard;
+  pair.a.endpoint().set_observer(&heard);
+  const uint64_t line_kbps = *pair.a.endpoint().allowed_rate_bps(pair.a.qpn) / 1000;
   const Buffer far = pair.b.buffer(1000);
   pair.a.post(write(pair.a.buffer(1000, 1), far));
   pair.drive();
+  pair.a.endpoint().set_observer(nullptr);
+  REQUIRE(heard.kbps.size() == 1);
+  CHECK(heard.kbps[0] > 0);
+  CHECK(heard.kbps[0] < line_kbps);
   REQUIRE(pair.cnps().size() == 1);
   const Seen seen = pair.cnps()[0];
   const wire::Packet cnp = seen.packet();
