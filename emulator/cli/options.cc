@@ -228,7 +228,17 @@ class Parser {
     return sub;
   }
 
+  // In the order in which --help shows them.
   void add_nic_options(CLI::App* sub) {
+    add_ports(sub);
+    add_capture(sub);
+    add_trace(sub);
+    add_conditions(sub);
+    add_transport(sub);
+    add_daemon(sub);
+  }
+
+  void add_ports(CLI::App* sub) {
     sub->add_option("--devices", options_.nic.devices,
                     "Number of devices, rocemu0 and on (2, or as many as --port names)")
         ->option_text("N")
@@ -246,6 +256,9 @@ class Parser {
         ->option_text("DEVICE=PORT")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  void add_capture(CLI::App* sub) {
     sub->add_option("--pcap", options_.nic.pcap,
                     "Write every frame on the wire to this file; FILE.pcapng says what the NIC "
                     "knows of each")
@@ -253,7 +266,10 @@ class Parser {
     sub->add_option("--pcap-limit-mb", options_.nic.pcap_limit_mb,
                     "Record no more than so many megabytes there")
         ->option_text("N");
-    add_trace(sub);
+  }
+
+  // These say what the network and the devices do to programs.
+  void add_conditions(CLI::App* sub) {
     sub->add_option("--network", options_.nic.network,
                     "TOML file with the switches and links between the devices "
                     "(docs/networks.md)")
@@ -273,6 +289,9 @@ class Parser {
         ->option_text("SPEC")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  void add_transport(CLI::App* sub) {
     sub->add_option("--congestion", options_.nic.congestion,
                     "Congestion control of every device, or of one: "
                     "[DEVICE=]NAME[:PRESET][,KEY=VALUE]..., like dcqcn:paper,rpg_ai_rate=40 "
@@ -291,6 +310,9 @@ class Parser {
         ->option_text("[=NAMES]")
         ->expected(0, 1)
         ->default_str("all");
+  }
+
+  void add_daemon(CLI::App* sub) {
     sub->add_option("--metrics", options_.nic.metrics,
                     "Serve the counters to Prometheus, over HTTP at /metrics: ADDRESS:PORT, PORT "
                     "on loopback, or the path of a Unix socket (docs/counters.md)")
