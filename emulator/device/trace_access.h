@@ -21,8 +21,8 @@ enum class KeyFault : uint8_t {
 // The handles of what a QP's requests go to and come from, as its program has them; 0: none.
 struct QueueHandles {
   Handle send_cq = 0;
-  Handle receive_cq =
-      0;  // 0 also of an XRC receiver, whose messages name the SRQ, which has the CQ
+  // 0 also of an XRC receiver, whose messages name the SRQ, which has the CQ.
+  Handle receive_cq = 0;
   Handle srq = 0;
 };
 

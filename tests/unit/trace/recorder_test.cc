@@ -161,14 +161,19 @@ TEST_CASE("trace recorder: a WRITE of three packets, the second of which is lost
   CHECK(trace.failures == std::array{0, 0});
 }
 
-TEST_CASE("trace recorder: who posts, and whose a completion is") {
-  Pair pair;
-  Recording trace(pair);
+// One SEND of 64 bytes goes from a to b, and both have their completions.
+static void deliver_one(Pair& pair) {
   const Buffer near = pair.a.buffer(64, 1);
   const Buffer far = pair.b.buffer(64);
   pair.b.receive(5, {far.sge()});
   pair.a.post(send(near));
   pair.drive();
+}
+
+TEST_CASE("trace recorder: who posts, and whose a completion is") {
+  Pair pair;
+  Recording trace(pair);
+  deliver_one(pair);
   transport::Completion polled;
   polled.qpn = pair.a.qpn;
   trace.recorder(0).on_polled(polled, 1, trace.now(), true);
@@ -207,11 +212,7 @@ TEST_CASE("trace recorder: where bytes belong, where packets tell") {
 TEST_CASE("trace recorder: the CQs and the SRQ of a QP") {
   Pair pair;
   Recording trace(pair);
-  const Buffer near = pair.a.buffer(64, 1);
-  const Buffer far = pair.b.buffer(64);
-  pair.b.receive(5, {far.sge()});
-  pair.a.post(send(near));
-  pair.drive();
+  deliver_one(pair);
   const Record own = trace.of(0, Kind::qp_created).at(0);
   CHECK(std::array{own.count, own.length_bytes, own.detail} == std::array{3u, 4u, 0u});
   CHECK((own.flags & flag::kShared) == 0);
