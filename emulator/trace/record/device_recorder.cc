@@ -154,20 +154,20 @@ Record DeviceRecorder::state_of(uint32_t qpn, const Qp& qp) const {
   record.device = device_;
   record.qpn = qpn;
   record.code = static_cast<uint8_t>(qp.state);
-  record.peer_qpn = qp.peer_qpn;
-  record.peer_device = qp.peer_device;
-  record.length_bytes = qp.path_mtu_bytes;
-  record.count = qp.timers.packed();
+  record.peer_qpn = qp.peer.qpn;
+  record.peer_device = qp.peer.device;
+  record.length_bytes = qp.peer.path_mtu_bytes;
+  record.count = qp.peer.timers.packed();
   return record;
 }
 
 void DeviceRecorder::set_attributes(Qp& qp, const transport::QpAttributes& attributes) {
-  qp.peer_qpn = attributes.remote_qpn.value;
-  qp.peer_gid = attributes.path.remote_gid;
-  qp.peer_device = qp.peer_gid == wire::Gid{} ? kNoDevice : host_.device_of(qp.peer_gid);
-  qp.path_mtu_bytes = attributes.path_mtu_bytes;
-  qp.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
-  qp.rnr_timer = attributes.min_rnr_timer;
+  qp.peer.qpn = attributes.remote_qpn.value;
+  qp.peer.gid = attributes.path.remote_gid;
+  qp.peer.device = qp.peer.gid == wire::Gid{} ? kNoDevice : host_.device_of(qp.peer.gid);
+  qp.peer.path_mtu_bytes = attributes.path_mtu_bytes;
+  qp.peer.timers = {attributes.retry_count, attributes.rnr_retry, attributes.timeout};
+  qp.peer.rnr_timer = attributes.min_rnr_timer;
 }
 
 void DeviceRecorder::add_known(const KnownQp& known) {
@@ -177,12 +177,12 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   qp.created_ns = now_ = host_.now();
   qp.sends = RequestNumbers(known.requests_in_flight);
   qp.state = known.state;
-  qp.peer_qpn = known.peer_qpn.value;
-  qp.peer_gid = known.peer_gid;
-  if (qp.peer_gid != wire::Gid{}) qp.peer_device = host_.device_of(qp.peer_gid);
-  qp.path_mtu_bytes = known.path_mtu_bytes;
-  qp.timers = known.timers;
-  qp.rnr_timer = known.min_rnr_timer;
+  qp.peer.qpn = known.peer_qpn.value;
+  qp.peer.gid = known.peer_gid;
+  if (qp.peer.gid != wire::Gid{}) qp.peer.device = host_.device_of(qp.peer.gid);
+  qp.peer.path_mtu_bytes = known.path_mtu_bytes;
+  qp.peer.timers = known.timers;
+  qp.peer.rnr_timer = known.min_rnr_timer;
   if (find(known.qpn) == nullptr) return;
   Record state = state_of(known.qpn.value, qp);
   state.flags = flag::kExisted;
@@ -319,42 +319,6 @@ inline void DeviceRecorder::fill(Record& record, const wire::Packet& packet) con
   }
 }
 
-// Notes what a packet asks of the QP's memory, in case that it is refused.
-inline void DeviceRecorder::note_asked(Qp& qp, const wire::Packet& packet) {
-  const wire::OpcodeTraits& traits = packet.traits();
-  if (traits.reth) {
-    const wire::Reth& reth = packet.ext.reth;
-    qp.asked_key = reth.rkey.value;
-    qp.asked_address = reth.virtual_address;
-    qp.asked_bytes = reth.length_bytes;
-  } else if (traits.atomic_eth) {
-    qp.asked_key = packet.ext.atomic.rkey.value;
-    qp.asked_address = packet.ext.atomic.virtual_address;
-    qp.asked_bytes = sizeof(uint64_t);
-  }
-}
-
-// What a packet brings, and where that belongs as far as packets tell: with RC and UC the PSNs of a
-// message follow each other, and all of its packets but the last are as long as the first.
-inline void DeviceRecorder::note_brought(Qp& qp, const wire::Packet& packet) {
-  const wire::OpcodeTraits& traits = packet.traits();
-  const wire::Psn psn = packet.bth.psn;
-  const auto length_bytes = static_cast<uint32_t>(packet.payload.size());
-  Brought& brought = qp.brought[psn.value() % qp.brought.size()];
-  brought = {psn, length_bytes};
-  if (traits.kind != MessageKind::write && traits.kind != MessageKind::atomic_write) return;
-  if (traits.reth) {
-    const wire::Reth& reth = packet.ext.reth;
-    const uint32_t packet_bytes = std::max(length_bytes, 1u);
-    const uint32_t packets = 1 + (std::max(reth.length_bytes, 1u) - 1) / packet_bytes;
-    qp.write = {psn, packets, packet_bytes, reth.virtual_address};
-  }
-  const uint32_t ahead = (psn.value() - qp.write.first_psn.value()) & wire::Psn::kMask;
-  if (ahead >= qp.write.packets) return;
-  brought.has_address = true;
-  brought.address = qp.write.address + uint64_t{ahead} * qp.write.packet_bytes;
-}
-
 void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexcept {
   if (next_ != nullptr) next_->on_packet(qpn, packet);
   Qp* const qp = find(qpn);
@@ -362,14 +326,14 @@ void DeviceRecorder::on_packet(wire::Qpn qpn, const wire::Packet& packet) noexce
   now_ = host_.now();
   const wire::OpcodeTraits& traits = packet.traits();
   const bool is_response = traits.kind == MessageKind::response;
-  note_brought(*qp, packet);
+  qp->arrived.note(packet);
   if (traits.aeth) qp->last_syndrome = packet.ext.aeth.syndrome;
   if (is_response) qp->timeouts = 0;
-  note_asked(*qp, packet);
+  qp->asked.note(packet);
   if (Record* const record = begin(Kind::packet_received, qpn)) {
     fill(*record, packet);
-    record->peer_qpn = traits.deth ? packet.ext.deth.source_qp.value : qp->peer_qpn;
-    record->peer_device = qp->peer_device;
+    record->peer_qpn = traits.deth ? packet.ext.deth.source_qp.value : qp->peer.qpn;
+    record->peer_device = qp->peer.device;
     if (is_response) record->request = qp->sends.find(packet.bth.psn);
     end();
   }
@@ -384,7 +348,7 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
       wire::parse_frame(frame.bytes, packet) != wire::ParseError::none)
     return;
   now_ = host_.now();
-  const bool again = !frame.is_response && take_resent(*qp, packet.bth.psn);
+  const bool again = !frame.is_response && qp->resends.take(packet.bth.psn);
   uint32_t request = 0;
   if (!frame.is_response) qp->sent_since = true;
   if (!frame.is_response)
@@ -393,11 +357,11 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
   if (Record* const record = begin(Kind::packet_sent, qpn)) {
     fill(*record, packet);
     record->peer_qpn = packet.bth.destination_qp.value;
-    record->peer_device = qp->peer_device;
+    record->peer_device = qp->peer.device;
     record->request = request;
     if (again) {
       record->flags |= flag::kRetransmission;
-      record->cause = qp->again;
+      record->cause = qp->resends.cause();
     }
     end();
   }
@@ -406,10 +370,10 @@ void DeviceRecorder::on_frame_sent(wire::Qpn qpn, const transport::SentFrame& fr
 // Says whether a QP's packets may go where this one does: QPNs of two devices may be equal, and a
 // device may have several addresses, as for an alternate path.
 bool DeviceRecorder::sends_to(const Qp& qp, const wire::Packet& packet) {
-  if (!qp.is_traced || qp.peer_qpn != packet.bth.destination_qp.value) return false;
+  if (!qp.is_traced || qp.peer.qpn != packet.bth.destination_qp.value) return false;
   const wire::Gid& to = packet.ip.destination;
-  return qp.peer_gid == to ||
-         (qp.peer_device != kNoDevice && qp.peer_device == host_.device_of(to));
+  return qp.peer.gid == to ||
+         (qp.peer.device != kNoDevice && qp.peer.device == host_.device_of(to));
 }
 
 // Finds whose a packet is that has left this device; null when nobody traced has sent it.
@@ -439,8 +403,8 @@ void DeviceRecorder::on_lost(const wire::Packet& packet, uint16_t impairment, Ca
   Record* const record = begin(Kind::packet_lost, wire::Qpn{qpn});
   if (record == nullptr) return;
   fill(*record, packet);
-  record->peer_qpn = arrives ? qp->peer_qpn : packet.bth.destination_qp.value;
-  record->peer_device = qp->peer_device;
+  record->peer_qpn = arrives ? qp->peer.qpn : packet.bth.destination_qp.value;
+  record->peer_device = qp->peer.device;
   record->cause = cause;
   record->program = impairment;
   if (arrives) record->flags |= flag::kArriving;
@@ -456,30 +420,16 @@ void DeviceRecorder::on_fault_loss(std::span<const std::byte> frame, bool arrive
     on_lost(packet, kLostByFault, Cause::dropped, arrives);
 }
 
-// The requester has built a packet that was sent before. It leaves with its burst.
-void DeviceRecorder::mark_resent(Qp& qp, wire::Psn psn) {
-  if (!qp.resends) qp.resend_from = psn;
-  qp.resends = true;
-  qp.resend_to = psn;
-}
-
-bool DeviceRecorder::take_resent(Qp& qp, wire::Psn psn) {
-  if (!qp.resends || psn.before(qp.resend_from) || psn.after(qp.resend_to)) return false;
-  if (psn == qp.resend_to) qp.resends = false;
-  return true;
-}
-
 void DeviceRecorder::on_placed(wire::Qpn qpn, wire::Psn psn) noexcept {
   if (next_ != nullptr) next_->on_placed(qpn, psn);
   const Qp* const qp = find(qpn);
   if (qp == nullptr) return;
-  const Brought& brought = qp->brought[psn.value() % qp->brought.size()];
   if (Record* const record = begin(Kind::data_placed, qpn)) {
     record->psn = psn.value();
-    if (brought.psn == psn) {
-      record->length_bytes = brought.length_bytes;
-      record->value = brought.address;
-      if (brought.has_address) record->flags = flag::kHasReth;
+    if (const ArrivedPacket* const arrived = qp->arrived.find(psn)) {
+      record->length_bytes = arrived->length_bytes;
+      record->value = arrived->address;
+      if (arrived->has_address) record->flags = flag::kHasReth;
     }
     end();
   }
@@ -619,9 +569,9 @@ void DeviceRecorder::on_refusal(wire::Qpn qpn, transport::Refusal refusal, uint3
     record->program = static_cast<uint16_t>(refusal);
     if (answers(qp->type)) record->code = transport::rule_of(refusal).syndrome;
     if (refusal == transport::Refusal::bad_rkey) {
-      record->detail = qp->asked_key;
+      record->detail = qp->asked.key;
       record->cause =
-          host_.explain_key(device_, qpn, qp->asked_key, qp->asked_address, qp->asked_bytes);
+          host_.explain_key(device_, qpn, qp->asked.key, qp->asked.address, qp->asked.length_bytes);
     }
     end();
   }
@@ -675,7 +625,7 @@ void DeviceRecorder::on_port_event(TraceEvent event) {
 }
 
 void DeviceRecorder::go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause) {
-  qp.again = cause;
+  qp.resends.go_back(cause);
   simple(Kind::retransmission, qpn, psn, cause);
 }
 
@@ -685,11 +635,11 @@ void DeviceRecorder::on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn) {
   if (Record* const record = begin(Kind::ack_timeout, qpn)) {
     record->psn = psn;
     record->count = qp.timeouts;
-    record->detail = qp.timers.retry_count;
+    record->detail = qp.peer.timers.retry_count;
     record->request = qp.sends.find(wire::Psn{psn});
     end();
   }
-  qp.again = Cause::ack_timeout;
+  qp.resends.go_back(Cause::ack_timeout);
 }
 
 void DeviceRecorder::on_cnp(wire::Qpn qpn, uint32_t rate_kbps) {
@@ -704,7 +654,7 @@ void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32
   using enum TraceEvent;
   switch (event) {
     case retransmitted:
-      return mark_resent(qp, wire::Psn{value});
+      return qp.resends.on_built(wire::Psn{value});
     case duplicate_request:
       return simple(Kind::duplicate, qpn, value);
     case out_of_sequence:
@@ -715,7 +665,7 @@ void DeviceRecorder::on_qp_event(wire::Qpn qpn, Qp& qp, TraceEvent event, uint32
       return simple(Kind::nak_sent, qpn, value, Cause::none, wire::syndrome::kNakSequence);
     case rnr_nak_sent:
       return simple(Kind::rnr_sent, qpn, value, Cause::none,
-                    static_cast<uint8_t>(wire::syndrome::kRnr | (qp.rnr_timer & 0x1f)));
+                    static_cast<uint8_t>(wire::syndrome::kRnr | (qp.peer.rnr_timer & 0x1f)));
     case sequence_nak_received:
       simple(Kind::nak_received, qpn, value, Cause::none, qp.last_syndrome);
       return go_back(qpn, qp, value, Cause::sequence_nak);

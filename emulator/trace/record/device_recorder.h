@@ -5,7 +5,6 @@
 // and burst, not for each record.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -15,8 +14,10 @@
 
 #include "base/time.h"
 #include "emulator/trace/format/record.h"
+#include "emulator/trace/record/arrived_data.h"
 #include "emulator/trace/record/filter.h"
 #include "emulator/trace/record/request_numbers.h"
+#include "emulator/trace/record/resends.h"
 #include "emulator/trace/record/ring.h"
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/interface/observer.h"
@@ -123,19 +124,14 @@ class DeviceRecorder final : public transport::Observer {
                 const transport::QpAttributes& attributes) noexcept override;
 
  private:
-  // Brought is what a packet brought, until its data are in place.
-  struct Brought {
-    wire::Psn psn;
-    uint32_t length_bytes = 0;
-    bool has_address = false;
-    uint64_t address = 0;
-  };
-  // The last WRITE that has begun. Its later packets have no address of their own.
-  struct Write {
-    wire::Psn first_psn;
-    uint32_t packets = 0;  // 0: none has begun
-    uint32_t packet_bytes = 0;
-    uint64_t address = 0;
+  // The other end of a connection, and what both ends agreed on.
+  struct Peer {
+    uint16_t device = kNoDevice;
+    uint32_t qpn = 0;
+    wire::Gid gid;  // zero: it is not connected
+    uint32_t path_mtu_bytes = 0;
+    QpTimers timers;
+    uint8_t rnr_timer = 0;  // code sent in RNR NAKs
   };
   struct Qp {
     bool is_resolved = false;  // whose it is has been asked
@@ -146,29 +142,18 @@ class DeviceRecorder final : public transport::Observer {
     uint16_t program = kNoProgram;
     uint32_t pid = 0;
     QpQueues queues;
-    uint16_t peer_device = kNoDevice;
-    uint32_t peer_qpn = 0;
-    wire::Gid peer_gid;  // zero: it is not connected
-    uint32_t path_mtu_bytes = 0;
-    QpTimers timers;
+    Peer peer;
     TimeNs created_ns = 0;
     RequestNumbers sends;
     uint32_t receives_taken = 0;
     uint32_t receives_over = 0;
     Cause waits = Cause::none;  // what it waited for when that was recorded last
     bool sent_since = false;    // … and since then it has sent something
-    Cause again = Cause::none;  // why packets are sent again
-    bool resends = false;       // those from resend_from to resend_to wait to leave
-    wire::Psn resend_from;
-    wire::Psn resend_to;
+    Resends resends;
     uint32_t timeouts = 0;  // in a row
     uint8_t last_syndrome = 0;
-    uint8_t rnr_timer = 0;   // code sent in RNR NAKs
-    uint32_t asked_key = 0;  // of the last RETH or AtomicETH that has come
-    uint32_t asked_bytes = 0;
-    uint64_t asked_address = 0;
-    Write write;
-    std::array<Brought, 64> brought{};  // by the low bits of the PSN: a burst's worth
+    AskedMemory asked;  // by the last packet that has come
+    ArrivedData arrived;
   };
 
   Qp* find(wire::Qpn qpn);
@@ -187,13 +172,9 @@ class DeviceRecorder final : public transport::Observer {
   void note_taken(wire::Qpn qpn, const Qp& qp, uint32_t post_stamp, const Fill& fill);
   void simple(Kind kind, wire::Qpn qpn, uint32_t psn, Cause cause = Cause::none, uint8_t code = 0);
   void fill(Record& record, const wire::Packet& packet) const;
-  void note_asked(Qp& qp, const wire::Packet& packet);
-  void note_brought(Qp& qp, const wire::Packet& packet);
   void on_timeout(wire::Qpn qpn, Qp& qp, uint32_t psn);
   void on_cnp(wire::Qpn qpn, uint32_t rate_kbps);
   void go_back(wire::Qpn qpn, Qp& qp, uint32_t psn, Cause cause);
-  void mark_resent(Qp& qp, wire::Psn psn);
-  bool take_resent(Qp& qp, wire::Psn psn);
   void hold_acknowledged(const transport::Completion& completion);
   void on_qp_event(wire::Qpn qpn, Qp& qp, transport::TraceEvent event, uint32_t value);
   void on_port_event(transport::TraceEvent event);
