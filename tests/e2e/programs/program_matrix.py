@@ -1,12 +1,13 @@
 #!/usr/bin/python3 -B
-"""program_matrix.py TABLE [PREFIX] [--every N]: runs the lines of TABLE (perftest_matrix.txt, pingpong_matrix.txt), or those
-whose program begins so, and of them each Nth, each a server on rocemu0 and a client on rocemu1 of the NIC that this runs in, LANES at a time: the
-programs spend most of their time asleep or measuring the processor's frequency. Of perftest -F is always asked (no
-warning about that frequency)."""
+"""program_matrix.py TABLE [PREFIX] [--leave-out REGEX] [--every N] [--from K]: runs the lines of TABLE (perftest_matrix.txt,
+pingpong_matrix.txt), or those whose program begins so, without those that match REGEX, and of them each Nth from the Kth on.
+Each is a server on rocemu0 and a client on rocemu1 of the NIC that this runs in, LANES at a time: the programs spend most of
+their time asleep or measuring the processor's frequency. Of perftest -F is always asked (no warning about that frequency)."""
 import argparse
 import concurrent.futures
 import contextlib
 import os
+import re
 import shutil
 import sys
 
@@ -37,11 +38,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table")
     parser.add_argument("prefix", nargs="?", default="")
+    parser.add_argument("--leave-out", metavar="REGEX")
     parser.add_argument("--every", type=int, default=1, metavar="N")
+    parser.add_argument("--from", type=int, default=1, metavar="K", dest="first")
     options = parser.parse_args()
     remove_xrc_domains()
     try:
-        return run_lines(list(lines(options.table, options.prefix))[::options.every])
+        chosen = [words for words in lines(options.table, options.prefix)
+                  if options.leave_out is None or not re.search(options.leave_out, " ".join(words))]
+        return run_lines(chosen[options.first - 1::options.every])
     finally:
         remove_xrc_domains()
 
