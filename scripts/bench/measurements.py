@@ -132,6 +132,20 @@ def nic_measurements(nic):
     yield Measurement(f"rocemu/ib_write_bw-cold/{MIB}", cold, quick=False)
 
 
+def checked_measurements(build):
+    """The same programs with and without --check."""
+
+    def run(program, arguments, settings, variables):
+        with lab.Nic(build, settings) as own:
+            return lab.perftest(program, arguments, ("rocemu0", "rocemu1"), {**own.environment, **variables})
+
+    for system, how in (("no-check", ("", {})), ("check", ("check = true", {"ROCEMU_CHECK": "all"}))):
+        yield Measurement(f"{system}/ib_write_bw/4096", lambda h=how: {
+            "gb_per_s": run("ib_write_bw", ["-s", 4096, "-n", 100_000], *h)[3] * MIB / 1e9})
+        yield Measurement(f"{system}/ib_send_lat/8", lambda h=how: {
+            "typical_us": run("ib_send_lat", ["-s", 8, "-n", 20_000], *h)[4]})
+
+
 def floor_measurements(build):
     def memory(*arguments):
         return {"gb_per_s": float(lab.output_of([build.bench / "memory_floor", *arguments]))}
@@ -283,6 +297,7 @@ def all_measurements(nic, htsim_checkout=None):
         if "/register/" not in measurement.key:  # the memory is made shared the first time alone
             yield measurement
     yield from nic_measurements(nic)
+    yield from checked_measurements(nic.build)
     yield from floor_measurements(nic.build)
     yield from other_measurements()
     yield from busy_measurements(nic)

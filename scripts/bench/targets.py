@@ -55,6 +55,16 @@ def data_path_targets(results, system, suffix):
                    scaled(median(f"{system}/ib_write_bw-16qp/8", "messages_per_s"), 1e-6), 2.5, "M/s")
 
 
+def check_targets(results):
+    bandwidth, latency = "ib_write_bw/4096", "ib_send_lat/8"
+    plain = results.median(f"no-check/{bandwidth}", "gb_per_s")
+    yield at_least("ib_write_bw 4 KiB with --check: a third of without", results.median(f"check/{bandwidth}", "gb_per_s"),
+                   scaled(plain, 1 / 3), "GB/s")
+    plain = results.median(f"no-check/{latency}", "typical_us")
+    yield at_most("ib_send_lat 8 B with --check: 2 us more", results.median(f"check/{latency}", "typical_us"),
+                  None if plain is None else plain + 2, "us")
+
+
 def busy_targets(results):
     for beside, name in (("bulk-pairs/1", "1 bulk pair"), ("bulk-pairs/4", "4 bulk pairs"),
                          ("bulk-pairs/16", "16 bulk pairs"), ("compilers/8", "8 compilers")):
@@ -68,6 +78,7 @@ def all_targets(results):
     median = results.median
     for system, suffix in (("rocemu", ""), ("rocemu-share-memory", ", --share-memory")):
         yield from data_path_targets(results, system, suffix)
+    yield from check_targets(results)
     yield from busy_targets(results)
     frames = median("floor/veth-frames", "gb_per_s")
     by_interface = median("veth-interface/ib_write_bw/1048576", "gb_per_s")

@@ -10,7 +10,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&ibv_dealloc_mw>>;
 using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&ibv_free_dm>>;
 
 // One object of each kind, whose handles a row breaks and mends.

@@ -1,4 +1,6 @@
 // Faults of calls and posts.
+#include <fcntl.h>
+
 #include <cerrno>
 #include <functional>
 
@@ -61,6 +63,61 @@ const Call kCalls[] = {
        attr.grh.sgid_index = lab.a().gid_index;
        attr.port_num = kPort;
        return outcome(AhPtr(ibv_create_ah(lab.a().pd.get(), &attr)));
+     }},
+    {"alloc-mw",
+     [](Lab& lab, End&) { return outcome(MwPtr(ibv_alloc_mw(lab.a().pd.get(), IBV_MW_TYPE_1))); }},
+    {"alloc-dm",
+     [](Lab& lab, End&) {
+       ibv_alloc_dm_attr attr{};
+       attr.length = 64;
+       return outcome(DmPtr(ibv_alloc_dm(lab.a().context.get(), &attr)));
+     }},
+    {"modify-srq",
+     [](Lab& lab, End&) {
+       const SrqPtr srq = make_srq(lab.a(), 4);
+       ibv_srq_attr attr{};
+       attr.srq_limit = 1;
+       return ibv_modify_srq(srq.get(), &attr, IBV_SRQ_LIMIT);
+     }},
+    {"open-xrcd",
+     [](Lab& lab, End&) {
+       ibv_xrcd_init_attr init{};
+       init.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+       init.fd = -1;
+       init.oflags = O_CREAT;
+       return outcome(XrcdPtr(ibv_open_xrcd(lab.a().context.get(), &init)));
+     }},
+    {"attach-mcast",
+     [](Lab& lab, End&) {
+       EndOptions options;
+       options.type = IBV_QPT_UD;
+       const End end = make_end(lab.a(), options);
+       ibv_gid group{};
+       group.raw[0] = 0xff;
+       group.raw[1] = 0x0e;
+       group.raw[15] = 9;
+       const int error = ibv_attach_mcast(end.qp.get(), &group, 0);
+       if (error == 0) must(ibv_detach_mcast(end.qp.get(), &group, 0), "ibv_detach_mcast");
+       return error;
+     }},
+    {"create-counters",
+     [](Lab& lab, End&) {
+       ibv_counters_init_attr attr{};
+       return outcome(CountersPtr(ibv_create_counters(lab.a().context.get(), &attr)));
+     }},
+    {"create-flow",
+     [](Lab& lab, End&) {
+       const CqPtr cq(must(ibv_create_cq(lab.a().context.get(), 4, nullptr, nullptr, 0), "a CQ"));
+       ibv_qp_init_attr qp_attr{};
+       qp_attr.qp_type = IBV_QPT_RAW_PACKET;
+       qp_attr.send_cq = qp_attr.recv_cq = cq.get();
+       qp_attr.cap = {1, 1, 1, 1, 0};
+       const QpPtr qp(must(ibv_create_qp(lab.a().pd.get(), &qp_attr), "a raw packet QP"));
+       ibv_flow_attr attr{};
+       attr.type = IBV_FLOW_ATTR_SNIFFER;
+       attr.size = sizeof attr;
+       attr.port = kPort;
+       return outcome(FlowPtr(ibv_create_flow(qp.get(), &attr)));
      }},
 };
 

@@ -7,8 +7,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&ibv_dealloc_mw>>;
-
 constexpr uint64_t kWindowBytes = 4096;
 
 struct Bound {

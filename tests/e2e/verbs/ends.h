@@ -7,7 +7,8 @@
 namespace rocemu::e2e {
 
 using SrqPtr = std::unique_ptr<ibv_srq, Destroyer<&ibv_destroy_srq>>;
-// ibv_close_xrcd is a function of the header's own in every file, and so no parameter of a type.
+// Some of these calls are functions of the header's own in every file, and so no parameters of a
+// type.
 struct XrcdCloser {
   void operator()(ibv_xrcd* xrcd) const noexcept {
     if (const int rc = ibv_close_xrcd(xrcd); rc != 0) report_destroy_failure(rc);
@@ -15,6 +16,13 @@ struct XrcdCloser {
 };
 using XrcdPtr = std::unique_ptr<ibv_xrcd, XrcdCloser>;
 using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
+inline int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
+using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;
+using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
+inline int free_dm(ibv_dm* dm) { return ibv_free_dm(dm); }
+using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&free_dm>>;
+inline int destroy_counters(ibv_counters* counters) { return ibv_destroy_counters(counters); }
+using CountersPtr = std::unique_ptr<ibv_counters, Destroyer<&destroy_counters>>;
 
 inline constexpr unsigned kEveryRight = kAllRights | IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr uint32_t kQkey = 0x11223344;

@@ -12,9 +12,6 @@ namespace {
 
 constexpr int kMaxWorthFilling = 2000;
 
-int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;
-
 // How many can be made until the device refuses, which it must do with ENOMEM.
 template <typename Make>
 size_t fill_once(const char* what, size_t limit, Make make) {

@@ -159,9 +159,6 @@ void on_demand_unmapped(Lab& lab) {
   ends.b.qp.reset();  // with its event, of which devices have different ones
 }
 
-int free_dm(ibv_dm* dm) { return ibv_free_dm(dm); }
-using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&free_dm>>;
-
 void device_memory(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   ibv_alloc_dm_attr attr{};

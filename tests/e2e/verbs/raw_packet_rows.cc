@@ -10,10 +10,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
-int destroy_counters(ibv_counters* counters) { return ibv_destroy_counters(counters); }
-using CountersPtr = std::unique_ptr<ibv_counters, Destroyer<&destroy_counters>>;
-
 constexpr uint32_t kBytes = 100;
 constexpr uint8_t kGroup[6] = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7};
 
