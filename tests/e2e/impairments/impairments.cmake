@@ -9,6 +9,10 @@ rocemu_e2e_test(impaired/delay-jitter-rate 240 ${here}/impairments/impaired.sh
                 delay=20us,jitter=20us,rate=5gbit,queue=10mb)
 rocemu_e2e_test(impaired/everything 240 ${here}/impairments/impaired.sh
                 loss=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=20us,jitter=5us,rate=10gbit,outage=1ms/500ms)
+# 16 connections of four processes share a path that is slower than they are.
+rocemu_e2e_test(impaired/shared-path 60 ${rocemu} run --impair rate=2gbit,queue=100kb,delay=50us --
+                $<TARGET_FILE:shared_path> -t 4 --least 1000 --fair 0.9)
+use_both_cores(impaired/shared-path)
 rocemu_e2e_test(impaired/link-lost 120 ${here}/impairments/link_lost.py)
 
 # ICRCs that are owed where nobody sees them, and not where a link is impaired; and paid everywhere.
