@@ -50,7 +50,8 @@ class MessageWriter {
   // An attribute that holds those that are put before close().
   size_t open(uint16_t type) {
     const size_t nest = length_;
-    put(type, nullptr, 0);
+    const nlattr attribute = {NLA_HDRLEN, type};
+    append(&attribute, sizeof(attribute));
     return nest;
   }
   void close(size_t nest) { set_length<uint16_t>(nest + offsetof(nlattr, nla_len), nest); }
