@@ -2,6 +2,8 @@
 # confirmed: a row fails for any other.
 rocemu_e2e_test(check/reports 60 ${here}/check/reports.py $<TARGET_FILE:leaver>)
 rocemu_e2e_test(user/check/reports 60 ${as_user} ${here}/check/reports.py $<TARGET_FILE:leaver>)
+rocemu_e2e_test(check/in_a_lab 60 ${here}/check/in_a_lab.py $<TARGET_FILE:leaver>)
+rocemu_e2e_test(user/check/in_a_lab 60 ${here}/check/in_a_lab.py --user $<TARGET_FILE:leaver>)
 
 # ib_send_bw's client keeps a CQ, ib_atomic_lat's server all that it has made (docs/check-found.md).
 foreach(program send write read atomic)
@@ -32,6 +34,9 @@ function(rocemu_checked_test name seconds suppressions)
   set_tests_properties(e2e/${name} PROPERTIES FAIL_REGULAR_EXPRESSION "SKIP")
 endfunction()
 rocemu_checked_test(check/verbs 120 verbs.suppressions -- $<TARGET_FILE:verbs> -d rocemu0 -D rocemu1)
+# Shaken as well: what a NIC may do is no mistake of the program's.
+rocemu_checked_test(check/verbs-shaken 120 verbs.suppressions --shake=-limits,seed=1 --
+                    $<TARGET_FILE:verbs> -d rocemu0 -D rocemu1)
 rocemu_checked_test(check/bad_input 480 bad_input.suppressions --config ${here}/configs/small_device.toml --
                     $<TARGET_FILE:bad_input> -d rocemu0 -D rocemu1)
 set(ucx_suppressed "--check --check-suppressions ${here}/check/ucx.suppressions")
