@@ -57,7 +57,7 @@ def claims(results, small):
             back, selective = (by_recovery[recovery][place].get(loss) for recovery in RECOVERIES)
             if back is None:
                 continue
-            factor, more = (1.1, "selective repeat has a tenth more") if loss >= 1 else (0.98, "selective repeat has no less")
+            factor, more = (1.1, "(our bound) selective repeat has a tenth more") if loss >= 1 else (0.98, "selective repeat has no less")
             found.append(Claim(f"{loss} % loss, {where}: share of the goodput without loss", more,
                                f"go-back-N {back:.2f}, selective repeat {selective:.2f}", selective >= factor * back))
     return found
