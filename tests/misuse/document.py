@@ -38,7 +38,7 @@ def sources(part):
 
 def shaken():
     """What makes a program fail whose mistake no check can see, by its name."""
-    return dict(line.split() for line in (HERE / "shaken.txt").read_text().splitlines())
+    return dict(line.split(maxsplit=2)[:2] for line in (HERE / "shaken.txt").read_text().splitlines())
 
 
 def prose_and_code(source):
