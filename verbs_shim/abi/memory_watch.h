@@ -17,7 +17,8 @@ extern "C" {
 #define ROCEMU_MEMORY_WATCH_LIBRARY "librocemu-memory-watch.so"
 
 /* As in rocemu_check_hooks. Called in the thread that lets the memory go, before it is gone (with
- * "realloc", after it); not from within itself. */
+ * "realloc", after it); not from within itself. With "mprotect" the memory stays, but can't be read
+ * any more. */
 typedef void (*rocemu_memory_going)(rocemu_check_at at, const void* address, size_t bytes,
                                     const char* how);
 

@@ -33,6 +33,7 @@ struct Next {
   void* (*mremap)(void*, size_t, size_t, int, ...);
   void* (*mmap)(void*, size_t, int, int, int, off_t);
   int (*madvise)(void*, size_t, int);
+  int (*mprotect)(void*, size_t, int);
   int (*shmdt)(const void*);
 };
 Next functions;
@@ -53,6 +54,7 @@ void initialise() {
   find(functions.mremap, "mremap");
   find(functions.mmap, "mmap");
   find(functions.madvise, "madvise");
+  find(functions.mprotect, "mprotect");
   find(functions.shmdt, "shmdt");
   is_busy = false;
   is_ready.store(true, std::memory_order_release);
@@ -204,6 +206,14 @@ ROCEMU_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   const bool lets_go = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
   if (lets_go && is_watched(address, bytes)) say(CALLER, address, bytes, "madvise");
   return real->madvise(address, bytes, advice);
+}
+
+ROCEMU_EXPORT int mprotect(void* address, size_t bytes, int protection) noexcept {
+  const Next* real = next();
+  if (real == nullptr) return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
+  if ((protection & PROT_READ) == 0 && is_watched(address, bytes))
+    say(CALLER, address, bytes, "mprotect");
+  return real->mprotect(address, bytes, protection);
 }
 
 // Only the kernel knows how long the segment is: its first byte stands for all of it.

@@ -4,6 +4,10 @@ rocemu_e2e_test(check/reports 60 ${here}/check/reports.py $<TARGET_FILE:leaver>)
 rocemu_e2e_test(user/check/reports 60 ${as_user} ${here}/check/reports.py $<TARGET_FILE:leaver>)
 rocemu_e2e_test(check/in_a_lab 60 ${here}/check/in_a_lab.py $<TARGET_FILE:leaver>)
 rocemu_e2e_test(user/check/in_a_lab 60 ${here}/check/in_a_lab.py --user $<TARGET_FILE:leaver>)
+add_executable(closer ${here}/check/closer.c)
+target_link_libraries(closer PRIVATE misuse_pair)
+set_target_properties(closer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+rocemu_e2e_test(check/closed-memory 60 ${rocemu} run --check -- $<TARGET_FILE:closer>)
 
 # ib_send_bw's client keeps a CQ, ib_atomic_lat's server all that it has made (docs/check-found.md).
 foreach(program send write read atomic)

@@ -16,6 +16,11 @@ uint64_t bytes_of(const ibv_send_wr& wr) {
   return bytes;
 }
 
+// A negative number is the program's, too.
+std::string elements_of(int count) {
+  return std::to_string(count) + (count == 1 ? " element" : " elements");
+}
+
 // Excess says what was asked for that is more than the device grants, as "max_send_wr 100000, of
 // which the device grants 32768", and what others grant; empty when it is not more.
 struct Excess {
@@ -67,21 +72,21 @@ class Limits : public Detector {
                        const ibv_send_wr* bad) override {
     if (error == 0 || bad == nullptr) return;
     if (bad->num_sge < 0 || static_cast<uint32_t>(bad->num_sge) > qp.granted.max_send_sge) {
-      tell_request(call, qp, bad->wr_id, bad->num_sge, "elements", "max_send_sge",
+      tell_request(call, qp, bad->wr_id, elements_of(bad->num_sge), "max_send_sge",
                    qp.granted.max_send_sge, qp.asked.max_send_sge);
     } else if ((bad->send_flags & IBV_SEND_INLINE) != 0 && bad->sg_list != nullptr &&
                bytes_of(*bad) > qp.granted.max_inline_data) {
-      tell_request(call, qp, bad->wr_id, static_cast<int64_t>(bytes_of(*bad)), "bytes inline",
+      tell_request(call, qp, bad->wr_id, count_of(bytes_of(*bad), "byte inline", "bytes inline"),
                    "max_inline_data", qp.granted.max_inline_data, qp.asked.max_inline_data);
     }
   }
 
   void on_receives_posted(const Call& call, QueuePair* qp, SharedReceiveQueue*, const ibv_recv_wr*,
                           int error, const ibv_recv_wr* bad) override {
-    if (error == 0 || bad == nullptr || qp == nullptr) return;
+    if (error == 0 || bad == nullptr || qp == nullptr || qp->srq != nullptr) return;
     if (bad->num_sge >= 0 && static_cast<uint32_t>(bad->num_sge) <= qp->granted.max_recv_sge)
       return;
-    tell_request(call, *qp, bad->wr_id, bad->num_sge, "elements", "max_recv_sge",
+    tell_request(call, *qp, bad->wr_id, elements_of(bad->num_sge), "max_recv_sge",
                  qp->granted.max_recv_sge, qp->asked.max_recv_sge);
   }
 
@@ -130,13 +135,13 @@ class Limits : public Detector {
     return {};
   }
 
-  void tell_request(const Call& call, const QueuePair& qp, uint64_t wr_id, int64_t has,
-                    const char* what, const char* limit, uint32_t granted, uint32_t asked) {
+  void tell_request(const Call& call, const QueuePair& qp, uint64_t wr_id, const std::string& has,
+                    const char* limit, uint32_t granted, uint32_t asked) {
     if (!is_new(call)) return;
     Finding finding;
-    finding.sentence = "The request with wr_id " + hex(wr_id) + " has " + std::to_string(has) +
-                       " " + what + ", and " + qp.name() + " was granted a " + limit + " of " +
-                       std::to_string(granted) + " (" + std::to_string(asked) + " was asked for).";
+    finding.sentence = "The request with wr_id " + hex(wr_id) + " has " + has + ", and " +
+                       qp.name() + " was granted a " + limit + " of " + std::to_string(granted) +
+                       " (" + std::to_string(asked) + " was asked for).";
     finding.why =
         "A device grants at least what was asked for, and many grant more: mlx5 rounds up, rxe and "
         "bnxt hardly do. What is over one's own request works on some (ibv_create_qp(3)).";

@@ -18,7 +18,7 @@ namespace {
 
 struct Watched : Note {
   std::mutex lock;
-  Span span;
+  std::optional<Span> span;
 };
 
 // A request that was found, with what is said of it.
@@ -99,16 +99,16 @@ class MemoryGone : public Detector {
   void watch(MemoryRegion& region) {
     Watched& watched = note<Watched>(region);
     std::lock_guard lock(watched.lock);
-    if (watched.span.bytes != 0) unwatch_memory(watched.span);
+    if (watched.span) unwatch_memory(*watched.span);
     watched.span = span_of(region);
-    if (watched.span.bytes != 0) watch_memory(watched.span);
+    watch_memory(*watched.span);
   }
 
   void unwatch(MemoryRegion& region) {
     Watched& watched = note<Watched>(region);
     std::lock_guard lock(watched.lock);
-    if (watched.span.bytes != 0) unwatch_memory(watched.span);
-    watched.span = {};
+    if (watched.span) unwatch_memory(*watched.span);
+    watched.span.reset();
   }
 
   std::optional<Victim> find(const Wanted& wanted) const {

@@ -1,5 +1,5 @@
-// post-in-error: requests for a QP whose state does not take them, and for one that has failed and
-// of which the program was told a second ago.
+// post-in-error: requests for a QP whose state does not take them, receives for one that takes them
+// from an SRQ, and requests for one that has failed and of which the program was told a second ago.
 #include <chrono>
 
 #include "verbs_shim/checker/detectors/makers.h"
@@ -41,7 +41,9 @@ class PostInError : public Detector {
   void on_receives_posted(const Call& call, QueuePair* qp, SharedReceiveQueue*,
                           const ibv_recv_wr* list, int error, const ibv_recv_wr*) override {
     if (qp == nullptr || list == nullptr || error != EINVAL) return;
-    if (qp->qp()->state == IBV_QPS_RESET && is_new(call)) {
+    if (qp->srq != nullptr) {
+      if (is_new(call)) tell_shared(call, *qp);
+    } else if (qp->qp()->state == IBV_QPS_RESET && is_new(call)) {
       tell_early(call, *qp, IBV_QPS_RESET, "receive", "INIT");
     }
   }
@@ -95,6 +97,23 @@ class PostInError : public Detector {
     finding.advice = std::string("Move the QP to ") + needed +
                      " first, and look at what ibv_post_send and ibv_post_recv return.";
     finding.objects = {qp.name()};
+    finding.related = {{"the QP was made here", qp.made_at, qp.made_by}};
+    report(call, finding);
+  }
+
+  void tell_shared(const Call& call, const QueuePair& qp) {
+    Finding finding;
+    finding.sentence = "A receive request is posted to " + qp.name() +
+                       ", which takes its receives from " + qp.srq->name() +
+                       " and has no receive queue of its own.";
+    finding.why =
+        "\"If the QP qp is associated with a shared receive queue, you must use the function "
+        "ibv_post_srq_recv(), and not ibv_post_recv(), since the QP's own receive queue will not "
+        "be "
+        "used\" (ibv_post_recv(3)). Some providers refuse it, others put the request where nobody "
+        "reads it.";
+    finding.advice = "Post them with ibv_post_srq_recv().";
+    finding.objects = {qp.name(), qp.srq->name()};
     finding.related = {{"the QP was made here", qp.made_at, qp.made_by}};
     report(call, finding);
   }

@@ -32,6 +32,7 @@ void complain(const std::string& message) { std::fprintf(stderr, "rocemu: %s\n",
 // with a model of its own.
 void on_forked() {
   reset_places_after_fork();
+  reset_watched_memory_after_fork();
   Checker* parent = checker.load();
   if (parent != nullptr) checker = new Checker(*parent);
 }

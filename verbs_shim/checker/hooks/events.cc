@@ -1,8 +1,11 @@
 // Events, connection management, and memory that goes.
 #include <dlfcn.h>
 
+#include <cstring>
+
 #include "verbs_shim/abi/cm_watch.h"
 #include "verbs_shim/checker/hooks/checker.h"
+#include "verbs_shim/checker/memory/readable_pages.h"
 
 namespace rocemu::check {
 namespace {
@@ -38,7 +41,10 @@ void async_event_taken(rocemu_check_at at, ibv_context* verbs, const ibv_async_e
 }
 
 void memory_going(rocemu_check_at at, const void* address, size_t bytes, const char* how) {
+  forget_readable_pages();
   if (Hook::is_inside()) return;
+  // The memory stays, with other rights.
+  if (std::strcmp(how, "mprotect") == 0) return;
   Hook hook(at);
   for (const auto& detector : hook.checker.detectors) {
     detector->on_memory_going(hook.call, address, bytes, how);

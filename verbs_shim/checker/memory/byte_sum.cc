@@ -1,41 +1,18 @@
 #include "verbs_shim/checker/memory/byte_sum.h"
 
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "verbs_shim/checker/memory/readable_pages.h"
 
 namespace rocemu::check {
 namespace {
 
-constexpr uintptr_t kSmallestPage = 4096;
 constexpr size_t kAllBytes = 16384;
 constexpr size_t kEndBytes = 4096;
 constexpr size_t kPieceBytes = 256;
 constexpr int kPieces = 32;
 constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-
-// True when the page that holds `address` can be read. A program may have unmapped what it has
-// registered, and a fault here would be its end. The cheapest call that reads a word for the kernel
-// before it sees that it has nothing to do is rt_sigprocmask of a kind that there is not.
-bool is_readable(uintptr_t address) {
-  const int errno_before = errno;
-  syscall(SYS_rt_sigprocmask, ~0, address & ~uintptr_t{7}, nullptr, 8);
-  const bool readable = errno == EINVAL;
-  errno = errno_before;
-  return readable;
-}
-
-bool is_readable(const Span& span) {
-  const uintptr_t last = span.to() - 1;
-  for (uintptr_t page = span.from & ~(kSmallestPage - 1); page <= last; page += kSmallestPage) {
-    if (!is_readable(page)) return false;
-    if (page > UINTPTR_MAX - kSmallestPage) break;
-  }
-  return true;
-}
 
 uint64_t load(const unsigned char* bytes) {
   uint64_t word;

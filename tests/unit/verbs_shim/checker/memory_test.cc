@@ -9,10 +9,20 @@
 #include "verbs_shim/checker/memory/byte_sum.h"
 #include "verbs_shim/checker/memory/nic_writes.h"
 #include "verbs_shim/checker/memory/posted_targets.h"
+#include "verbs_shim/checker/memory/readable_pages.h"
+#include "verbs_shim/checker/memory/watched_memory.h"
 #include "verbs_shim/memory_watch/ranges.h"
 
 using namespace rocemu::check;
 using rocemu::memory_watch::Ranges;
+
+// In place of librocemu-memory-watch.so, which the checker looks for by this name.
+extern "C" __attribute__((visibility("default"))) const rocemu_memory_watch*
+rocemu_memory_watch_v1() {
+  static constexpr rocemu_memory_watch kWatch = {
+      [](rocemu_memory_going) {}, [](const void*, size_t) {}, [](const void*, size_t) {}};
+  return &kWatch;
+}
 
 namespace {
 
@@ -81,6 +91,39 @@ TEST_CASE("Memory that can't be read has no sum") {
   CHECK(sum_of({from, kPage}) != 0);
   CHECK(sum_of({from + 100, kPage}) == 0);
   munmap(pages, kPage);
+}
+
+TEST_CASE("A page is asked for again when memory goes, and where it isn't watched") {
+  constexpr size_t kPage = 4096;
+  void* const page =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  const Span span = {reinterpret_cast<uintptr_t>(page), kPage};
+  CHECK_FALSE(is_all_memory_watched());
+  hear_of_memory([](rocemu_check_at, const void*, size_t, const char*) {});
+  watch_memory(span);
+  REQUIRE(is_all_memory_watched());
+  SECTION("it goes") {
+    CHECK(is_readable(span));
+    REQUIRE(munmap(page, kPage) == 0);
+    forget_readable_pages();
+    CHECK_FALSE(is_readable(span));
+  }
+  SECTION("another region can't be watched") {
+    CHECK(is_readable(span));
+    watch_memory({});
+    CHECK_FALSE(is_all_memory_watched());
+    REQUIRE(munmap(page, kPage) == 0);
+    CHECK_FALSE(is_readable(span));
+    unwatch_memory({});
+  }
+  SECTION("in a child nothing is heard") {
+    reset_watched_memory_after_fork();
+    CHECK_FALSE(is_all_memory_watched());
+    munmap(page, kPage);
+  }
+  unwatch_memory(span);
+  reset_watched_memory_after_fork();
 }
 
 TEST_CASE("Writes of the NIC are remembered for a while") {
