@@ -43,13 +43,14 @@ class Build:
 class Nic:
     """A NIC with two devices that is up as long as this object is used as a context.
 
-    settings: its configuration file, TOML."""
+    settings: its configuration file, TOML. options: others of `rocemu up`."""
 
     made = 0
 
-    def __init__(self, build, settings=""):
+    def __init__(self, build, settings="", options=()):
         self.build = build
         self.settings = settings
+        self.options = options
         Nic.made += 1
         self.name = f"bench-{os.getpid()}-{Nic.made}"
 
@@ -57,7 +58,7 @@ class Nic:
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(self.settings)
             file.flush()
-            output_of([self.build.rocemu, "up", "--name", self.name, "--config", file.name])
+            output_of([self.build.rocemu, "up", "--name", self.name, "--config", file.name, *self.options])
         self.environment = dict(os.environ)
         for name, value in re.findall(r"^export (\w+)=(.*)$", output_of([self.build.rocemu, "env", "--name", self.name]), re.M):
             self.environment[name] = " ".join(shlex.split(value.rstrip(";")))
