@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <utility>
 
 #include "tests/e2e/tools/failure.h"
 
@@ -31,7 +33,7 @@ std::string between(const std::string& text, const std::string& before, const ch
 }  // namespace
 
 AskedFault::AskedFault(const std::string& words)
-    : id_(between(rocemu("--json " + words), "\"ids\":[", ",]")) {}
+    : ids_(between(rocemu("--json " + words), "\"ids\":[", "]")) {}
 
 AskedFault::~AskedFault() {
   try {
@@ -42,14 +44,18 @@ AskedFault::~AskedFault() {
 }
 
 void AskedFault::clear() {
-  if (!id_.empty()) rocemu("clear " + id_);
-  id_.clear();
+  for (std::istringstream ids(std::exchange(ids_, "")); !ids.eof();) {
+    std::string id;
+    std::getline(ids, id, ',');
+    if (!id.empty()) rocemu("clear " + id);
+  }
 }
 
 std::string AskedFault::listed(const std::string& key) const {
   const std::string list = rocemu("list --json");
-  const size_t entry = list.find("\"id\": " + id_ + ",");
-  if (entry == std::string::npos) fail("fault %s is not in %s", id_.c_str(), list.c_str());
+  const std::string id = ids_.substr(0, ids_.find(','));
+  const size_t entry = list.find("\"id\": " + id + ",");
+  if (entry == std::string::npos) fail("fault %s is not in %s", id.c_str(), list.c_str());
   return between(list, "\"" + key + "\": ", ",\n}", entry);
 }
 

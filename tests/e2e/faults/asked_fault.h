@@ -15,13 +15,14 @@ class AskedFault {
   AskedFault& operator=(const AskedFault&) = delete;
 
   void clear();
-  // These say how often it has struck, and whether it is "waiting", "active" or "over".
+  // These say how often it has struck, and whether it is "waiting", "active" or "over"; of the
+  // faults of a family the first one.
   uint64_t strikes() const;
   std::string state() const;
 
  private:
   std::string listed(const std::string& key) const;
-  std::string id_;
+  std::string ids_;  // separated by commas; empty once cleared
 };
 
 }  // namespace rocemu::e2e

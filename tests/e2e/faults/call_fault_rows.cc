@@ -1,6 +1,7 @@
 // Faults of calls and posts.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 
@@ -155,6 +156,42 @@ void registering_is_slow(Lab& lab) {
   if (Clock::now() - began < milliseconds(100)) fail("it was not slow");
 }
 
+// What 40 calls give, of which half fail, by chance: 'x' for a failure.
+std::string chances(Lab& lab, const char* seed) {
+  AskedFault fault(device_of(lab.a()) + " call-fails call=alloc-pd p=50% seed=" + seed);
+  std::string calls;
+  for (int i = 0; i < 40; ++i) {
+    const PdPtr pd(ibv_alloc_pd(lab.a().context.get()));
+    if (!pd) expect_errno(errno, {ENOMEM}, "ibv_alloc_pd");
+    calls += pd ? '.' : 'x';
+  }
+  expect_equal(fault.strikes(), static_cast<uint64_t>(std::ranges::count(calls, 'x')), "strikes");
+  return calls;
+}
+
+void chance_has_a_seed(Lab& lab) {
+  const std::string calls = chances(lab, "7");
+  if (std::ranges::count(calls, 'x') < 8 || std::ranges::count(calls, '.') < 8)
+    fail("of 40 calls with p=50%%: %s", calls.c_str());
+  if (chances(lab, "7") != calls) fail("the same seed gives other calls than %s", calls.c_str());
+  if (chances(lab, "8") == calls) fail("another seed gives the same calls, %s", calls.c_str());
+}
+
+// 5 ms each, and EAGAIN for one in a hundred.
+void mlx5_registers_slowly(Lab& lab) {
+  Memory memory(4096);
+  AskedFault fault(device_of(lab.a()) + " quirks=mlx5");
+  constexpr int kMost = 1500;
+  int made = 0;
+  const auto began = Clock::now();
+  while (register_memory(lab.a().pd.get(), memory.data(), 64, 0)) {
+    if (++made == kMost) fail("none of %d registrations has failed", kMost);
+  }
+  expect_errno(errno, {EAGAIN}, "ibv_reg_mr");
+  if (Clock::now() - began < made * milliseconds(5)) fail("it was not slow");
+  expect_equal(fault.strikes(), static_cast<uint64_t>(made), "strikes of the delay");
+}
+
 void irdma_has_no_srq(Lab& lab) {
   AskedFault fault(device_of(lab.a()) + " quirks=irdma");
   ibv_srq_init_attr attr{};
@@ -226,6 +263,8 @@ constexpr Row kRows[] = {
     {"call-fails: each of the calls", calls_fail},
     {"call-fails: of this program alone", calls_of_others_do_not_fail},
     {"call-slow: registering", registering_is_slow},
+    {"call-fails: by chance, with a seed", chance_has_a_seed},
+    {"quirks=mlx5: registering is slow and fails at times", mlx5_registers_slowly},
     {"quirks=irdma: no SRQ", irdma_has_no_srq},
     {"post-fails: sends", posts_fail},
     {"post-fails: receives", receives_fail},

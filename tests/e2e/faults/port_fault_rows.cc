@@ -44,6 +44,19 @@ void no_traffic_for_long(Lab& lab) {
   expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_RETRY_EXC_ERR});
 }
 
+void no_traffic_now_and_then(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  const auto began = Clock::now();
+  AskedFault fault(device_of(lab.b()) + " no-traffic for=20ms every=100ms times=3");
+  uint64_t wr_id = 0;
+  while (fault.state() != "over") {
+    write(ends, ++wr_id, 5000);
+    expect_completion(ends.a.send_cq.get(), wr_id, {IBV_WC_SUCCESS});
+  }
+  if (Clock::now() - began < milliseconds(220)) fail("it was over too early");
+  expect_equal(fault.strikes(), 3, "strikes");
+}
+
 // One QP hears nothing; its neighbour on the same device does.
 void one_qp_does_not_answer(Lab& lab) {
   EndOptions options;
@@ -167,6 +180,7 @@ void gid_is_changed(Lab& lab) {
 constexpr Row kRows[] = {
     {"no-traffic: a connection lives through it", up_without_traffic},
     {"no-traffic: for longer than retries last", no_traffic_for_long},
+    {"no-traffic: every 100 ms, three times", no_traffic_now_and_then},
     {"no-answer: of one QP", one_qp_does_not_answer},
     {"pause: nothing is lost", storm_of_pause},
     {"slow: a device", slow_device},

@@ -1,5 +1,6 @@
 // Faults of QPs, CQs, completions and events.
 #include <algorithm>
+#include <cinttypes>
 #include <thread>
 
 #include "tests/e2e/faults/asked_fault.h"
@@ -76,6 +77,23 @@ void third_request_fails(Lab& lab) {
   if (fault.state() != "over") fail("the fault is %s", fault.state().c_str());
 }
 
+// The QP fails at the third packet that comes to it: two WRITEs are done, the third is not
+// answered.
+void third_packet_is_fatal(Lab& lab) {
+  Ends ends = make_ends(lab, impatient());
+  AskedFault fault(device_of(lab.b()) + " qp-error packet=3 " + qp_of(ends.b));
+  for (uint64_t i = 1; i <= 2; ++i) {
+    post(ends.a, IBV_WR_RDMA_WRITE, i, ends.a.sge(0, 100), ends.b);
+    expect_completion(ends.a.send_cq.get(), i, {IBV_WC_SUCCESS});
+  }
+  expect_state(ends.b.qp.get(), IBV_QPS_RTS);
+  expect_equal(fault.strikes(), 0, "strikes after two packets");
+  post(ends.a, IBV_WR_RDMA_WRITE, 3, ends.a.sge(0, 100), ends.b);
+  expect_qp_event(lab.b(), ends.b.qp.get(), IBV_EVENT_QP_FATAL);
+  expect_state(ends.b.qp.get(), IBV_QPS_ERR);
+  expect_equal(fault.strikes(), 1, "strikes");
+}
+
 void cq_in_error(Lab& lab) {
   Ends ends = make_ends(lab, impatient());
   AskedFault fault(device_of(lab.a()) + " cq-error " + qp_of(ends.a));
@@ -98,6 +116,20 @@ void status_is_changed(Lab& lab) {
   AskedFault other(device_of(lab.a()) + " completion-status status=fatal-err from=rem-op-err");
   send_one(ends);
   expect_equal(other.strikes(), 0, "strikes of another status");
+}
+
+// One completion in a hundred is 100 us late; all come, in their order.
+void bnxt_holds_completions_back(Lab& lab) {
+  constexpr uint64_t kWrites = 2000;
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  AskedFault fault(device_of(lab.a()) + " quirks=bnxt");
+  for (uint64_t i = 1; i <= kWrites; ++i) {
+    post(ends.a, IBV_WR_RDMA_WRITE, i, ends.a.sge(0, 8), ends.b);
+    expect_completion(ends.a.send_cq.get(), i, {IBV_WC_SUCCESS});
+  }
+  const uint64_t strikes = fault.strikes();
+  if (strikes < 2 || strikes > kWrites / 10)
+    fail("%" PRIu64 " of %" PRIu64 " completions were late", strikes, kWrites);
 }
 
 void completions_are_late(Lab& lab) {
@@ -217,6 +249,7 @@ constexpr Row kRows[] = {
     {"qp-error: the oldest request has the status", oldest_request_fails},
     {"qp-error: a QP without requests is told of", idle_qp_is_fatal},
     {"qp-error: the third request fails, and no other", third_request_fails},
+    {"qp-error: at the third packet", third_packet_is_fatal},
     {"cq-error: the CQ and its QPs", cq_in_error},
     {"completion-status: one of three", status_is_changed},
     {"completion-late: all that come meanwhile", completions_are_late},
@@ -225,6 +258,7 @@ constexpr Row kRows[] = {
     {"event-lost: the SRQ's limit", srq_limit_is_lost},
     {"event-late: the last WQE", last_wqe_is_late},
     {"event-late: the QP is gone before", late_event_of_nobody},
+    {"quirks=bnxt: a completion is held back at times", bnxt_holds_completions_back},
     {"quirks=rxe: no last WQE", rxe_tells_no_last_wqe},
 };
 
