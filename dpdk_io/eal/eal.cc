@@ -140,7 +140,7 @@ Eal::Eal(const EalOptions& options) {
   int result = 0;
   {
     const ScopedEnvironment runtime_directory("RUNTIME_DIRECTORY", kNoRuntimeDirectory);
-    const SysfsInterposer sysfs(cpus);
+    const SysfsInterposer sysfs(cpus, options.loads_drivers || !options.pci_devices.empty());
     const ShortCalibration calibration(options.pci_devices.empty());
     result = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }

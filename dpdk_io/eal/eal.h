@@ -16,6 +16,7 @@ struct EalOptions {
   std::vector<std::string>
       extra{};  // appended as they are, e.g. "--vdev=net_af_packet0,iface=eth0"
   bool hugepages = false;
+  bool loads_drivers = true;  // of DPDK's folder of drivers, for devices other than on the PCI bus
   // Addresses, each with ",key=value" for its driver's arguments; nothing else on the PCI bus is
   // looked at.
   std::vector<std::string> pci_devices{};

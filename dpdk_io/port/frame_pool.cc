@@ -51,7 +51,9 @@ FramePool::FramePool(const char* name, unsigned frames, unsigned data_room_bytes
   fail(name, std::strerror(rte_errno));
 }
 
-FramePool::~FramePool() { rte_mempool_free(pool_); }
+FramePool::~FramePool() {
+  if (!leaves_memory_) rte_mempool_free(pool_);
+}
 
 rte_mbuf* FramePool::allocate() noexcept { return rte_pktmbuf_alloc(pool_); }
 

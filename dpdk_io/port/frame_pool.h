@@ -24,6 +24,10 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
+  // The memory is left to DPDK when the pool goes, for one that lives as long as the process: to free
+  // it is to write zeros over all of it, pages that no frame was ever in among them.
+  void leave_memory() noexcept { leaves_memory_ = true; }
+
   // An empty frame, or nullptr when the pool has none left.
   rte_mbuf* allocate() noexcept;
   // Fills `frames` from the front and returns how many: fewer than asked for when the pool ran out.
@@ -41,6 +45,7 @@ class FramePool {
 
  private:
   rte_mempool* pool_;
+  bool leaves_memory_ = false;
 };
 
 }  // namespace rocemu::dpdk_io

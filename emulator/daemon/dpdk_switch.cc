@@ -33,7 +33,9 @@ uint64_t realtime_ns() {
 // is in the way, so that is found out before it starts.
 dpdk_io::EalOptions eal_options(const Options& options) {
   dpdk_io::EalOptions eal;
+  eal.loads_drivers = false;
   for (const dpdk_io::PortAssignment& port : options.ports) {
+    eal.loads_drivers |= port.spec.kind == dpdk_io::PortKind::vdev;
     if (port.spec.kind == dpdk_io::PortKind::vdev || port.spec.kind == dpdk_io::PortKind::pci)
       eal.memory_mb += dpdk_io::EthernetDevice::kMemoryMb;
     if (port.spec.kind != dpdk_io::PortKind::pci) continue;
@@ -72,6 +74,7 @@ DpdkSwitch::DpdkSwitch(const Options& options)
       capture_(open_commented(options)),
       commented_(static_cast<PcapngFile*>(capture_.get())),
       switch_(pool_) {
+  pool_.leave_memory();
   if (capture_ == nullptr) capture_ = open_plain(options);
   if (capture_ != nullptr) switch_.set_capture(capture_.get(), realtime_ns);
   if (!options.icrc_always) switch_.let_icrc_wait(wire::store_datagram_icrc);
