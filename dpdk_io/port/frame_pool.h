@@ -24,8 +24,8 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  // The memory is left to DPDK when the pool goes, for one that lives as long as the process: to free
-  // it is to write zeros over all of it, pages that no frame was ever in among them.
+  // The memory is left to DPDK when the pool goes, for one that lives as long as the process: to
+  // free it is to write zeros over all of it, pages that no frame was ever in among them.
   void leave_memory() noexcept { leaves_memory_ = true; }
 
   // An empty frame, or nullptr when the pool has none left.

@@ -2,6 +2,7 @@
 // this program again, running one of the cases tagged [.start].
 #include "dpdk_io/eal/eal.h"
 
+#include <rte_build_config.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -13,6 +14,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -108,6 +111,20 @@ TEST_CASE("start: a NIC on the PCI bus that is not there is missed when it is wa
   CHECK_THROWS_WITH(
       EthernetDevice({EthernetDeviceRequest::Bus::pci, "0000:ff:1f.7", 0, {2, 0, 0, 0, 0, 1}}),
       Catch::Contains("no driver of DPDK has taken this NIC"));
+}
+
+TEST_CASE("start: without drivers, where no device wants one", "[.start]") {
+  const Eal eal(EalOptions{.loads_drivers = false});
+  std::ifstream maps("/proc/self/maps");
+  const std::string mapped(std::istreambuf_iterator<char>(maps), {});
+  CHECK_THAT(mapped, Catch::Contains("rte") && !Catch::Contains(RTE_EAL_PMD_PATH));
+  FramePool pool("start", 64, 4210);
+  pool.leave_memory();
+  CHECK(pool.available() == 64);
+}
+
+TEST_CASE("an Eal loads no drivers where no device wants one") {
+  CHECK(run_case("start: without drivers, where no device wants one") == 0);
 }
 
 TEST_CASE("an Eal starts without HOME or any other environment variable") {
