@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "dpdk_io/eal/driver_log.h"
+#include "dpdk_io/eal/private_memory.h"
 #include "dpdk_io/eal/short_calibration.h"
 #include "dpdk_io/eal/sysfs_interposer.h"
 
@@ -137,11 +138,13 @@ Eal::Eal(const EalOptions& options) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
 
   if (!sets_log_level(options)) log_ = std::make_unique<DriverLog>();
+  const bool has_devices = options.loads_drivers || !options.pci_devices.empty();
   int result = 0;
   {
     const ScopedEnvironment runtime_directory("RUNTIME_DIRECTORY", kNoRuntimeDirectory);
-    const SysfsInterposer sysfs(cpus, options.loads_drivers || !options.pci_devices.empty());
+    const SysfsInterposer sysfs(cpus, has_devices);
     const ShortCalibration calibration(options.pci_devices.empty());
+    const PrivateMemory memory(!has_devices);
     result = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }
   const int error = rte_errno;
@@ -152,6 +155,7 @@ Eal::Eal(const EalOptions& options) {
     if (log_) message += ": " + complaints_in(*log_);
     throw std::runtime_error(message + "; what to do: " + advice(options, error));
   }
+  if (!has_devices && !options.hugepages) ask_for_large_pages();
   if (log_) {
     log_->show_on_stderr();
     const std::string complaints = complaints_in(*log_);

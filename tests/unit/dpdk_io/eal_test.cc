@@ -2,7 +2,6 @@
 // this program again, running one of the cases tagged [.start].
 #include "dpdk_io/eal/eal.h"
 
-#include <rte_build_config.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -28,6 +27,8 @@ namespace rocemu::dpdk_io {
 namespace {
 
 constexpr int kCannotPrepare = 77;
+constexpr char kSharedMemory[] = "/memfd:nohuge";
+constexpr char kNetworkDriver[] = "librte_net_";  // those that this program is not linked with
 
 // Runs the case `name` of this program with an empty environment, after `prepare`, and returns its
 // exit status: 0 when it passed, kCannotPrepare when `prepare` said false.
@@ -37,7 +38,8 @@ int run_case(const char* name, Prepare prepare) {
   REQUIRE(child >= 0);
   if (child == 0) {
     if (!prepare()) _exit(kCannotPrepare);
-    const char* argv[] = {"dpdk_io_test", name, nullptr};
+    // A name that is none, as one with a comma in it, fails instead of running nothing.
+    const char* argv[] = {"dpdk_io_test", name, "--warn", "NoTests", nullptr};
     const char* environment[] = {nullptr};
     execve("/proc/self/exe", const_cast<char**>(argv), const_cast<char**>(environment));
     _exit(errno);
@@ -49,6 +51,11 @@ int run_case(const char* name, Prepare prepare) {
 
 int run_case(const char* name) {
   return run_case(name, [] { return true; });
+}
+
+std::string contents_of(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 bool hide(const char* directory) {
@@ -113,18 +120,26 @@ TEST_CASE("start: a NIC on the PCI bus that is not there is missed when it is wa
       Catch::Contains("no driver of DPDK has taken this NIC"));
 }
 
-TEST_CASE("start: without drivers, where no device wants one", "[.start]") {
+TEST_CASE("start: without drivers and shared memory where no device wants them", "[.start]") {
   const Eal eal(EalOptions{.loads_drivers = false});
-  std::ifstream maps("/proc/self/maps");
-  const std::string mapped(std::istreambuf_iterator<char>(maps), {});
-  CHECK_THAT(mapped, Catch::Contains("rte") && !Catch::Contains(RTE_EAL_PMD_PATH));
+  const std::string mapped = contents_of("/proc/self/maps");
+  CHECK_THAT(mapped, Catch::Contains("librte_eal") && !Catch::Contains(kNetworkDriver));
+  CHECK_THAT(mapped, !Catch::Contains(kSharedMemory));
   FramePool pool("start", 64, 4210);
   pool.leave_memory();
   CHECK(pool.available() == 64);
 }
 
-TEST_CASE("an Eal loads no drivers where no device wants one") {
-  CHECK(run_case("start: without drivers, where no device wants one") == 0);
+TEST_CASE("start: with drivers and memory that a device can share", "[.start]") {
+  const Eal eal(EalOptions{});
+  const std::string mapped = contents_of("/proc/self/maps");
+  CHECK_THAT(mapped, Catch::Contains(kNetworkDriver));
+  CHECK_THAT(mapped, Catch::Contains(kSharedMemory));
+}
+
+TEST_CASE("an Eal loads drivers and has shared memory where a device may want them, alone") {
+  CHECK(run_case("start: without drivers and shared memory where no device wants them") == 0);
+  CHECK(run_case("start: with drivers and memory that a device can share") == 0);
 }
 
 TEST_CASE("an Eal starts without HOME or any other environment variable") {
