@@ -16,7 +16,7 @@ build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev lib
        libspdlog-dev nlohmann-json3-dev libexpected-dev libmnl-dev libibverbs-dev libncurses-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
-bench=(libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
+bench=(iperf3 libns3-dev python3 python3-matplotlib qperf rdmacm-utils ucx-utils libfabric-bin)
 interop=(cpio iproute2 kmod perftest python3 qemu-system-x86 rdmacm-utils xz-utils)
 test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libopenmpi-dev librdmacm-dev musl-tools mypy
       openmpi-bin procps prometheus-node-exporter python3 python3-grpcio python3-pip python3-pytest python3-pytest-xdist

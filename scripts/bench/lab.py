@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import resource
 import shlex
 import subprocess
 import tempfile
@@ -85,6 +86,25 @@ def private_bytes(pid):
 def cpu_seconds(pid):
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class ProcessorTime:
+    """The seconds that a NIC and the programs that are started and have ended meanwhile take. Use as a context."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self.seconds = None
+
+    def _now(self):
+        programs = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return cpu_seconds(self._pid) + programs.ru_utime + programs.ru_stime
+
+    def __enter__(self):
+        self._start = self._now()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = self._now() - self._start
 
 
 def perftest(program, arguments, devices, environment):

@@ -1,6 +1,7 @@
 """Measures rocemu beside floors and beside what a user would have otherwise, in interleaved repetitions: each
-repetition makes every measurement once, so that a noisy minute of the machine falls on all alike. Prints medians,
-ranges and the targets. Exit code 1 when a measurement could not be made; a target that is not met is a figure, not
+repetition makes every measurement once, what is compared one after the other, so that a noisy minute of the machine
+falls on all alike. Prints medians and ranges, and for each target the ratio of each repetition's pair: its median, its
+range, and whether the target is met, missed, or not decidable on a machine that is so noisy. Exit code 1 when a measurement could not be made; a target that is not met is a figure, not
 an error."""
 import argparse
 import re
@@ -43,6 +44,14 @@ def wanted(nic, options):
             yield measurement
 
 
+def in_turns(chosen):
+    """What is compared with each other stands together, in the order of the first of each."""
+    turns = {}
+    for measurement in chosen:
+        turns.setdefault(measurement.turn, []).append(measurement)
+    return [measurement for turn in turns.values() for measurement in turn]
+
+
 class Progress:
     """One line that is written over on a terminal; a line for each repetition elsewhere."""
 
@@ -70,7 +79,7 @@ def measure(chosen, repetitions):
         for place, measurement in enumerate(chosen, 1):
             progress.show(repetition, place, measurement.key)
             try:
-                results.add(measurement.key, measurement.run())
+                results.add(measurement.key, measurement.run(), repetition)
             except lab.NotMeasured as absent:
                 results.absent.setdefault(measurement.key, str(absent))
             except (lab.MeasurementFailed, lab.PairFailed, subprocess.SubprocessError, OSError, ValueError,
@@ -84,7 +93,7 @@ def main():
     options = arguments()
     described = machine.describe()
     with lab.Nic(lab.Build(options.build)) as nic:
-        chosen = list(wanted(nic, options))
+        chosen = in_turns(wanted(nic, options))
         if options.list:
             print("\n".join(measurement.key for measurement in chosen))
             return 0

@@ -2,6 +2,7 @@
 
 To add a row: write a function that returns a dictionary of figures, and name it in all_measurements()."""
 import dataclasses
+import json
 import re
 import shutil
 import statistics
@@ -22,6 +23,17 @@ TARGET_BANDWIDTH_SIZES = [65536, 1 << 20]
 OPERATIONS = ["write", "read", "send"]
 MIB = 1 << 20
 CONNECTIONS = 1000
+MANY_DEVICES, MANY_QPS = 64, 4096
+CPU_BYTES = 8_000_000_000
+TURNS = [
+    ("busy", r"/round-trip-beside-(.*)$"),
+    ("veth", r"veth.*(bw|frames|lat)"),
+    ("latency", r"(?:lat|pingpong)(?:/8$|$|-)"),
+    ("processor", r"/cpu-"),
+    ("messages a second", r"qp/8$"),
+    ("bandwidth", r"(?:bw|memory|memory-icrc|memory-icrc-mapped|memory-mapped-one-copy|tag_bw|iperf3)/(\d+)$"),
+    ("QPs", r"/qps|/all-to-all"),
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +41,14 @@ class Measurement:
     key: str  # SYSTEM/WHAT[/SIZE]
     run: Callable[[], dict]  # figures by name; a name ends in its unit
     quick: bool = True  # part of --quick
+
+    @property
+    def turn(self):
+        """Those of one turn are compared with each other, and are measured one after the other."""
+        for turn, pattern in TURNS:
+            if found := re.search(pattern, self.key):
+                return (turn, *found.groups())
+        return self.key
 
 
 def iterations(size):
@@ -108,6 +128,20 @@ def nic_measurements(nic):
                            nic.environment)
         return {"gb_per_s": row[3] * MIB / 1e9}
 
+    def processor(operation, events):
+        """What both programs and the NIC take for a gigabyte, by programs that poll or that sleep until an event."""
+        size, count = 65536, CPU_BYTES // 65536
+        with lab.ProcessorTime(nic.pid()) as used:
+            lab.perftest(f"ib_{operation}_bw", ["-s", size, "-n", count, *(["-e"] if events else [])], ("rocemu0", "rocemu1"),
+                         nic.environment)
+        return {"cpu_s_per_gb": used.seconds / (size * count / 1e9)}
+
+    def all_to_all():
+        with lab.Nic(nic.build, options=("--devices", str(MANY_DEVICES))) as own:
+            text = lab.output_of([nic.build.bench / "qp_scale", "--devices", MANY_DEVICES, "--qps", MANY_QPS, "--active",
+                                  MANY_QPS, "--seconds", 1], own.environment)
+        return {"gb_per_s": float(text.split()[-1])}
+
     def connects():
         server = lab.End("server", ["cmtime", "-b", "10.77.0.2", "-c", str(CONNECTIONS)], nic.environment)
         try:
@@ -126,6 +160,10 @@ def nic_measurements(nic):
         yield Measurement(f"rocemu-parallel-{how}/ib_write_bw/65536", lambda h=how: turns(h, "ib_write_bw", []))
         yield Measurement(f"rocemu-parallel-{how}/ib_send_bw-events/65536",
                           lambda h=how: turns(h, "ib_send_bw", ["-e"]))
+    yield Measurement(f"rocemu/all-to-all-{MANY_DEVICES}/{MANY_QPS}", all_to_all)
+    for operation in OPERATIONS:
+        yield Measurement(f"rocemu/cpu-{operation}/65536", lambda o=operation: processor(o, False))
+        yield Measurement(f"rocemu/cpu-{operation}-events/65536", lambda o=operation: processor(o, True))
     yield Measurement("rocemu/connects", connects)
     yield Measurement("rocemu/start-up", start_up)
     yield Measurement("rocemu/idle", idle)
@@ -155,10 +193,12 @@ def floor_measurements(build):
         return {"typical_us": typical, "p99_us": p99}
 
     for size in TARGET_BANDWIDTH_SIZES:
-        yield Measurement(f"floor/memory/{size}", lambda s=size: memory("--message-bytes", s), quick=False)
+        yield Measurement(f"floor/memory/{size}", lambda s=size: memory("--message-bytes", s))
         yield Measurement(f"floor/memory-icrc/{size}", lambda s=size: memory("--icrc", "--message-bytes", s))
         yield Measurement(f"floor/memory-icrc-mapped/{size}",
-                          lambda s=size: memory("--icrc", "--mapped", "--message-bytes", s))
+                          lambda s=size: memory("--icrc", "--mapped", "--message-bytes", s), quick=False)
+        yield Measurement(f"floor/memory-mapped-one-copy/{size}",
+                          lambda s=size: memory("--mapped", "--one-copy", "--message-bytes", s))
     yield Measurement(f"floor/memory-icrc-cold/{MIB}",
                       lambda: memory("--icrc", "--message-bytes", MIB, "--region-bytes", 1 << 30), quick=False)
     yield Measurement("floor/pingpong", pingpong)
@@ -185,9 +225,22 @@ def other_measurements():
                                      ["qperf", "-lp", port, "-t", 1, "-m", size, "127.0.0.1", test], port)
         return qperf_figures(text)
 
-    def ucx(test, size, count):
+    def iperf3(size):
         port = lab.choose_port()
-        common = ["env", "UCX_TLS=tcp", "UCX_NET_DEVICES=lo", "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest", "-p", port]
+        text = lab.server_and_client(["iperf3", "-s", "-1", "-p", port],
+                                     ["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", 1, "-J"], port)
+        end = json.loads(text)["end"]
+        received, used = end["sum_received"], end["cpu_utilization_percent"]
+        gb = received["bytes"] / 1e9
+        return {"gb_per_s": gb / received["seconds"],
+                "cpu_s_per_gb": (used["host_total"] + used["remote_total"]) / 100 * received["seconds"] / gb}
+
+    # What UCX has between processes of one machine, and TCP.
+    ucx_transports = {"shm": ["UCX_TLS=posix,sysv,cma"], "tcp": ["UCX_TLS=tcp", "UCX_NET_DEVICES=lo"]}
+
+    def ucx(transport, test, size, count):
+        port = lab.choose_port()
+        common = ["env", *ucx_transports[transport], "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest", "-p", port]
         text = lab.server_and_client(
             common, [*common, "-t", test, "-s", size, "-n", count, "-f", "127.0.0.1"], port)
         last = [line.split() for line in text.splitlines() if re.match(r"^ *(?:Final:)? *[0-9]+ ", line)][-1]
@@ -208,11 +261,16 @@ def other_measurements():
                               quick=size in TARGET_BANDWIDTH_SIZES)
         for size in LATENCY_SIZES:
             yield Measurement(f"tcp/qperf-lat/{size}", lambda s=size: qperf("tcp_lat", s), quick=size == 8)
-    if shutil.which("ucx_perftest"):
+    if shutil.which("iperf3"):
         for size in TARGET_BANDWIDTH_SIZES:
-            yield Measurement(f"ucx-tcp/tag_bw/{size}", lambda s=size: ucx("tag_bw", s, iterations(s) // 4),
-                              quick=size == 65536)
-        yield Measurement("ucx-tcp/tag_lat/8", lambda: ucx("tag_lat", 8, 20_000))
+            yield Measurement(f"tcp/iperf3/{size}", lambda s=size: iperf3(s))
+        yield Measurement("tcp/cpu-iperf3/65536", lambda: {"cpu_s_per_gb": iperf3(65536)["cpu_s_per_gb"]})
+    if shutil.which("ucx_perftest"):
+        for transport in ucx_transports:
+            for size in TARGET_BANDWIDTH_SIZES:
+                yield Measurement(f"ucx-{transport}/tag_bw/{size}",
+                                  lambda t=transport, s=size: ucx(t, "tag_bw", s, iterations(s) // 4), quick=size == 65536)
+            yield Measurement(f"ucx-{transport}/tag_lat/8", lambda t=transport: ucx(t, "tag_lat", 8, 20_000))
     if shutil.which("fi_pingpong"):
         yield Measurement("libfabric-tcp/pingpong/65536", lambda: libfabric(65536, 5_000))
         yield Measurement("libfabric-tcp/pingpong/8", lambda: libfabric(8, 20_000))
@@ -311,15 +369,25 @@ class Results:
     """Figures by measurement, of all repetitions."""
 
     def __init__(self):
-        self.values = {}  # key → figure → list
+        self._values = {}  # key → figure → repetition → value
         self.failures = {}  # key → text of the first
         self.absent = {}  # key → why it could not be measured, and need not be
 
-    def add(self, key, figures):
+    def add(self, key, figures, repetition):
         for name, value in figures.items():
-            self.values.setdefault(key, {}).setdefault(name, []).append(value)
+            self._values.setdefault(key, {}).setdefault(name, {})[repetition] = value
+
+    def all(self):
+        """Triples of key, figure, and the values of all repetitions."""
+        for key, figures in self._values.items():
+            for name, values in figures.items():
+                yield key, name, list(values.values())
+
+    def of(self, key, name):
+        """Values by repetition; empty where nothing was measured."""
+        return self._values.get(key, {}).get(name, {})
 
     def median(self, key, name):
         """None where nothing was measured."""
-        found = self.values.get(key, {}).get(name)
-        return statistics.median(found) if found else None
+        found = self.of(key, name)
+        return statistics.median(found.values()) if found else None

@@ -20,9 +20,9 @@ def write_plots(directory, results):
     Path(directory).mkdir(parents=True, exist_ok=True)
     for name, (figure, unit, pattern) in LINES.items():
         lines = {}
-        for key in results.values:
+        for key, measured, _ in results.all():
             found = re.match(pattern, key)
-            if found and results.median(key, figure) is not None:
+            if found and measured == figure:
                 lines.setdefault(found[1], []).append((int(found[2]), results.median(key, figure)))
         plot, axes = pyplot.subplots(figsize=(7, 4))
         for label, points in sorted(lines.items()):

@@ -2,7 +2,7 @@
 import dataclasses
 import json
 
-from targets import all_targets
+from targets import NOT_MEASURED, all_targets
 
 
 def number(value):
@@ -25,22 +25,20 @@ def size_text(key):
 
 def print_figures(results):
     print(f"\n{'measured':44} {'figure':>21} {'median':>10} {'lowest':>10} {'highest':>10}  runs")
-    for key, figures in results.values.items():
-        for name, values in figures.items():
-            print(f"{size_text(key):44} {name:>21} {number(results.median(key, name)):>10} {number(min(values)):>10} "
-                  f"{number(max(values)):>10} {len(values):5}")
+    for key, name, values in results.all():
+        print(f"{size_text(key):44} {name:>21} {number(results.median(key, name)):>10} {number(min(values)):>10} "
+              f"{number(max(values)):>10} {len(values):5}")
 
 
 def print_targets(results, every):
     """Of a part of the measurements, those alone that it can tell."""
-    print(f"\n{'target':78} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5}")
+    print(f"\n{'target':78} {'measured':>9}    {'limit':>8} {'':6} {'ratio':>5} {'(lowest, highest)':>17}")
     for target in all_targets(results):
-        if not every and target.value is None:
+        if not every and target.verdict == NOT_MEASURED:
             continue
-        verdict = {True: "met", False: "NOT MET", None: "not measured"}[target.met]
-        ratio = target.value / target.limit if target.met is not None and target.limit else None
+        span = f"({number(min(target.ratios))}, {number(max(target.ratios))})" if target.ratios else ""
         print(f"{target.what:78} {number(target.value):>9} {'<=' if target.at_most else '>='} {number(target.limit):>8} "
-              f"{target.unit:6} {number(ratio):>5}  {verdict}")
+              f"{target.unit:6} {number(target.ratio):>5} {span:>17}  {target.verdict}")
 
 
 def print_machine(machine):
@@ -48,12 +46,14 @@ def print_machine(machine):
 
 
 def write_json(path, machine, results):
+    measured = {}
+    for key, name, values in results.all():
+        measured.setdefault(key, {})[name] = {"median": results.median(key, name), "values": values}
     document = {
         "machine": machine,
-        "measurements": [{"key": key, "figures": {name: {"median": results.median(key, name), "values": values}
-                                                  for name, values in figures.items()}}
-                         for key, figures in results.values.items()],
-        "targets": [{**dataclasses.asdict(target), "met": target.met} for target in all_targets(results)],
+        "measurements": [{"key": key, "figures": figures} for key, figures in measured.items()],
+        "targets": [{**dataclasses.asdict(target), "ratio": target.ratio, "verdict": target.verdict}
+                    for target in all_targets(results)],
         "failures": results.failures,
         "not_measured": results.absent,
     }

@@ -1,7 +1,8 @@
 // memory_floor: how fast a third process moves bytes from one program to another in packets, with
 // nothing of a NIC around it. That is what bandwidth is measured against.
 //
-//   memory_floor [--icrc] [--mapped] [--message-bytes N] [--region-bytes N] [--mtu N] [--seconds S]
+//   memory_floor [--icrc] [--mapped [--one-copy]] [--message-bytes N] [--region-bytes N] [--mtu N]
+//   [--seconds S]
 //
 // A's region → 32 packet buffers (one process_vm_readv) → B's region (one process_vm_writev), as
 // the NIC does it; --icrc computes the CRC-32 of each packet twice, once as its sender and once as
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 
@@ -79,14 +81,19 @@ class Holder {
 
 class PacketPath {
  public:
-  PacketPath(size_t mtu, bool icrc, bool mapped)
+  PacketPath(size_t mtu, bool icrc, bool mapped, bool one_copy)
       : mtu_(mtu),
         icrc_(icrc),
         mapped_(mapped),
+        one_copy_(one_copy),
         buffers_(make_region(kPacketsPerBurst * kBufferStride)) {}
 
   // Moves `bytes` from offset `offset` of one region to the same of the other.
   void move(const Holder& from, const Holder& to, size_t offset, size_t bytes) {
+    if (one_copy_) {
+      std::memcpy(to.at(offset), from.at(offset), bytes);
+      return;
+    }
     while (bytes > 0) {
       const size_t burst = std::min(bytes, mtu_ * kPacketsPerBurst);
       const size_t packets = describe(burst);
@@ -147,6 +154,7 @@ class PacketPath {
   size_t mtu_;
   bool icrc_;
   bool mapped_;
+  bool one_copy_;
   std::byte* buffers_;
   std::array<iovec, kPacketsPerBurst> local_{};
   uint32_t sum_ = 0;
@@ -157,20 +165,23 @@ class PacketPath {
 int main(int argc, char** argv) try {
   size_t message_bytes = 65536, region_bytes = 0, mtu = 4096;
   double seconds = 1;
-  bool icrc = false, mapped = false;
+  bool icrc = false, mapped = false, one_copy = false;
   rocemu::bench::Arguments arguments(
       "Bytes from one program to another through packets, without a NIC");
   arguments.flag("--icrc", icrc, "Checksum each packet twice");
   arguments.flag("--mapped", mapped, "Regions that are mapped here, instead of system calls");
+  arguments.flag("--one-copy", one_copy, "With --mapped: no packet buffers between them");
   arguments.count("--message-bytes", message_bytes, "One message");
   arguments.count("--region-bytes", region_bytes, "Memory walked through (one message)");
   arguments.count("--mtu", mtu, "Payload of a packet", 4096);
   arguments.seconds(seconds);
   if (const auto code = arguments.parse(argc, argv)) return *code;
+  if (one_copy && (!mapped || icrc))
+    throw std::invalid_argument("--one-copy wants --mapped, and no --icrc");
   region_bytes = std::max(region_bytes, message_bytes);
 
   const Holder from(region_bytes, mapped), to(region_bytes, mapped);
-  PacketPath path(mtu, icrc, mapped);
+  PacketPath path(mtu, icrc, mapped, one_copy);
   const size_t messages = region_bytes / message_bytes;
   size_t next = 0;
   const auto run = [&](double for_seconds) {
