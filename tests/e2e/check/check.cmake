@@ -22,9 +22,13 @@ foreach(program send write read atomic)
 endforeach()
 use_both_cores(check/matrix/send check/matrix/send-all)
 
+# ibv_srq_pingpong destroys QPs whose last SEND may be outstanding (docs/check-found.md).
+rocemu_e2e_test(check/matrix/pingpong 120 ${rocemu} run --check -- ${matrix} ${here}/programs/pingpong_matrix.txt
+                --leave-out ibv_srq_pingpong)
+
 rocemu_e2e_test(check/stress 120 ${rocemu} run --check -- $<TARGET_FILE:stress> --seconds 3 --processes 4 --qps 2 --srq)
 use_both_cores(check/stress)
-rocemu_cm_test(check/cm ucmatose rdma_client rdma_xclient:rc udaddy rstream rcopy fi_pingpong:msg)
+rocemu_cm_test(check/cm ucmatose rdma_client rdma_xclient:rc udaddy rstream rcopy fi_pingpong:msg fi_pingpong:rxm)
 meet_at(fi_pingpong check/cm)
 rocemu_cm_test(check/fio fio:write fio:read)
 meet_at(fio check/fio)
@@ -49,11 +53,23 @@ rocemu_e2e_options(check/ucx ${ucx_suppressed})
 rocemu_message_layer_test(check/mpi mpi)
 rocemu_e2e_options(check/mpi ${ucx_suppressed})
 use_both_cores(check/mpi)
-# Its modules have no names of functions. A check whose mistake one of its tests makes tells nothing of the others.
-string(CONCAT meant ",-ah-freed-early,-destroyed-undrained,-fork,-key-guessing,-limits,-memory-gone,-post-in-error"
-       ",-receive-too-late,-unaligned-atomic")
+# What these ask for is wrong, to see that it is refused, or they have a child use their device, or change the key of memory that
+# is posted: each of them alone is told so. Many more deregister memory under receives that are posted still, or connect before
+# a receive is posted, which cannot be suppressed by place: the modules have no names of functions.
+string(CONCAT wrong_on_purpose
+       "test_atomic.AtomicTest.test_atomic_invalid_rkey test_atomic.AtomicTest.test_atomic_non_aligned_addr"
+       " test_cq.CQAPITest.test_create_cq_bad_flow test_cq.CQTest.test_resize_cq"
+       " test_cqex.CQEXAPITest.test_create_cq_ex_bad_flow test_device.DMTest.test_multi_process_alloc_dm"
+       " test_mr.MRTest.test_mr_rereg_addr test_mr.MWTest.test_mw_type2_invalidate_dealloc"
+       " test_qp.QPTest.test_create_raw_qp_ex_with_illegal_caps_max_recv_sge"
+       " test_qp.QPTest.test_create_raw_qp_ex_with_illegal_caps_max_recv_wr"
+       " test_qp.QPTest.test_create_raw_qp_ex_with_illegal_caps_max_send_sge"
+       " test_qp.QPTest.test_create_raw_qp_ex_with_illegal_caps_max_send_wr"
+       " test_qpex.QpExTestCase.test_post_receive_qp_state_bad_flow"
+       " test_qpex.QpExTestCase.test_post_send_qp_state_bad_flow"
+       " test_qpex.QpExTestCase.test_rq_with_larger_sgl_bad_flow")
 rocemu_e2e_test(check/pyverbs 240 ${here}/pyverbs/run.py)
-rocemu_e2e_options(check/pyverbs --check=all${meant})
+rocemu_e2e_options(check/pyverbs --check=all,-memory-gone,-receive-too-late "PYVERBS_LEAVE_OUT=${wrong_on_purpose}")
 
 foreach(case rping pingpong listens-twice)
   rocemu_e2e_test(check/races-${case} 400 ${here}/check/races.py ${case})

@@ -16,6 +16,8 @@ foreach(seed 1 2 3)
   rocemu_e2e_test(shake/perftest-${seed} 300 ${shaken} --every 3 --from ${seed})
   rocemu_long_test(shake/perftest-${seed}-all 600 ${shaken})
   meet_at(xrc_domain shake/perftest-${seed} shake/perftest-${seed}-all)
+  rocemu_e2e_test(shake/pingpong-${seed} 120 ${rocemu} run --shake=seed=${seed} -- ${here}/programs/program_matrix.py
+                  ${here}/programs/pingpong_matrix.txt)
   # Four tests rely on an order between a QP's two work queues, or on a doorbell that is seen at once: docs/shake.md.
   rocemu_e2e_test(shake/pyverbs-${seed} 240 ${here}/pyverbs/run.py)
   rocemu_e2e_options(shake/pyverbs-${seed} "--shake=seed=${seed}"
@@ -28,6 +30,10 @@ foreach(seed 1 2 3)
   rocemu_cm_test(shake/cm-${seed} rping-ipv4 ucmatose rdma_client fi_pingpong:msg)
   rocemu_e2e_options(shake/cm-${seed} "--shake=-rnr,seed=${seed}")
   meet_at(fi_pingpong shake/cm-${seed})
+  # It asks for a CQ that is larger than those of the smallest device, whatever the device says: docs/shake.md.
+  rocemu_cm_test(shake/rxm-${seed} fi_pingpong:rxm)
+  rocemu_e2e_options(shake/rxm-${seed} "--shake=-limits,seed=${seed}")
+  meet_at(fi_pingpong shake/rxm-${seed})
   # Its receives all are the same buffer, and it reads a GRH there while others are posted: docs/shake.md.
   rocemu_cm_test(shake/udaddy-${seed} udaddy)
   rocemu_e2e_options(shake/udaddy-${seed} "--shake=-rnr,-scribble,seed=${seed}")
