@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters] [pictures]   (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters] [pictures] [arm64]   (none: build and run)
+#   scripts/packages.sh --names SET...     prints the packages' names, and does nothing else
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
 # interop: what scripts/interop.sh uses (qemu); test: all of these, and what the tests use;
@@ -9,7 +10,8 @@
 # release: what scripts/release.sh and scripts/distributions.sh use besides build;
 # soak: test, and the applications that are too large for it (scripts/soak.sh);
 # clusters: what the tests of docs/deployment.md's clusters and containers need besides test;
-# pictures: what scripts/stories.py draws with, and the tests of the ladder's page.
+# pictures: what scripts/stories.py draws with, and the tests of the ladder's page;
+# arm64: what scripts/arm64.sh builds and runs with.
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
@@ -26,12 +28,18 @@ release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
 pictures=(chromium fonts-dejavu-core)
+arm64=(cmake g++-aarch64-linux-gnu ninja-build pkg-config python3 qemu-user)
 
 fail() {
   echo "packages.sh: $*" >&2
   exit 1
 }
 
+only_names=false
+if [[ ${1:-} == --names ]]; then
+  only_names=true
+  shift
+fi
 wanted=()
 for set in "${@:-build run}"; do
   for name in $set; do
@@ -46,11 +54,16 @@ for set in "${@:-build run}"; do
       soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
       clusters) wanted+=("${clusters[@]}") ;;
       pictures) wanted+=("${pictures[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak, clusters or pictures" ;;
+      arm64) wanted+=("${arm64[@]}") ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak, clusters, pictures or arm64" ;;
     esac
   done
 done
 
+if "$only_names"; then
+  echo "${wanted[*]}"
+  exit 0
+fi
 command -v dpkg-query > /dev/null ||
   fail "this is not Debian or Ubuntu; install what these packages hold: ${wanted[*]}"
 

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Builds for arm64 on another architecture, and runs there what qemu-user can run: unit, sim, scripts and fuzz.
+#
+#   scripts/arm64.sh [--root] [--build] [-- CTEST-OPTION...]
+#
+#   --root     only make the root with Debian's libraries and headers for arm64
+#   --build    only make it and build (into build/arm64)
+#
+# The root is kept in ~/.cache/rocemu-arm64 (ROCEMU_ARM64_CACHE). Its packages, some 250 MB, come from where this
+# machine's apt has its own; neither root's rights nor a change of this system's packages are needed for it. Exit codes:
+# 0 all well, 1 something failed, 2 unknown options. docs/testing.md says what qemu-user cannot do.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+fail() {
+  echo "arm64.sh: $*" >&2
+  exit 1
+}
+step() { printf '\n==> %s\n' "$*"; }
+
+last=test
+while (($# > 0)); do
+  case $1 in
+    -h | --help) usage && exit 0 ;;
+    --root) last=root ;;
+    --build) last=build ;;
+    --) shift && break ;;
+    *) echo "arm64.sh: unknown option '$1'; see --help" >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+export ROCEMU_ARM64_CACHE=${ROCEMU_ARM64_CACHE:-$HOME/.cache/rocemu-arm64}
+root=$ROCEMU_ARM64_CACHE/root
+
+# apt-get for arm64 that takes no package for installed, and locks and writes nothing outside of folder `work`.
+apt_get() {
+  apt-get -qq -y --no-install-recommends -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+    -o Dir::State::lists="$work/lists" -o Dir::State::status="$work/status" -o Dir::Cache::archives="$work/archives" \
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User= -o Debug::NoLocking=1 \
+    -o Acquire::Retries=3 "$@" > "$work/apt.log" 2>&1 ||
+    fail "apt-get ${*: -1} failed: $(grep -m 3 '^E:' "$work/apt.log" || tail -n 1 "$work/apt.log")"
+}
+
+# PACKAGE...: unpacked into `root`, with those they depend on.
+make_root() {
+  local work=$ROCEMU_ARM64_CACHE/work folder deb link
+  rm -rf "$work" "$root"
+  mkdir -p "$work"/{lists,archives}/partial "$work/root"
+  touch "$work/status"
+  echo "the list of packages"
+  apt_get update
+  echo "packages"
+  apt_get --download-only install "$@"
+  echo "unpacking $(find "$work/archives" -name '*.deb' | wc -l) packages"
+  # As Debian's roots have it since 12; packages may still have files in the folders of old.
+  for folder in bin lib sbin; do
+    mkdir -p "$work/root/usr/$folder"
+    ln -s "usr/$folder" "$work/root/$folder"
+  done
+  for deb in "$work"/archives/*.deb; do
+    dpkg-deb --fsys-tarfile "$deb" | tar x --keep-directory-symlink --no-same-owner -C "$work/root"
+  done
+  # What links to a file by its whole path, means that of the root.
+  while read -r link; do
+    ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$work/root$(readlink "$link")")" "$link"
+  done < <(find "$work/root" -type l -lname '/*')
+  printf '%s\n' "$@" > "$work/root/packages"
+  mv "$work/root" "$root"
+  rm -rf "$work"
+}
+
+step "Packages"
+./scripts/packages.sh arm64
+
+step "Debian's libraries for arm64 (into $root)"
+mapfile -t wanted < <({ ./scripts/packages.sh --names build release && echo libc6-dev librdmacm-dev catch2; } | tr ' ' '\n' |
+  grep -E '^lib|-dev$|^catch2$')
+if [[ $(cat "$root/packages" 2> /dev/null) == "$(printf '%s\n' "${wanted[@]}")" ]]; then
+  echo "all there"
+else
+  make_root "${wanted[@]}"
+fi
+[[ $last == root ]] && exit 0
+
+step "Build (into build/arm64)"
+cmake --preset arm64
+cmake --build --preset arm64
+[[ $last == build ]] && exit 0
+
+step "Tests"
+ctest --preset arm64 "$@"
