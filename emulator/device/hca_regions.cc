@@ -27,7 +27,8 @@ bool is_implicit(const MrSpec& spec) {
 }
 
 // True when the file's bytes can be the region's: as many, and at the same place within a page,
-// which alignment depends on. On-demand regions follow what the program maps there.
+// the smallest there is, which alignment depends on. On-demand regions follow what the program maps
+// there.
 bool is_of_file(const MrSpec& spec) {
   constexpr uint64_t kPageBytes = 4096;
   const std::span<std::byte> bytes = spec.file->bytes();

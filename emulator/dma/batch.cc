@@ -14,6 +14,9 @@ constexpr uint32_t kPageBytes = 4096;
 // has one so that they do not share its cache lines.
 thread_local std::byte discarded[kPageBytes];
 
+// What a program waits for at the end of a message: an integer, at most.
+constexpr size_t kEndBytes = sizeof(uint64_t);
+
 // The end is a number: the pointers of remote ranges are not pointers of this process.
 uintptr_t end_of(const iovec& range) noexcept {
   return reinterpret_cast<uintptr_t>(range.iov_base) + range.iov_len;
@@ -31,14 +34,21 @@ void append(std::vector<iovec>& ranges, bool merge, const iovec& range) noexcept
   }
 }
 
+iovec behind(const iovec& range, size_t bytes) noexcept {
+  return {static_cast<char*>(range.iov_base) + bytes, range.iov_len - bytes};
+}
+
 }  // namespace
 
-Batch::Batch(Direction direction, unsigned capacity) : direction_(direction), capacity_(capacity) {
+Batch::Batch(Direction direction, unsigned capacity, bool stores_seen_in_order)
+    : direction_(direction),
+      capacity_(capacity),
+      ends_apart_(direction == Direction::to_program && !stores_seen_in_order) {
   assert(capacity > 0);
   transfers_.reserve(capacity);
   groups_.reserve(capacity);
   local_.reserve(std::min(2 * capacity, AddressSpace::kMaxRanges));
-  remote_.reserve(std::min(capacity, AddressSpace::kMaxRanges));
+  remote_.reserve(std::min(ends_apart_ ? 2 * capacity : capacity, AddressSpace::kMaxRanges));
 }
 
 void Batch::add(AddressSpace& space, uint64_t remote, std::byte* local, uint32_t length_bytes,
@@ -121,6 +131,13 @@ uint32_t Batch::gather(const AddressSpace& space, uint32_t first) noexcept {
     const size_t length = std::min<size_t>(transfer.length_bytes, room);
 
     const iovec there = remote_range(transfer.remote, length);
+    if (ends_apart_) {
+      if (!has_room_for_end_apart(space, there)) break;
+      append_with_end_apart(space, there, {transfer.local, length});
+      bytes += length;
+      transfer.call_end = bytes - length + transfer.length_bytes;
+      continue;
+    }
     const bool merge_remote = skipped > 0 || continues(remote_, there.iov_base);
     const bool merge_local = skipped == 0 && continues(local_, transfer.local);
     if (!merge_remote && remote_.size() == space.max_remote_ranges()) break;
@@ -136,6 +153,26 @@ uint32_t Batch::gather(const AddressSpace& space, uint32_t first) noexcept {
     transfer.call_end = bytes - length + transfer.length_bytes;
   }
   return index;
+}
+
+// Space whose calls have one remote range takes what follows on, each local range by itself.
+bool Batch::has_room_for_end_apart(const AddressSpace& space, const iovec& there) const noexcept {
+  if (local_.size() + 2 > AddressSpace::kMaxRanges) return false;
+  const unsigned most = space.max_remote_ranges();
+  if (most == 1) return remote_.empty() || continues(remote_, there.iov_base);
+  return remote_.size() + 2 <= most;
+}
+
+void Batch::append_with_end_apart(const AddressSpace& space, const iovec& there,
+                                  const iovec& here) noexcept {
+  const bool one_range = space.max_remote_ranges() == 1;
+  const size_t before = there.iov_len > kEndBytes ? there.iov_len - kEndBytes : 0;
+  if (before != 0) {
+    append(remote_, one_range && !remote_.empty(), {there.iov_base, before});
+    local_.push_back({here.iov_base, before});
+  }
+  append(remote_, one_range && !remote_.empty(), behind(there, before));
+  local_.push_back(behind(here, before));
 }
 
 uint32_t Batch::mark_moved(uint32_t first, uint32_t end, size_t bytes) noexcept {

@@ -4,6 +4,12 @@
 // A call costs some 500 ns whatever it moves, so a burst of 32 frames in one call moves its payload
 // at a third of the price of 32 calls. Each remote range costs another 200 ns, so of ranges that
 // follow each other within a page what lies between is read as well and thrown away.
+//
+// Programs wait for the last bytes of a message to see that all of it and of those before is there.
+// Where the processor shows stores in any order, those bytes are a range of their own, and nothing
+// that is written is merged: between two ranges of a call the kernel lets pages go, by an atomic
+// operation that is a full barrier (process_vm_rw_single_vec in mm/process_vm_access.c; mem_rw in
+// fs/proc/base.c, which is called for each local range).
 #pragma once
 
 #include <sys/uio.h>
@@ -12,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/store_order.h"
 #include "emulator/dma/address_space.h"
 
 namespace rocemu::dma {
@@ -23,7 +30,8 @@ class Batch {
  public:
   static constexpr unsigned kDefaultCapacity = 256;
 
-  explicit Batch(Direction direction, unsigned capacity = kDefaultCapacity);
+  explicit Batch(Direction direction, unsigned capacity = kDefaultCapacity,
+                 bool stores_seen_in_order = kStoresSeenInOrder);
 
   // Adds a transfer between `remote` in the program and `local` here; both must stay until the next
   // flush(), as must `space`. Any `remote` is safe. A length of zero is ignored.
@@ -63,11 +71,15 @@ class Batch {
   void append_to_group(AddressSpace& space, uint32_t index) noexcept;
   void move_group(const Group& group) noexcept;
   uint32_t gather(const AddressSpace& space, uint32_t first) noexcept;
+  bool has_room_for_end_apart(const AddressSpace& space, const iovec& there) const noexcept;
+  void append_with_end_apart(const AddressSpace& space, const iovec& there,
+                             const iovec& here) noexcept;
   uint32_t skippable_bytes(const Transfer& transfer) const noexcept;
   uint32_t mark_moved(uint32_t first, uint32_t end, size_t bytes) noexcept;
 
   Direction direction_;
   unsigned capacity_;
+  bool ends_apart_;  // see above
   std::vector<Transfer> transfers_;
   std::vector<Group> groups_;
   std::vector<iovec> local_;  // the ranges of the call in the making

@@ -30,10 +30,12 @@ void on_fault(int signal_number) {
 }
 
 // memcpy has an order of its own, so the end is left to stores of its own behind a release fence.
-// On x86 that is an order to the compiler alone, since the processor shows them after all stores
-// before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
+// Another one is in front of all, as what was written before, the end of a message among it, has to
+// be seen first. On x86 these are orders to the compiler alone, since the processor shows stores
+// after all stores before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
 void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
   constexpr size_t kEnd = sizeof(uint64_t);
+  std::atomic_thread_fence(std::memory_order_release);
   if (length_bytes >= kEnd) {
     std::memcpy(to, from, length_bytes - kEnd);
     to += length_bytes - kEnd;

@@ -75,6 +75,7 @@ TEST_CASE("random gathers from two programs equal the reference") {
 
 TEST_CASE("random scatters that overlap happen in order") {
   const Method method = GENERATE(Method::process_vm, Method::mem_fd);
+  const bool stores_seen_in_order = GENERATE(true, false);
   std::mt19937 random(11);
   ChildProgram child(16);
   const auto space = child.address_space(method);
@@ -82,7 +83,7 @@ TEST_CASE("random scatters that overlap happen in order") {
   const std::vector<std::byte> source = random_bytes(random, 1 << 20);
   std::vector<std::byte> expected(child.memory().begin(), child.memory().end());
 
-  Batch batch(Direction::to_program, 100);
+  Batch batch(Direction::to_program, 100, stores_seen_in_order);
   std::vector<uint32_t> failed;
   for (int round = 0; round < 50; ++round) {
     Range last{};
@@ -206,11 +207,39 @@ TEST_CASE("a call takes 1024 ranges a side") {
   }));
   const auto space = child.address_space(method);
   REQUIRE(space);
-  Batch batch(Direction::to_program, 3000);
+  Batch batch(Direction::to_program, 3000, true);
   for (uint32_t i = 0; !batch.full(); ++i) {
     batch.add(*space, child.base() + i * remote, arena.data() + i * local, 8, i);
   }
   CHECK(calls_for(*space, batch) == calls);
+}
+
+// 700 messages of 8 bytes are a range each, the longer ones two.
+TEST_CASE("where stores are seen in any order, ends of messages are ranges of their own") {
+  ChildProgram child(32);
+  const std::vector<std::byte> source(700 * 64, std::byte{5});
+  struct Case {
+    uint32_t length_bytes;
+    Method method;
+    uint64_t calls;
+  };
+  const auto& [length, method, calls] = GENERATE(values<Case>({
+      {8, Method::process_vm, 1},
+      {9, Method::process_vm, 2},
+      {64, Method::process_vm, 2},
+      {8, Method::mem_fd, 1},
+      {64, Method::mem_fd, 2},
+  }));
+  const auto space = child.address_space(method);
+  REQUIRE(space);
+  Batch batch(Direction::to_program, 700, false);
+  for (uint32_t i = 0; !batch.full(); ++i) {
+    batch.add(*space, child.base() + kProbeBytes + i * length, source.data() + i * length, length,
+              i);
+  }
+  CHECK(calls_for(*space, batch) == calls);
+  CHECK(std::memcmp(child.memory().data() + kProbeBytes, source.data(), 700 * length) == 0);
+  CHECK(child.memory()[kProbeBytes + 700 * length] == std::byte{0});
 }
 
 TEST_CASE("an empty batch and transfers of length zero make no call") {
