@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <string>
 
+#include "tests/unit/page.h"
+
 namespace rocemu::daemon {
 
 TEST_CASE("queue memory can neither shrink nor grow, and its seals are final") {
   SharedMemory memory("test", 5000);
-  CHECK(memory.size_bytes() % 4096 == 0);
+  CHECK(memory.size_bytes() % test::kPageBytes == 0);
   CHECK(memory.size_bytes() >= 5000);
   CHECK(::ftruncate(memory.fd(), 100) != 0);
   CHECK(::ftruncate(memory.fd(), 1 << 20) != 0);
