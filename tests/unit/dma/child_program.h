@@ -11,10 +11,11 @@
 #include <span>
 
 #include "emulator/dma/address_space.h"
+#include "tests/unit/page.h"
 
 namespace rocemu::dma::test {
 
-inline constexpr size_t kPageBytes = 4096;
+using rocemu::test::kPageBytes;
 
 // Its memory is also mapped here, at another address, so that tests see what really happened to it.
 // At the address it has in the child, this process has nothing that can be accessed.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -15,11 +16,12 @@
 
 #include "emulator/dma/atomics.h"
 #include "emulator/dma/guarded_access.h"
+#include "tests/unit/page.h"
 
 namespace rocemu::dma {
 namespace {
 
-constexpr size_t kPage = 4096;
+using test::kPageBytes;
 
 class File {
  public:
@@ -41,34 +43,33 @@ class File {
   int fd_;
 };
 
-std::array<std::byte, 2 * kPage> filled(int value) {
-  std::array<std::byte, 2 * kPage> bytes;
-  bytes.fill(std::byte(value));
-  return bytes;
+std::vector<std::byte> filled(int value) {
+  return std::vector<std::byte>(2 * kPageBytes, std::byte(value));
 }
 
 TEST_CASE("a file in memory is mapped from any byte on") {
-  const File file(4 * kPage);
+  const File file(4 * kPageBytes);
   const auto pattern = filled(7);
-  REQUIRE(::pwrite(file.fd(), pattern.data(), 100, kPage + 13) == 100);
-  const auto mapped = MappedFile::map(file.fd(), kPage + 13, 2 * kPage);
+  REQUIRE(::pwrite(file.fd(), pattern.data(), 100, kPageBytes + 13) == 100);
+  const auto mapped = MappedFile::map(file.fd(), kPageBytes + 13, 2 * kPageBytes);
   REQUIRE(mapped != nullptr);
-  CHECK(mapped->bytes().size() == 2 * kPage);
-  CHECK(reinterpret_cast<uintptr_t>(mapped->bytes().data()) % kPage == 13);
+  CHECK(mapped->bytes().size() == 2 * kPageBytes);
+  CHECK(reinterpret_cast<uintptr_t>(mapped->bytes().data()) % kPageBytes == 13);
   CHECK(std::memcmp(mapped->bytes().data(), pattern.data(), 100) == 0);
 
   install_access_guard();
-  REQUIRE(guarded_write(mapped->bytes().data() + 200, pattern.data(), kPage));
-  std::vector<std::byte> seen(kPage);
-  REQUIRE(::pread(file.fd(), seen.data(), kPage, kPage + 213) == ssize_t{kPage});
-  CHECK(std::memcmp(seen.data(), pattern.data(), kPage) == 0);
+  REQUIRE(guarded_write(mapped->bytes().data() + 200, pattern.data(), kPageBytes));
+  std::vector<std::byte> seen(kPageBytes);
+  REQUIRE(::pread(file.fd(), seen.data(), kPageBytes, kPageBytes + 213) ==
+          static_cast<ssize_t>(kPageBytes));
+  CHECK(std::memcmp(seen.data(), pattern.data(), kPageBytes) == 0);
 }
 
 TEST_CASE("what could stall or fault an access is not mapped") {
-  const File file(kPage);
-  CHECK(MappedFile::map(file.fd(), 0, kPage) != nullptr);
+  const File file(kPageBytes);
+  CHECK(MappedFile::map(file.fd(), 0, kPageBytes) != nullptr);
   CHECK(MappedFile::map(file.fd(), 0, 0) == nullptr);
-  CHECK(MappedFile::map(file.fd(), 1, kPage) == nullptr);
+  CHECK(MappedFile::map(file.fd(), 1, kPageBytes) == nullptr);
   CHECK(MappedFile::map(file.fd(), UINT64_MAX, 2) == nullptr);
   CHECK(MappedFile::map(file.fd(), 2, UINT64_MAX) == nullptr);
   CHECK(MappedFile::map(-1, 0, 1) == nullptr);
@@ -76,7 +77,7 @@ TEST_CASE("what could stall or fault an access is not mapped") {
   for (const int flags : {O_RDONLY, O_WRONLY, O_PATH}) {
     const int fd = file.reopen(flags);
     REQUIRE(fd >= 0);
-    CHECK(MappedFile::map(fd, 0, kPage) == nullptr);
+    CHECK(MappedFile::map(fd, 0, kPageBytes) == nullptr);
     ::close(fd);
   }
   for (const char* path : {"/dev/zero", "/proc/self/maps", "/proc/self/mem"}) {
@@ -100,41 +101,43 @@ TEST_CASE("there is an end to what is mapped, and room comes back") {
   CHECK(kept.size() == MappedFile::kMaxBytes >> 43);
   kept.clear();
 #endif
-  while (auto mapped = MappedFile::map(large.fd(), 0, kPage)) kept.push_back(mapped);
+  while (auto mapped = MappedFile::map(large.fd(), 0, kPageBytes)) kept.push_back(mapped);
   CHECK(kept.size() == MappedFile::kMaxMappings);
   kept.clear();
-  CHECK(MappedFile::map(large.fd(), 0, kPage) != nullptr);
+  CHECK(MappedFile::map(large.fd(), 0, kPageBytes) != nullptr);
 }
 
 TEST_CASE("a file that shrinks ends the access and nothing else") {
   install_access_guard();
-  const File file(2 * kPage);
-  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPage);
+  const File file(2 * kPageBytes);
+  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPageBytes);
   REQUIRE(mapped != nullptr);
   std::byte* const bytes = mapped->bytes().data();
   auto here = filled(3);
-  REQUIRE(guarded_write(bytes, here.data(), 2 * kPage));
-  file.resize(kPage);
+  REQUIRE(guarded_write(bytes, here.data(), 2 * kPageBytes));
+  file.resize(kPageBytes);
   for (int again = 0; again < 3; ++again) {
-    CHECK(guarded_write(bytes, here.data(), kPage));
-    CHECK_FALSE(guarded_write(bytes, here.data(), kPage + 1));
-    CHECK_FALSE(guarded_read(here.data(), bytes + kPage, 1));
+    CHECK(guarded_write(bytes, here.data(), kPageBytes));
+    CHECK_FALSE(guarded_write(bytes, here.data(), kPageBytes + 1));
+    CHECK_FALSE(guarded_read(here.data(), bytes + kPageBytes, 1));
 #ifndef __SANITIZE_THREAD__  // its own atomics hold a lock, which a jump out of them leaves taken
-    CHECK_FALSE(fetch_add(bytes + kPage, 1));
-    CHECK_FALSE(compare_swap(bytes + kPage + 8, 0, 1));
+    CHECK_FALSE(fetch_add(bytes + kPageBytes, 1));
+    CHECK_FALSE(compare_swap(bytes + kPageBytes + 8, 0, 1));
 #endif
   }
   // On another thread as well, which has a place of its own to go back to.
-  std::thread([&] { CHECK_FALSE(guarded_read(here.data(), bytes + kPage, kPage)); }).join();
-  file.resize(2 * kPage);
-  CHECK(guarded_read(here.data(), bytes + kPage, kPage));
+  std::thread([&] {
+    CHECK_FALSE(guarded_read(here.data(), bytes + kPageBytes, kPageBytes));
+  }).join();
+  file.resize(2 * kPageBytes);
+  CHECK(guarded_read(here.data(), bytes + kPageBytes, kPageBytes));
   CHECK(here[0] == std::byte{0});
 }
 
 TEST_CASE("every length is written to every place, and nothing beside it") {
   install_access_guard();
-  const File file(kPage);
-  const auto mapped = MappedFile::map(file.fd(), 0, kPage);
+  const File file(kPageBytes);
+  const auto mapped = MappedFile::map(file.fd(), 0, kPageBytes);
   REQUIRE(mapped != nullptr);
   std::array<std::byte, 300> from;
   for (size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + 1);
@@ -152,13 +155,13 @@ TEST_CASE("every length is written to every place, and nothing beside it") {
 
 TEST_CASE("what comes before the last byte is there when that is seen") {
   install_access_guard();
-  const File file(2 * kPage);
-  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPage);
+  const File file(2 * kPageBytes);
+  const auto mapped = MappedFile::map(file.fd(), 0, 2 * kPageBytes);
   REQUIRE(mapped != nullptr);
   const size_t length = GENERATE(200, 1000, 1024, 4096);
   std::byte* const to = mapped->bytes().data() + 16;
   auto* const own = static_cast<volatile std::byte*>(
-      ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+      ::mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
   REQUIRE(own != MAP_FAILED);
   std::atomic<bool> done{false};
   size_t early = 0;
@@ -171,9 +174,9 @@ TEST_CASE("what comes before the last byte is there when that is seen") {
       seen[length - 1] = std::byte{0};  // the next one may come
     }
   });
-  std::array<std::byte, kPage> from;
+  std::vector<std::byte> from(kPageBytes);
   for (int i = 0; i < 20'000; ++i) {
-    from.fill(std::byte(i % 100 + 1));
+    std::fill(from.begin(), from.end(), std::byte(i % 100 + 1));
     guarded_write(to, from.data(), length);
     while (static_cast<volatile std::byte*>(to)[length - 1] != std::byte{0}) {
     }
@@ -181,13 +184,13 @@ TEST_CASE("what comes before the last byte is there when that is seen") {
   done = true;
   program.join();
   CHECK(early == 0);
-  ::munmap(const_cast<std::byte*>(own), 2 * kPage);
+  ::munmap(const_cast<std::byte*>(own), 2 * kPageBytes);
 }
 
 TEST_CASE("atomics on mapped memory are the processor's") {
   install_access_guard();
-  const File file(kPage);
-  const auto mapped = MappedFile::map(file.fd(), 0, kPage);
+  const File file(kPageBytes);
+  const auto mapped = MappedFile::map(file.fd(), 0, kPageBytes);
   REQUIRE(mapped != nullptr);
   std::byte* const at = mapped->bytes().data() + 16;
   CHECK(fetch_add(at, 5) == 0U);
@@ -200,7 +203,7 @@ TEST_CASE("atomics on mapped memory are the processor's") {
 
   // A program that counts in the same place, by its own mapping.
   auto* const own = static_cast<uint64_t*>(
-      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
   REQUIRE(own != MAP_FAILED);
   constexpr uint64_t kTimes = 100'000;
   std::thread program([&] {
@@ -209,7 +212,7 @@ TEST_CASE("atomics on mapped memory are the processor's") {
   for (uint64_t i = 0; i < kTimes; ++i) fetch_add(at, 1);
   program.join();
   CHECK(own[2] == 77 + 2 * kTimes);
-  ::munmap(own, kPage);
+  ::munmap(own, kPageBytes);
 }
 
 }  // namespace

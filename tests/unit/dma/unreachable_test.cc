@@ -26,7 +26,7 @@ TEST_CASE("a page that is missing fails the transfers that touch it and no other
 
   // Half a page each, all adjacent, so that they are merged into one range; the one before the hole
   // reaches into it.
-  constexpr uint32_t kHalf = kPageBytes / 2;
+  const auto kHalf = static_cast<uint32_t>(kPageBytes / 2);
   std::vector<std::byte> arena(16 * kPageBytes, std::byte{0xab});
   Batch batch(direction);
   batch.add(*space, child.base(), arena.data(), kHalf, 100);

@@ -16,8 +16,11 @@
 #include <string>
 #include <thread>
 
+#include "tests/unit/page.h"
 #include "tests/unit/verbs_shim/fake_nic.h"
 #include "tests/unit/verbs_shim/preloaded.h"
+
+using rocemu::test::kPageBytes;
 
 namespace {
 
@@ -134,11 +137,11 @@ TEST_CASE("memory is registered only where there is some, with rights that go to
 
   CHECK(ibv_reg_mr(program.pd, buffer.data(), 1, IBV_ACCESS_REMOTE_WRITE) == nullptr);
   CHECK(errno == EINVAL);
-  void* hole = mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  munmap(static_cast<char*>(hole) + 4096, 4096);
-  CHECK(ibv_reg_mr(program.pd, hole, 8192, IBV_ACCESS_LOCAL_WRITE) == nullptr);
+  void* hole = mmap(nullptr, 2 * kPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(static_cast<char*>(hole) + kPageBytes, kPageBytes);
+  CHECK(ibv_reg_mr(program.pd, hole, 2 * kPageBytes, IBV_ACCESS_LOCAL_WRITE) == nullptr);
   CHECK(errno == EFAULT);
-  munmap(hole, 4096);
+  munmap(hole, kPageBytes);
 }
 
 TEST_CASE("sends are posted in RTS, one doorbell for a list, and polled") {
@@ -207,13 +210,12 @@ TEST_CASE("a few bytes of payload travel in the send queue, if they can be read"
   Program program;
   ibv_qp* qp = program.make_qp(program.make_cq());
   program.move_to(qp, IBV_QPS_RTS);
-  constexpr size_t kPage = 4096;
   void* pages =
-      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(pages != MAP_FAILED);
-  char* const text = static_cast<char*>(pages) + kPage - 16;
+  char* const text = static_cast<char*>(pages) + kPageBytes - 16;
   memcpy(text, "sixteen letters.", 16);
-  REQUIRE(munmap(static_cast<char*>(pages) + kPage, kPage) == 0);
+  REQUIRE(munmap(static_cast<char*>(pages) + kPageBytes, kPageBytes) == 0);
   const auto inlined = [&](const char* from, uint32_t bytes, ibv_wr_opcode opcode = IBV_WR_SEND) {
     ibv_sge sge = {reinterpret_cast<uintptr_t>(from), bytes, 5};
     ibv_send_wr request = make_send(1, &sge, 1);
@@ -235,7 +237,7 @@ TEST_CASE("a few bytes of payload travel in the send queue, if they can be read"
   CHECK(inlined(text + 16, 8).empty());
   CHECK(inlined(nullptr, 8).empty());
   CHECK(inlined(reinterpret_cast<const char*>(UINTPTR_MAX - 3), 8).empty());
-  munmap(pages, kPage);
+  munmap(pages, kPageBytes);
 }
 
 TEST_CASE("receives are taken from INIT on") {

@@ -23,8 +23,6 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
                                   IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
-constexpr uint64_t kPageBytes = 4096;
-
 // Hints, which a device may leave aside: huge pages, and the range that verbs sets apart for them.
 constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | IBV_ACCESS_OPTIONAL_RANGE;
 
@@ -79,11 +77,12 @@ VerbsMr* register_file(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, u
   return make_region(pd, ROCEMU_OP_REG_FILE_MR, request, reply, {&fd, 1});
 }
 
+uint64_t page_bytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
 // Makes the pages be there before the NIC asks for them. That it fails is for whoever uses them to
 // find out: this is advice.
 void populate(uint64_t address, size_t bytes, bool for_writing) {
-  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t from = address & ~(page - 1);
+  const uint64_t from = address & ~(page_bytes() - 1);
   const int errno_before = errno;
   madvise(reinterpret_cast<void*>(from), address + bytes - from,
           for_writing ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
@@ -95,7 +94,7 @@ void populate(uint64_t address, size_t bytes, bool for_writing) {
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access) {
   const auto flags = static_cast<unsigned>(access);
   // The kernel's ib_uverbs_reg_mr asks for the same: pages are translated, and nothing within them.
-  if ((reinterpret_cast<uintptr_t>(address) ^ iova) % kPageBytes != 0) {
+  if ((reinterpret_cast<uintptr_t>(address) ^ iova) % page_bytes() != 0) {
     errno = EINVAL;
     return nullptr;
   }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "tests/unit/page.h"
 #include "verbs_shim/checker/memory/byte_sum.h"
 #include "verbs_shim/checker/memory/nic_writes.h"
 #include "verbs_shim/checker/memory/posted_targets.h"
@@ -15,6 +16,7 @@
 
 using namespace rocemu::check;
 using rocemu::memory_watch::Ranges;
+using rocemu::test::kPageBytes;
 
 // In place of librocemu-memory-watch.so, which the checker looks for by this name.
 extern "C" __attribute__((visibility("default"))) const rocemu_memory_watch*
@@ -81,31 +83,29 @@ TEST_CASE("Of a long buffer the ends are seen, and a change of all of it") {
 }
 
 TEST_CASE("Memory that can't be read has no sum") {
-  constexpr size_t kPage = 4096;
   void* const pages =
-      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(pages != MAP_FAILED);
   const auto from = reinterpret_cast<uintptr_t>(pages);
-  CHECK(sum_of({from, 2 * kPage}) != 0);
-  REQUIRE(munmap(static_cast<char*>(pages) + kPage, kPage) == 0);
-  CHECK(sum_of({from, kPage}) != 0);
-  CHECK(sum_of({from + 100, kPage}) == 0);
-  munmap(pages, kPage);
+  CHECK(sum_of({from, 2 * kPageBytes}) != 0);
+  REQUIRE(munmap(static_cast<char*>(pages) + kPageBytes, kPageBytes) == 0);
+  CHECK(sum_of({from, kPageBytes}) != 0);
+  CHECK(sum_of({from + 100, kPageBytes}) == 0);
+  munmap(pages, kPageBytes);
 }
 
 TEST_CASE("A page is asked for again when memory goes, and where it isn't watched") {
-  constexpr size_t kPage = 4096;
   void* const page =
-      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED);
-  const Span span = {reinterpret_cast<uintptr_t>(page), kPage};
+  const Span span = {reinterpret_cast<uintptr_t>(page), kPageBytes};
   CHECK_FALSE(is_all_memory_watched());
   hear_of_memory([](rocemu_check_at, const void*, size_t, const char*) {});
   watch_memory(span);
   REQUIRE(is_all_memory_watched());
   SECTION("it goes") {
     CHECK(is_readable(span));
-    REQUIRE(munmap(page, kPage) == 0);
+    REQUIRE(munmap(page, kPageBytes) == 0);
     forget_readable_pages();
     CHECK_FALSE(is_readable(span));
   }
@@ -113,14 +113,14 @@ TEST_CASE("A page is asked for again when memory goes, and where it isn't watche
     CHECK(is_readable(span));
     watch_memory({});
     CHECK_FALSE(is_all_memory_watched());
-    REQUIRE(munmap(page, kPage) == 0);
+    REQUIRE(munmap(page, kPageBytes) == 0);
     CHECK_FALSE(is_readable(span));
     unwatch_memory({});
   }
   SECTION("in a child nothing is heard") {
     reset_watched_memory_after_fork();
     CHECK_FALSE(is_all_memory_watched());
-    munmap(page, kPage);
+    munmap(page, kPageBytes);
   }
   unwatch_memory(span);
   reset_watched_memory_after_fork();
