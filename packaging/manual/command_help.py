@@ -85,8 +85,8 @@ def parse(words, said):
 
 
 def read(program, words):
-    """Asks the program, and for all its subcommands."""
-    said = subprocess.run([program, *words[1:], "--help"], check=True, capture_output=True, text=True).stdout
+    """Asks the program, a command in words, and for all its subcommands."""
+    said = subprocess.run([*program, *words[1:], "--help"], check=True, capture_output=True, text=True).stdout
     result = parse(words, said)
     result.children = [read(program, [*words, row.term]) for row in result.subcommands]
     return result

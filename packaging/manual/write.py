@@ -1,9 +1,9 @@
 """Writes the man pages and the shells' completions: from what the commands themselves say with --help, and from
 docs/configuration.md.
 
-  write.py BIN_FOLDER CONFIGURATION_MD VERSION OUT
+  write.py BIN_FOLDER CONFIGURATION_MD VERSION OUT [EMULATOR...]
 
-OUT gets the folders man and completion, as share/ has them.
+OUT gets the folders man and completion, as share/ has them. EMULATOR runs the commands where they are another processor's.
 """
 
 import sys
@@ -17,14 +17,14 @@ from roff import header
 
 
 def main():
-    commands, document, version, out = sys.argv[1:]
+    commands, document, version, out, *emulator = sys.argv[1:]
     text = Path(document).read_text()
 
     def part(name, title):
         return [f".SH {name}", *markdown.section(text, title)]
 
-    rocemu = command_help.read(f"{commands}/rocemu", ["rocemu"])
-    rocemud = command_help.read(f"{commands}/rocemud", ["rocemud"])
+    rocemu = command_help.read([*emulator, f"{commands}/rocemu"], ["rocemu"])
+    rocemud = command_help.read([*emulator, f"{commands}/rocemud"], ["rocemud"])
     files = part("FILES", "Names and state directories")
     toml = [*header("rocemu.toml", 5, version, "A software RoCEv2 NIC"), ".SH NAME",
             "rocemu.toml \\- configuration of a rocemu NIC", *part("DESCRIPTION", "The file"),
