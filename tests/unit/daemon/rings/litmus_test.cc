@@ -29,8 +29,8 @@ namespace rocemu::daemon {
 namespace {
 
 constexpr uint32_t kEntries = 4;  // few, so that either side often finds its ring full or empty
-constexpr uint64_t kMessages = 50'000;
-constexpr uint32_t kRounds = 20'000;
+constexpr uint64_t kMessages = 20'000;
+constexpr uint32_t kRounds = 10'000;
 
 // One more look is due. The other thread may be on this core.
 void look_again(unsigned& looks) {
