@@ -8,6 +8,8 @@ namespace rocemu::provider {
 inline uint32_t load_acquire(const uint32_t* word) {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
+// For words that only this side writes, for hints (stamps, cores), whose reader can do with an
+// older value, and behind full_fence(), where the order is the fence's.
 inline uint32_t load_relaxed(const uint32_t* word) {
   return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
