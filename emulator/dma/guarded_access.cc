@@ -29,30 +29,32 @@ void on_fault(int signal_number) {
   siglongjmp(place.back_to, 1);
 }
 
-// memcpy has an order of its own, so the end is left to stores of its own behind a release fence.
-// Another one is in front of all, as what was written before, the end of a message among it, has to
-// be seen first. On x86 these are orders to the compiler alone, since the processor shows stores
-// after all stores before them, those of a string instruction too (Intel SDM vol 3, 8.2.4).
-void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
-  constexpr size_t kEnd = sizeof(uint64_t);
+// Copies all, its end by one store after all else, if the end is a number that lies as such numbers
+// do. memcpy has an order of its own, hence the release fence: on x86 an order to the compiler
+// alone, since the processor shows stores after all stores before them, those of a string
+// instruction too (Intel SDM vol 3, 8.2.4).
+template <class Number>
+bool copy_with_end(std::byte* to, const std::byte* from, size_t length_bytes) {
+  if (length_bytes < sizeof(Number)) return false;
+  const size_t before = length_bytes - sizeof(Number);
+  if (reinterpret_cast<uintptr_t>(to + before) % sizeof(Number) != 0) return false;
+  std::memcpy(to, from, before);
   std::atomic_thread_fence(std::memory_order_release);
-  if (length_bytes >= kEnd) {
-    std::memcpy(to, from, length_bytes - kEnd);
-    to += length_bytes - kEnd;
-    from += length_bytes - kEnd;
-    length_bytes = kEnd;
-    std::atomic_thread_fence(std::memory_order_release);
-    if (reinterpret_cast<uintptr_t>(to) % kEnd == 0) {
-      uint64_t end;
-      std::memcpy(&end, from, kEnd);
-      *reinterpret_cast<volatile uint64_t*>(to) = end;
-      return;
-    }
-  }
-  for (size_t i = 0; i < length_bytes; ++i) {
-    if (i + 1 == length_bytes) std::atomic_thread_fence(std::memory_order_release);
-    static_cast<volatile std::byte*>(to)[i] = from[i];
-  }
+  Number end;
+  std::memcpy(&end, from + before, sizeof end);
+  *reinterpret_cast<volatile Number*>(to + before) = end;
+  return true;
+}
+
+// What a program waits for at the end of a message, or as all of it, is seen whole and last: an
+// aligned number, or the last byte.
+void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
+  // What was written before, the end of a message among it, has to be seen first.
+  std::atomic_thread_fence(std::memory_order_release);
+  copy_with_end<uint64_t>(to, from, length_bytes) ||
+      copy_with_end<uint32_t>(to, from, length_bytes) ||
+      copy_with_end<uint16_t>(to, from, length_bytes) ||
+      copy_with_end<uint8_t>(to, from, length_bytes);
 }
 
 }  // namespace

@@ -187,6 +187,39 @@ TEST_CASE("what comes before the last byte is there when that is seen") {
   ::munmap(const_cast<std::byte*>(own), 2 * kPageBytes);
 }
 
+// Programs wait for counters and flags of 2, 4 and 8 bytes by looking at memory.
+template <class Number>
+size_t torn_values() {
+  const File file(kPageBytes);
+  const auto mapped = MappedFile::map(file.fd(), 0, kPageBytes);
+  REQUIRE(mapped != nullptr);
+  std::byte* const to = mapped->bytes().data() + 64;
+  constexpr auto kAllOnes = static_cast<Number>(~Number{0});
+  std::atomic<bool> done{false};
+  size_t torn = 0;
+  std::thread program([&] {
+    const auto* const seen = reinterpret_cast<const volatile Number*>(to);
+    while (!done) {
+      const Number value = *seen;
+      torn += value != 0 && value != kAllOnes;
+    }
+  });
+  for (uint32_t i = 0; i < 1'000'000; ++i) {
+    const Number value = i % 2 == 0 ? kAllOnes : Number{0};
+    guarded_write(to, reinterpret_cast<const std::byte*>(&value), sizeof value);
+  }
+  done = true;
+  program.join();
+  return torn;
+}
+
+TEST_CASE("an aligned number is written at once") {
+  install_access_guard();
+  CHECK(torn_values<uint16_t>() == 0);
+  CHECK(torn_values<uint32_t>() == 0);
+  CHECK(torn_values<uint64_t>() == 0);
+}
+
 TEST_CASE("atomics on mapped memory are the processor's") {
   install_access_guard();
   const File file(kPageBytes);
