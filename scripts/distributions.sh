@@ -11,17 +11,20 @@ tarball=$(realpath "${1:?the tarball of scripts/release.sh}")
 shift
 roots=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}
 
-# NAME: makes its root, once.
+# NAME: makes its root, once. Of a mirror that has not been brought up to date for long the packages do as well.
 make_root() {
   local root=$roots/$1
   [[ -e $root/.complete ]] && return
   mkdir -p "$roots"
-  [[ -e $root/usr/bin/apt-get ]] || debootstrap --variant=minbase "$1" "$root" > "$roots/$1.log"
-  cp -L /etc/resolv.conf "$root/etc/"
-  echo "127.0.0.1 localhost" > "$root/etc/hosts"
-  DEBIAN_FRONTEND=noninteractive chroot "$root" bash -c \
-    'apt-get -q update && apt-get -q -y install --no-install-recommends ibverbs-utils perftest rdmacm-utils' \
-    >> "$roots/$1.log" 2>&1
+  if ! { [[ -e $root/usr/bin/apt-get ]] || debootstrap --variant=minbase "$1" "$root"; } > "$roots/$1.log" 2>&1 ||
+    ! cp -L /etc/resolv.conf "$root/etc/" || ! echo "127.0.0.1 localhost" > "$root/etc/hosts" ||
+    ! DEBIAN_FRONTEND=noninteractive chroot "$root" bash -c '
+        apt-get -q -o Acquire::Check-Valid-Until=false update &&
+        apt-get -q -y install --no-install-recommends ibverbs-utils perftest rdmacm-utils' >> "$roots/$1.log" 2>&1; then
+    tail -n 3 "$roots/$1.log"
+    printf '%s: FAILED, no root could be made: %s\n' "$1" "$roots/$1.log"
+    return 1
+  fi
   touch "$root/.complete"
 }
 
@@ -80,7 +83,7 @@ try_apart() (
 # NAME: its line.
 try() {
   local root=$roots/$1 said apart glibc rdma_core hundredths
-  make_root "$1"
+  make_root "$1" || return
   cp "$tarball" "$root/rocemu.tar.gz"
   glibc=$(chroot "$root" dpkg-query --show --showformat='${Version}' libc6)
   rdma_core=$(chroot "$root" dpkg-query --show --showformat='${Version}' libibverbs1)
