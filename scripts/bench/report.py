@@ -1,6 +1,7 @@
 """The tables and the JSON of a run."""
 import dataclasses
 import json
+import re
 
 from targets import NOT_MEASURED, all_targets
 
@@ -13,14 +14,14 @@ def number(value):
 
 def size_text(key):
     size = key.rsplit("/", 1)[-1]
-    if not size.isdigit():
+    if not size.isdigit() or re.search("qps|all-to-all", key):
         return key
     size, unit = int(size), "B"
     for larger in ("KiB", "MiB", "GiB"):
-        if size < 1024 or size % 1024 or "qps" in key:
+        if size < 1024 or size % 1024:
             break
         size, unit = size // 1024, larger
-    return f"{key.rsplit('/', 1)[0]} {size}" + ("" if "qps" in key else f" {unit}")
+    return f"{key.rsplit('/', 1)[0]} {size} {unit}"
 
 
 def print_figures(results):
