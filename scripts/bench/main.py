@@ -1,8 +1,8 @@
 """Measures rocemu beside floors and beside what a user would have otherwise, in interleaved repetitions: each
 repetition makes every measurement once, what is compared one after the other, so that a noisy minute of the machine
 falls on all alike. Prints medians and ranges, and for each target the ratio of each repetition's pair: its median, its
-range, and whether the target is met, missed, or not decidable on a machine that is so noisy. Exit code 1 when a measurement could not be made; a target that is not met is a figure, not
-an error."""
+range, and whether the target is met, missed, or not decidable on a machine that is so noisy. Exit code 1 when a
+measurement could not be made; a target that is not met is a figure, not an error."""
 import argparse
 import re
 import subprocess

@@ -128,12 +128,11 @@ def nic_measurements(nic):
                            nic.environment)
         return {"gb_per_s": row[3] * MIB / 1e9}
 
-    def processor(operation, events):
-        """What both programs and the NIC take for a gigabyte, by programs that poll or that sleep until an event."""
+    def processor(operation, *options):
+        """What both programs and the NIC take for a gigabyte, by programs that poll or, with -e, sleep until an event."""
         size, count = 65536, CPU_BYTES // 65536
         with lab.ProcessorTime(nic.pid()) as used:
-            lab.perftest(f"ib_{operation}_bw", ["-s", size, "-n", count, *(["-e"] if events else [])], ("rocemu0", "rocemu1"),
-                         nic.environment)
+            lab.perftest(f"ib_{operation}_bw", ["-s", size, "-n", count, *options], ("rocemu0", "rocemu1"), nic.environment)
         return {"cpu_s_per_gb": used.seconds / (size * count / 1e9)}
 
     def all_to_all():
@@ -162,9 +161,9 @@ def nic_measurements(nic):
                           lambda h=how: turns(h, "ib_send_bw", ["-e"]))
     yield Measurement(f"rocemu/all-to-all-{MANY_DEVICES}/{MANY_QPS}", all_to_all)
     for operation in OPERATIONS:
-        yield Measurement(f"rocemu/cpu-{operation}/65536", lambda o=operation: processor(o, False))
-        if operation != "write":  # ib_write_bw has no -e
-            yield Measurement(f"rocemu/cpu-{operation}-events/65536", lambda o=operation: processor(o, True))
+        yield Measurement(f"rocemu/cpu-{operation}/65536", lambda o=operation: processor(o))
+    for operation in ("read", "send"):  # ib_write_bw has no -e
+        yield Measurement(f"rocemu/cpu-{operation}-events/65536", lambda o=operation: processor(o, "-e"))
     yield Measurement("rocemu/connects", connects)
     yield Measurement("rocemu/start-up", start_up)
     yield Measurement("rocemu/idle", idle)
@@ -226,15 +225,16 @@ def other_measurements():
                                      ["qperf", "-lp", port, "-t", 1, "-m", size, "127.0.0.1", test], port)
         return qperf_figures(text)
 
-    def iperf3(size):
+    def iperf3(size, figure):
         port = lab.choose_port()
         text = lab.server_and_client(["iperf3", "-s", "-1", "-p", port],
                                      ["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", 1, "-J"], port)
         end = json.loads(text)["end"]
         received, used = end["sum_received"], end["cpu_utilization_percent"]
         gb = received["bytes"] / 1e9
-        return {"gb_per_s": gb / received["seconds"],
-                "cpu_s_per_gb": (used["host_total"] + used["remote_total"]) / 100 * received["seconds"] / gb}
+        figures = {"gb_per_s": gb / received["seconds"],
+                   "cpu_s_per_gb": (used["host_total"] + used["remote_total"]) / 100 * received["seconds"] / gb}
+        return {figure: figures[figure]}
 
     # What UCX has between processes of one machine, and TCP.
     ucx_transports = {"shm": ["UCX_TLS=posix,sysv,cma"], "tcp": ["UCX_TLS=tcp", "UCX_NET_DEVICES=lo"]}
@@ -264,8 +264,8 @@ def other_measurements():
             yield Measurement(f"tcp/qperf-lat/{size}", lambda s=size: qperf("tcp_lat", s), quick=size == 8)
     if shutil.which("iperf3"):
         for size in TARGET_BANDWIDTH_SIZES:
-            yield Measurement(f"tcp/iperf3/{size}", lambda s=size: iperf3(s))
-        yield Measurement("tcp/cpu-iperf3/65536", lambda: {"cpu_s_per_gb": iperf3(65536)["cpu_s_per_gb"]})
+            yield Measurement(f"tcp/iperf3/{size}", lambda s=size: iperf3(s, "gb_per_s"))
+        yield Measurement("tcp/cpu-iperf3/65536", lambda: iperf3(65536, "cpu_s_per_gb"))
     if shutil.which("ucx_perftest"):
         for transport in ucx_transports:
             for size in TARGET_BANDWIDTH_SIZES:
