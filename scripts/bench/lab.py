@@ -1,4 +1,5 @@
 """What measurements run in: a NIC that is up, the programs' environment, and pairs of programs."""
+import contextlib
 import json
 import os
 import re
@@ -105,6 +106,17 @@ class ProcessorTime:
 
     def __exit__(self, *_):
         self.seconds = self._now() - self._start
+
+
+@contextlib.contextmanager
+def on_processors(processors):
+    """What is started in it runs on these alone."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def perftest(program, arguments, devices, environment):

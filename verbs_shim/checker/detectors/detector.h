@@ -33,8 +33,8 @@ class Detector {
     kNothing = 0,
     kSends = 1,              // on_send_...
     kReceives = 2,           // on_receive_...
-    kPolls = 4,              // on_polled, for one completion or more
-    kEmptyPolls = 8,         // on_polled, for none
+    kPolls = 4,              // on_polled
+    kPollsAfterEvents = 8,   // on_polled_after_event
     kArms = 16,              // on_armed
     kMeaninglessReads = 32,  // on_meaningless_read; the program gets garbage then
   };
@@ -88,8 +88,11 @@ class Detector {
                                const ibv_wc* /*completion*/, bool /*is_sure*/) {}
 
   // --- CQs. ---
-  // Called after the above, with the CQ locked unless there were no completions.
+  // Called after the above, for one completion or more, with the CQ locked.
   virtual void on_polled(const Call&, CompletionQueue&, std::span<ibv_wc>) {}
+  // The first poll after an event was taken; `count` completions were there. The CQ is locked
+  // unless there were none.
+  virtual void on_polled_after_event(const Call&, CompletionQueue&, int /*count*/) {}
   // Called after a poll that gave failed completions; nothing is locked.
   virtual void on_failures_polled(const Call&, CompletionQueue&) {}
   virtual void on_meaningless_read(const Call&, CompletionQueue&, const char* /*field*/,
@@ -145,17 +148,21 @@ class Detector {
   // as long as the object is. Code that changes a note holds a lock of the note's own, or is in an
   // event with the right lock held.
   //
-  // noted() is for callers that hold object.notes_lock; null where the object has no note yet.
+  // noted() is null where the object has no note yet.
   template <typename T>
   T* noted(Object& object) {
-    return static_cast<T*>(object.notes[index_].get());
+    return static_cast<T*>(object.notes[index_].load(std::memory_order_acquire));
   }
   template <typename T>
   T& note(Object& object) {
-    std::lock_guard lock(object.notes_lock);
-    std::unique_ptr<Note>& place = object.notes[index_];
-    if (place == nullptr) place = std::make_unique<T>();
-    return static_cast<T&>(*place);
+    if (T* const there = noted<T>(object)) [[likely]]
+      return *there;
+    auto made = std::make_unique<T>();
+    Note* there = nullptr;
+    // Another thread may have made it meanwhile.
+    if (!object.notes[index_].compare_exchange_strong(there, made.get()))
+      return static_cast<T&>(*there);
+    return *made.release();
   }
 
  private:

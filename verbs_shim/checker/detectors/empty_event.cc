@@ -39,22 +39,18 @@ struct EmptyPoll {
 
 class EmptyEvent : public Detector {
  public:
-  EmptyEvent() : Detector("empty-event", kPolls | kEmptyPolls) {}
+  EmptyEvent() : Detector("empty-event", kPollsAfterEvents) {}
 
   void on_cq_event_taken(const Call& call, CompletionQueue& cq) override {
     auto& events = note<EventNote>(cq);
     events.taken_at = call.place();
     events.taken_by = call.thread();
-    cq.has_fresh_event = true;
   }
 
-  void on_polled(const Call& call, CompletionQueue& cq, std::span<ibv_wc> taken) override {
-    if (!cq.has_fresh_event.load(std::memory_order_relaxed)) [[likely]]
-      return;
-    cq.has_fresh_event = false;
+  void on_polled_after_event(const Call& call, CompletionQueue& cq, int count) override {
     auto& events = note<EventNote>(cq);
     const bool is_own = events.taken_by.exchange(0) == call.thread();
-    if (!taken.empty() || !is_own || events.empty.fetch_add(1) > 0) return;
+    if (count > 0 || !is_own || events.empty.fetch_add(1) > 0) return;
     std::lock_guard lock(lock_);
     last_ = {model().find(ROCEMU_CHECK_CQ, cq.handle),
              call.verb(),

@@ -30,13 +30,13 @@ struct Victim {
   pid_t posted_by = 0;
 };
 
-using Wanted = std::function<bool(const Context&, const Request&)>;
+using Wanted = std::function<bool(const Context&, Request&)>;
 
 std::optional<Victim> find_in(const Object& owner, WorkQueue& queue, const Wanted& wanted) {
   std::lock_guard lock(queue.lock);
   if (!queue.is_tracked) return std::nullopt;
   for (size_t i = 0; i < queue.size(); ++i) {
-    const Request& request = queue.at(i);
+    Request& request = queue.at(i);
     if (request.is_inline || request.is_retired || !wanted(*owner.context, request)) continue;
     return Victim{owner.name(), request.is_send ? name_of(request.opcode) : "receive",
                   request.wr_id, request.posted_at, request.posted_by};
@@ -64,7 +64,7 @@ class MemoryGone : public Detector {
   void on_going(const Call& call, Object& object) override {
     if (object.kind != ROCEMU_CHECK_MR) return;
     const auto& region = static_cast<const MemoryRegion&>(object);
-    const auto victim = find([&region](const Context& context, const Request& request) {
+    const auto victim = find([&region](const Context& context, Request& request) {
       return &context == region.context &&
              std::any_of(request.sges.begin(), request.sges.end(),
                          [&region](const ibv_sge& sge) { return sge.lkey == region.lkey; });
@@ -81,11 +81,10 @@ class MemoryGone : public Detector {
   void on_memory_going(const Call& call, const void* address, size_t bytes,
                        const char* how) override {
     const Span going = {reinterpret_cast<uintptr_t>(address), bytes};
-    const auto victim = find([&going](const Context& context, const Request& request) {
-      std::vector<Span> spans;
-      return find_spans(context, request, spans) &&
-             std::any_of(spans.begin(), spans.end(),
-                         [&going](const Span& span) { return span.meets(going); });
+    const auto victim = find([&going](const Context& context, Request& request) {
+      const std::vector<Span>* const spans = find_spans(context, request);
+      return spans != nullptr && std::any_of(spans->begin(), spans->end(),
+                                             [&](const Span& span) { return span.meets(going); });
     });
     if (!victim || !is_new(call)) return;
     Finding finding = about(*victim);
@@ -124,7 +123,7 @@ class MemoryGone : public Detector {
       if (object->kind == ROCEMU_CHECK_QP) {
         auto& qp = static_cast<QueuePair&>(*object);
         if (!is_at_work(qp)) continue;
-        victim = find_in(qp, qp.sends, [&](const Context& context, const Request& request) {
+        victim = find_in(qp, qp.sends, [&](const Context& context, Request& request) {
           return !qp.may_be_answered(request) && wanted(context, request);
         });
         if (!victim) victim = find_in(qp, qp.receives, wanted);

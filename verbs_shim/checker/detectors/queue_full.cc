@@ -52,7 +52,6 @@ class QueueFull : public Detector {
   }
 
   void forget_failure(QueuePair& qp) {
-    std::lock_guard lock(qp.notes_lock);
     if (Fullness* fullness = noted<Fullness>(qp)) fullness->is_full = false;
   }
 

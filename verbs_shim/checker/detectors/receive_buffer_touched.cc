@@ -52,44 +52,45 @@ class ReceiveBufferTouched : public DoubtingDetector {
 
   void on_send_posting(const Call&, QueuePair& qp, Request& request) override {
     if (!request.writes_locally()) return;
-    std::vector<Span> spans;
-    if (find_spans(*qp.context, request, spans)) targets_.add(qp.sends, request, spans);
+    if (const std::vector<Span>* const spans = find_spans(*qp.context, request))
+      targets_.add(qp.sends, request, *spans);
   }
 
   void on_send_done(const Call& call, QueuePair& qp, Request& request,
                     const ibv_wc* completion) override {
     if (!request.writes_locally()) return;
-    std::vector<Span> spans;
-    if (!find_spans(*qp.context, request, spans)) return targets_.drop(qp.sends, request);
+    const std::vector<Span>* const spans = find_spans(*qp.context, request);
+    if (spans == nullptr) return targets_.drop(qp.sends, request);
     const bool is_good = completion == nullptr || completion->status == IBV_WC_SUCCESS;
-    if (is_good) look_for_other(call, qp, qp.sends, request, spans, spans);
-    writes_.add(spans);
-    targets_.remove(qp.sends, request, spans);
+    if (is_good) look_for_other(call, qp, qp.sends, request, *spans, total_of(*spans));
+    writes_.add(*spans);
+    targets_.remove(qp.sends, request, *spans);
   }
 
   void on_receive_posting(const Call&, QueuePair* qp, SharedReceiveQueue* srq,
                           Request& request) override {
     const Object& owner = qp != nullptr ? static_cast<const Object&>(*qp) : *srq;
-    std::vector<Span> spans;
-    if (!find_spans(*owner.context, request, spans) || spans.empty()) return;
-    targets_.add(queue_of(qp, srq), request, spans);
-    if (targets_.is_sink(spans)) return;
+    const std::vector<Span>* const spans = find_spans(*owner.context, request);
+    if (spans == nullptr || spans->empty()) return;
+    targets_.add(queue_of(qp, srq), request, *spans);
+    if (targets_.is_sink(*spans)) return;
     request.marks[kNicWrites] = writes_.now();
-    for (const Part& part : parts_of(total_of(spans)))
-      request.marks[part.mark] = byte_sum(slice(spans, part.from, part.to), request.index);
+    for (const Part& part : parts_of(total_of(*spans)))
+      request.marks[part.mark] = byte_sum(slice(*spans, part.from, part.to), request.index);
   }
 
   void on_receive_done(const Call& call, QueuePair* qp, SharedReceiveQueue* srq, Request& request,
                        const ibv_wc* completion, bool is_sure) override {
     const Object& owner = qp != nullptr ? static_cast<const Object&>(*qp) : *srq;
     WorkQueue& queue = queue_of(qp, srq);
-    std::vector<Span> spans;
-    if (!find_spans(*owner.context, request, spans)) return targets_.drop(queue, request);
+    const std::vector<Span>* const found = find_spans(*owner.context, request);
+    if (found == nullptr) return targets_.drop(queue, request);
+    const std::vector<Span>& spans = *found;
     if (completion != nullptr && completion->status == IBV_WC_SUCCESS && is_sure &&
         takes_messages(srq)) {
       const bool has_data = completion->opcode == IBV_WC_RECV;
       const size_t received = has_data ? completion->byte_len : 0;
-      look_for_other(call, owner, queue, request, spans, slice(spans, 0, received));
+      look_for_other(call, owner, queue, request, spans, received);
       look_behind(call, owner, queue, request, spans, received);
     }
     writes_.add(spans);
@@ -116,9 +117,8 @@ class ReceiveBufferTouched : public DoubtingDetector {
   }
 
   void look_for_other(const Call& call, const Object& owner, const WorkQueue& queue,
-                      const Request& request, std::span<const Span> spans,
-                      std::span<const Span> written) {
-    const std::optional<Target> other = targets_.other(queue, request, spans, written);
+                      const Request& request, std::span<const Span> spans, size_t written_bytes) {
+    const std::optional<Target> other = targets_.other(queue, request, spans, written_bytes);
     if (!other || !is_new(other->posted_at)) return;
     Finding finding = about(owner);
     finding.sentence = "The " + describe(request) + " on " + owner.name() +

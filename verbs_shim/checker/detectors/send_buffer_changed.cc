@@ -38,10 +38,10 @@ class SendBufferChanged : public DoubtingDetector {
 
   void on_send_posting(const Call&, QueuePair& qp, Request& request) override {
     if (request.is_inline || request.sges.empty() || !sends_bytes(request.opcode)) return;
-    std::vector<Span> spans;
-    if (!find_spans(*qp.context, request, spans) || spans.empty()) return;
+    const std::vector<Span>* const spans = find_spans(*qp.context, request);
+    if (spans == nullptr || spans->empty()) return;
     request.marks[kNicWrites] = writes_.now();
-    request.marks[kSum] = byte_sum(spans, request.index);
+    request.marks[kSum] = byte_sum(*spans, request.index);
   }
 
   void on_send_done(const Call& call, QueuePair& qp, Request& request,
@@ -50,14 +50,14 @@ class SendBufferChanged : public DoubtingDetector {
     if (request.marks[kSum] == 0 || note<Ending>(qp).is_so) return;
     if (completion != nullptr && completion->status != IBV_WC_SUCCESS) return;
     if (qp.may_be_answered(request)) return;
-    std::vector<Span> spans;
-    if (!find_spans(*qp.context, request, spans)) return;
-    const uint64_t sum = byte_sum(spans, request.index);
+    const std::vector<Span>* const spans = find_spans(*qp.context, request);
+    if (spans == nullptr) return;
+    const uint64_t sum = byte_sum(*spans, request.index);
     if (sum == 0 || sum == request.marks[kSum]) return;
-    if (writes_.may_meet(spans, request.marks[kNicWrites])) return;
-    if (may_be_awaited(model(), spans, &qp.sends, &request)) return;
+    if (writes_.may_meet(*spans, request.marks[kNicWrites])) return;
+    if (may_be_awaited(model(), *spans, &qp.sends, &request)) return;
     if (!is_new(request.posted_at)) return;
-    show(call, qp, request, spans);
+    show(call, qp, request, *spans);
   }
 
   void on_receive_done(const Call&, QueuePair* qp, SharedReceiveQueue* srq, Request& request,
@@ -82,10 +82,9 @@ class SendBufferChanged : public DoubtingDetector {
   }
 
  private:
-  void note_write(const Context& context, const Request& request) {
-    std::vector<Span> spans;
-    if (find_spans(context, request, spans)) {
-      writes_.add(spans);
+  void note_write(const Context& context, Request& request) {
+    if (const std::vector<Span>* const spans = find_spans(context, request)) {
+      writes_.add(*spans);
     } else if (std::any_of(request.sges.begin(), request.sges.end(),
                            [&context](const ibv_sge& sge) {
                              return context.find_region(sge.lkey) == nullptr;

@@ -95,7 +95,6 @@ class UnackedEvents : public Detector {
   }
 
   uint32_t taken_of(Object& object) {
-    std::lock_guard lock(object.notes_lock);
     const Taken* taken = noted<Taken>(object);
     return taken == nullptr ? 0 : taken->async_events.load();
   }

@@ -162,23 +162,19 @@ class Retirement {
   std::shared_ptr<QueuePair> qp_;
 };
 
-void note_poller(CompletionQueue& cq, pid_t thread) {
-  const pid_t before = cq.poller.load(std::memory_order_relaxed);
-  if (before == thread || before == CompletionQueue::kSeveral) return;
-  cq.poller.store(before == 0 ? thread : CompletionQueue::kSeveral, std::memory_order_relaxed);
-}
-
 void polled(rocemu_check_at at, void* shadow, ibv_wc* completions, int count) {
   Hook hook(at);
   auto* cq = hook.object<CompletionQueue>(shadow);
   if (cq == nullptr) return;
-  cq->steps.fetch_add(1, std::memory_order_relaxed);
-  note_poller(*cq, hook.call.thread());
-  const std::span<ibv_wc> taken(completions, static_cast<size_t>(count));
-  if (taken.empty()) {
-    for (Detector* detector : hook.checker.empty_polls) detector->on_polled(hook.call, *cq, taken);
-    return;
+  cq->note_poll(hook.call.thread());
+  if (cq->has_fresh_event.load(std::memory_order_relaxed)) [[unlikely]] {
+    cq->has_fresh_event = false;
+    for (Detector* detector : hook.checker.polls_after_events) {
+      detector->on_polled_after_event(hook.call, *cq, count);
+    }
   }
+  if (count == 0) return;
+  const std::span<ibv_wc> taken(completions, static_cast<size_t>(count));
   cq->completions_taken.fetch_add(taken.size(), std::memory_order_relaxed);
   Retirement retirement(hook, *cq);
   for (const ibv_wc& wc : taken) retirement.retire(wc);

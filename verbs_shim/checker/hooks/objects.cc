@@ -64,6 +64,7 @@ void mr_changed(rocemu_check_at at, ibv_mr* mr, int flags, void* address, size_t
     region.bytes = bytes;
   }
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) region.access = access;
+  ++region.context->regions_changed;
   for (const auto& detector : hook.checker.detectors) {
     detector->on_region_changed(hook.call, region);
   }

@@ -14,14 +14,14 @@ bool meet(std::span<const Span> spans, const Span& other) {
                      [&other](const Span& span) { return span.meets(other); });
 }
 
-bool awaits(const Context& context, const WorkQueue& queue, std::span<const Span> spans,
+bool awaits(const Context& context, WorkQueue& queue, std::span<const Span> spans,
             const Request* but) {
-  std::vector<Span> targets;
   for (size_t i = 0; i < queue.size(); ++i) {
-    const Request& request = queue.at(i);
+    Request& request = queue.at(i);
     if (&request == but || !request.writes_locally()) continue;
-    if (!find_spans(context, request, targets)) continue;
-    if (std::any_of(targets.begin(), targets.end(),
+    const std::vector<Span>* const targets = find_spans(context, request);
+    if (targets == nullptr) continue;
+    if (std::any_of(targets->begin(), targets->end(),
                     [spans](const Span& target) { return meet(spans, target); }))
       return true;
   }

@@ -87,19 +87,20 @@ bool PostedTargets::is_mistake(const Target& own, const Target& other) const {
 
 std::optional<Target> PostedTargets::other(const WorkQueue& queue, const Request& request,
                                            std::span<const Span> spans,
-                                           std::span<const Span> written) const {
+                                           size_t written_bytes) const {
   std::lock_guard lock(lock_);
-  for (const Span& span : written) {
-    const auto element =
-        std::find_if(spans.begin(), spans.end(), [&span](const Span& s) { return s.meets(span); });
-    const Target own = {*element, &queue, request.index,    request.wr_id,
+  for (const Span& element : spans) {
+    const Span written = {element.from, std::min(element.bytes, written_bytes)};
+    if (written.bytes == 0) break;
+    written_bytes -= written.bytes;
+    const Target own = {element,  &queue, request.index,    request.wr_id,
                         kNoPlace, 0,      spans.size() == 1};
-    auto it = targets_.lower_bound(span.to());
+    auto it = targets_.lower_bound(written.to());
     for (int looked = 0; it != targets_.begin() && looked < kNeighbours; ++looked) {
       --it;
-      if (it->first + longest_bytes_ <= span.from) break;
+      if (it->first + longest_bytes_ <= written.from) break;
       const Target& target = it->second;
-      if (is_request(target, queue, request) || !target.span.meets(span)) continue;
+      if (is_request(target, queue, request) || !target.span.meets(written)) continue;
       if (is_mistake(own, target)) return target;
     }
   }

@@ -39,10 +39,10 @@ class PostedTargets {
   void drop(const WorkQueue& queue, const Request& request);
   bool is_sink(std::span<const Span> spans) const;
 
-  // Another request that waits for bytes of `written`, where the one of `queue` has just put its
-  // data, and was not meant to; empty where there is none.
+  // Another request that waits for some of the first `written_bytes` of `spans`, where the one of
+  // `queue` has just put its data, and was not meant to; empty where there is none.
   std::optional<Target> other(const WorkQueue& queue, const Request& request,
-                              std::span<const Span> spans, std::span<const Span> written) const;
+                              std::span<const Span> spans, size_t written_bytes) const;
 
   void forget(const WorkQueue& queue);
 

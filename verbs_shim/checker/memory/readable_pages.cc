@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -14,7 +15,8 @@ namespace rocemu::check {
 namespace {
 
 constexpr uintptr_t kSmallestPage = 4096;
-constexpr uint64_t kBelievedNs = 50'000;
+constexpr uint64_t kFirstBelievedNs = 50'000;
+constexpr uint64_t kMostBelievedNs = 1'600'000;
 
 std::atomic<uint64_t> generation = 1;
 
@@ -22,6 +24,7 @@ struct KnownPage {
   uintptr_t page = 0;
   uint64_t generation = 0;
   uint64_t until_ns = 0;
+  uint64_t believed_ns = 0;
 };
 constexpr size_t kKnownPages = 256;  // that each thread remembers
 thread_local std::array<KnownPage, kKnownPages> known_pages;
@@ -46,9 +49,12 @@ bool is_readable(uintptr_t page, uint64_t now) {
   KnownPage& known = known_pages[page / kSmallestPage % kKnownPages];
   // Read before the page is asked for: what goes afterwards has another number.
   const uint64_t current = generation.load(std::memory_order_acquire);
-  if (known.page == page && known.generation == current && now < known.until_ns) return true;
+  const bool is_known = known.page == page && known.generation == current;
+  if (is_known && now < known.until_ns) return true;
   if (!can_read(page)) return false;
-  known = {page, current, now + kBelievedNs};
+  const uint64_t believed_ns =
+      is_known ? std::min(known.believed_ns * 2, kMostBelievedNs) : kFirstBelievedNs;
+  known = {page, current, now + believed_ns, believed_ns};
   return true;
 }
 

@@ -28,15 +28,19 @@ Span span_of(const MemoryRegion& region) {
   return {static_cast<uintptr_t>(address), static_cast<size_t>(bytes)};
 }
 
-bool find_spans(const Context& context, const Request& request, std::vector<Span>& spans) {
-  spans.clear();
+const std::vector<Span>* find_spans(const Context& context, Request& request) {
+  // Read before the regions are: what changes afterwards has another number.
+  const uint64_t now = context.regions_changed.load(std::memory_order_acquire);
+  if (request.spans_known_since == now) return &request.spans;
+  request.spans.clear();
   for (const ibv_sge& sge : request.sges) {
     if (sge.length == 0) continue;
     Span span;
-    if (!find_span(context, sge, span)) return false;
-    spans.push_back(span);
+    if (!find_span(context, sge, span)) return nullptr;
+    request.spans.push_back(span);
   }
-  return true;
+  request.spans_known_since = now;
+  return &request.spans;
 }
 
 }  // namespace rocemu::check

@@ -19,6 +19,7 @@ void Model::add(std::shared_ptr<Object> object) {
     auto region = std::static_pointer_cast<MemoryRegion>(object);
     std::unique_lock lock(region->context->tables_lock);
     region->context->regions[region->lkey] = region;
+    ++region->context->regions_changed;
   }
   std::unique_lock lock(lock_);
   if (object->kind == ROCEMU_CHECK_CONTEXT) {
@@ -42,6 +43,7 @@ void Model::remove(const std::shared_ptr<Object>& object, PlaceId gone_at) {
     auto& regions = object->context->regions;
     const auto found = regions.find(static_cast<MemoryRegion&>(*object).lkey);
     if (found != regions.end() && found->second == object) regions.erase(found);
+    ++object->context->regions_changed;
   }
   std::unique_lock lock(lock_);
   const auto found = objects_.find({object->kind, object->handle});

@@ -14,6 +14,10 @@ Object::Object(const Call& call, rocemu_check_kind of_kind, Context* of_context,
       made_by(call.thread()),
       made_with(call.verb()) {}
 
+Object::~Object() {
+  for (const auto& note : notes) delete note.load();
+}
+
 std::string Object::name() const {
   return std::string(name_of(kind)) + " " + hex(reinterpret_cast<uintptr_t>(handle));
 }

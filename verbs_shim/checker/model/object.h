@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "verbs_shim/checker/report/place.h"
@@ -25,7 +24,7 @@ inline constexpr unsigned kDetectorsMax = 48;
 struct Object {
   Object(const Call& call, rocemu_check_kind of_kind, Context* of_context, void* at,
          uint32_t known_by);
-  virtual ~Object() = default;
+  virtual ~Object();
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
@@ -44,8 +43,8 @@ struct Object {
   std::atomic<PlaceId> gone_at = kNoPlace;  // where it was destroyed
   std::atomic<bool> gone = false;
 
-  std::mutex notes_lock;  // guards `notes`; a leaf: nothing is locked while it is held
-  std::array<std::unique_ptr<Note>, kDetectorsMax> notes;
+  // One for each detector, which makes it when it first asks for it; owned by the object.
+  std::array<std::atomic<Note*>, kDetectorsMax> notes = {};
 };
 
 const char* name_of(rocemu_check_kind kind);  // "QP"

@@ -17,6 +17,18 @@ std::string CompletionQueue::name() const {
          " entries)";
 }
 
+void CompletionQueue::note_poll(pid_t thread) {
+  const pid_t before = poller.load(std::memory_order_relaxed);
+  if (before == thread) [[likely]] {
+    // Programs poll in vain most of the time. Nobody else counts, so this needs no locked
+    // instruction; when a second thread begins to, one of the two steps may get lost, not both.
+    steps.store(steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return;
+  }
+  if (before != kSeveral) poller.store(before == 0 ? thread : kSeveral, std::memory_order_relaxed);
+  steps.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::string SharedReceiveQueue::name() const {
   return "SRQ " + hex(reinterpret_cast<uintptr_t>(handle)) + " (" + std::to_string(max_wr) +
          " requests)";

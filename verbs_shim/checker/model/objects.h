@@ -55,6 +55,7 @@ struct CompletionQueue : Object {
   std::atomic<uint64_t> steps = 0;  // polls, so that detectors can say what came after what
   std::atomic<pid_t> poller = 0;    // the only thread that ever polled it
   static constexpr pid_t kSeveral = -1;
+  void note_poll(pid_t thread);
   std::atomic<bool> had_completions_when_armed = false;  // the last time
   std::atomic<bool> has_fresh_event = false;  // one was read, and nobody has polled since
 
@@ -134,6 +135,8 @@ struct Context : Object {
   mutable std::shared_mutex tables_lock;  // a leaf
   std::unordered_map<uint32_t, std::shared_ptr<QueuePair>> qps;
   std::unordered_map<uint32_t, std::shared_ptr<MemoryRegion>> regions;  // by lkey
+  // Another number after each change of `regions`, or of one of them; never 0.
+  std::atomic<uint64_t> regions_changed = 1;
 };
 
 }  // namespace rocemu::check

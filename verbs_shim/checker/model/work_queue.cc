@@ -10,9 +10,11 @@ Request& WorkQueue::push() {
   Request& request = ring_[(first_ + count_) & (ring_.size() - 1)];
   ++count_;
   std::vector<ibv_sge> sges = std::move(request.sges);
+  std::vector<Span> spans = std::move(request.spans);
   sges.clear();
   request = {};
   request.sges = std::move(sges);
+  request.spans = std::move(spans);
   request.index = posted_++;
   return request;
 }

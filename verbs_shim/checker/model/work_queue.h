@@ -5,11 +5,11 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "verbs_shim/checker/model/span.h"
 #include "verbs_shim/checker/report/place.h"
 
 namespace rocemu::check {
@@ -43,7 +43,10 @@ struct Request {
   uint32_t remote_qpn = 0;
   uint32_t remote_qkey = 0;
   uint64_t marks[kMarks] = {};
-  std::vector<ibv_sge> sges;  // capacity is kept when the entry is used again
+  // Capacity of these is kept when the entry is used again.
+  std::vector<ibv_sge> sges;
+  std::vector<Span> spans;         // where they lie (memory/spans.h); while
+  uint64_t spans_known_since = 0;  // Context::regions_changed is this
 
   // RDMA READ and atomics: the NIC writes to `sges`.
   bool writes_locally() const {

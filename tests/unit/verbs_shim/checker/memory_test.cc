@@ -11,7 +11,9 @@
 #include "verbs_shim/checker/memory/nic_writes.h"
 #include "verbs_shim/checker/memory/posted_targets.h"
 #include "verbs_shim/checker/memory/readable_pages.h"
+#include "verbs_shim/checker/memory/spans.h"
 #include "verbs_shim/checker/memory/watched_memory.h"
+#include "verbs_shim/checker/model/model.h"
 #include "verbs_shim/memory_watch/ranges.h"
 
 using namespace rocemu::check;
@@ -50,8 +52,7 @@ struct Queue {
 
 bool lands_on_another(const PostedTargets& targets, const Queue& queue, const Request& request,
                       Span span, size_t received) {
-  const Span written = {span.from, received};
-  return targets.other(queue.queue, request, {&span, 1}, {&written, 1}).has_value();
+  return targets.other(queue.queue, request, {&span, 1}, received).has_value();
 }
 
 }  // namespace
@@ -141,6 +142,35 @@ TEST_CASE("Writes of the NIC are remembered for a while") {
   CHECK(writes.may_meet({&behind, 1}, begin));  // nobody knows any more
 }
 
+TEST_CASE("Where a request's elements lie is looked up again once regions have changed") {
+  const rocemu_check_services services = {};
+  const rocemu_check_call at = {"ibv_reg_mr", __builtin_return_address(0),
+                                __builtin_frame_address(0)};
+  const Call call(&at);
+  Model model(services);
+  Context context(call, ROCEMU_CHECK_CONTEXT, nullptr, nullptr, 0);
+  const auto region_at = [&](uintptr_t address) {
+    auto region = std::make_shared<MemoryRegion>(call, ROCEMU_CHECK_MR, &context, nullptr, 0);
+    region->address = address;
+    region->bytes = 100;
+    region->lkey = 7;
+    return region;
+  };
+  Request request;
+  request.sges = {{10, 20, 7}};
+  CHECK(find_spans(context, request) == nullptr);
+
+  const auto first = region_at(1000);
+  model.add(first);
+  REQUIRE(find_spans(context, request) != nullptr);
+  CHECK(find_spans(context, request)->front().from == 1010);
+  model.remove(first, kNoPlace);
+  CHECK(find_spans(context, request) == nullptr);
+  model.add(region_at(5000));
+  REQUIRE(find_spans(context, request) != nullptr);
+  CHECK(find_spans(context, request)->front().from == 5010);
+}
+
 TEST_CASE("A place that is posted for two requests") {
   PostedTargets targets;
   Queue queue;
@@ -196,7 +226,7 @@ TEST_CASE("One scratch element of several requests is meant") {
     targets.add(queue, requests[i], spans);
   }
   const Span spans[] = {scratch, {2000, 64}};
-  CHECK_FALSE(targets.other(queue, requests[0], spans, spans));
+  CHECK_FALSE(targets.other(queue, requests[0], spans, 40 + 64));
 }
 
 TEST_CASE("Ranges that are watched are the parent's after a fork") {
