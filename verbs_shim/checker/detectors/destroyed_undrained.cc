@@ -1,6 +1,11 @@
 // destroyed-undrained: a QP is destroyed while send requests of which the program wants to hear are
 // outstanding. In the error states the program knows that they are over, and how.
+//
+// What was flushed may still stand in the CQ then. Some NICs take it away with the QP, as this one
+// does, others leave it, so the program has to poll until nothing is left before it frees what the
+// wr_ids point to: it is told of when it polls that CQ again and has done so too early.
 #include "verbs_shim/checker/detectors/makers.h"
+#include "verbs_shim/checker/memory/gone_owners.h"
 #include "verbs_shim/checker/model/text.h"
 
 namespace rocemu::check {
@@ -22,20 +27,93 @@ Undrained look(QueuePair& qp) {
   return result;
 }
 
+// The requests of a QP that is being destroyed, which its error has flushed or will.
+struct Flushed : Note {
+  std::vector<GoneOwner> owners;
+};
+constexpr size_t kFlushedMost = 256;
+
+void collect(WorkQueue& queue, const std::shared_ptr<CompletionQueue>& cq,
+             std::vector<GoneOwner>& owners) {
+  std::lock_guard lock(queue.lock);
+  for (size_t i = 0; queue.is_tracked && i < queue.size() && owners.size() < kFlushedMost; ++i) {
+    const Request& request = queue.at(i);
+    GoneOwner owner;
+    owner.cq = cq;
+    owner.wr_id = request.wr_id;
+    owner.posted = {request.posted_at, request.posted_by};
+    owners.push_back(std::move(owner));
+  }
+}
+
 class DestroyedUndrained : public Detector {
  public:
-  DestroyedUndrained() : Detector("destroyed-undrained", kNothing) {}
+  DestroyedUndrained() : Detector("destroyed-undrained", kNextPolls) {}
 
   void on_going(const Call& call, Object& object) override {
     if (object.kind != ROCEMU_CHECK_QP) return;
     auto& qp = static_cast<QueuePair&>(object);
     const ibv_qp_state state = qp.state;
+    auto& owners = note<Flushed>(qp).owners;
+    owners.clear();
+    if (state == IBV_QPS_ERR) {
+      if (qp.send_cq != nullptr) collect(qp.sends, qp.send_cq, owners);
+      if (qp.recv_cq != nullptr) collect(qp.receives, qp.recv_cq, owners);
+    }
     if (state != IBV_QPS_RTS && state != IBV_QPS_SQD) return;
     const Undrained undrained = look(qp);
     if (undrained.count > 0 && is_new(call)) tell(call, qp, undrained);
   }
 
+  void on_gone(const Call& call, Object& object) override {
+    if (object.kind == ROCEMU_CHECK_CQ)
+      return owners_.forget(static_cast<CompletionQueue&>(object));
+    if (object.kind != ROCEMU_CHECK_QP) return;
+    auto& owners = note<Flushed>(object).owners;
+    for (GoneOwner& owner : owners) {
+      owner.qp = object.name();
+      owner.destroyed = {call.place(), call.thread()};
+      CompletionQueue& cq = *owner.cq;
+      owners_.add(std::move(owner));
+      cq.tells_next_poll = true;
+    }
+    owners.clear();
+  }
+
+  void on_memory_going(const Call& call, const void* address, size_t bytes, const char*) override {
+    owners_.note_freed({reinterpret_cast<uintptr_t>(address), bytes},
+                       {call.place(), call.thread()});
+  }
+
+  void on_next_poll(const Call& call, CompletionQueue& cq, int count) override {
+    const auto owner = owners_.take_freed(cq);
+    if (owner && is_new(call)) tell(call, cq, *owner);
+    // Where nothing is in the CQ any more nothing can come of those that are gone.
+    if (count == 0) return owners_.forget(cq);
+    if (owners_.has(cq)) cq.tells_next_poll = true;
+  }
+
  private:
+  void tell(const Call& call, const CompletionQueue& cq, const GoneOwner& owner) {
+    Finding finding;
+    finding.sentence = cq.name() + " is polled, where the flushed request with wr_id " +
+                       hex(owner.wr_id) + " of " + owner.qp +
+                       " may still stand, which was destroyed: that is the address of memory "
+                       "that was freed since.";
+    finding.why =
+        "What stands in a CQ when a QP is destroyed may stay there or be gone with the QP (IBTA "
+        "10.2.4.4). This NIC takes it away, as mlx5 does; with others, Linux's rxe among them, the "
+        "poll gives a completion whose wr_id points to what is somebody else's by then.";
+    finding.advice =
+        "After the QP was moved to ERROR poll until all its requests have come back, or, after it "
+        "was destroyed, until the CQ is empty, and only then free what they belong to.";
+    finding.objects = {owner.qp, cq.name()};
+    finding.related = {{"the memory was given back here", owner.freed.place, owner.freed.thread},
+                       {"the QP was destroyed here", owner.destroyed.place, owner.destroyed.thread},
+                       {"the request was posted here", owner.posted.place, owner.posted.thread}};
+    report(call, finding);
+  }
+
   void tell(const Call& call, const QueuePair& qp, const Undrained& undrained) {
     const Request& oldest = undrained.oldest;
     Finding finding;
@@ -59,6 +137,8 @@ class DestroyedUndrained : public Detector {
                        {"the QP was made here", qp.made_at, qp.made_by}};
     report(call, finding);
   }
+
+  GoneOwners owners_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class Detector {
     kSends = 1,              // on_send_...
     kReceives = 2,           // on_receive_...
     kPolls = 4,              // on_polled
-    kPollsAfterEvents = 8,   // on_polled_after_event
+    kNextPolls = 8,          // on_next_poll
     kArms = 16,              // on_armed
     kMeaninglessReads = 32,  // on_meaningless_read; the program gets garbage then
   };
@@ -90,9 +90,9 @@ class Detector {
   // --- CQs. ---
   // Called after the above, for one completion or more, with the CQ locked.
   virtual void on_polled(const Call&, CompletionQueue&, std::span<ibv_wc>) {}
-  // The first poll after an event was taken; `count` completions were there. The CQ is locked
-  // unless there were none.
-  virtual void on_polled_after_event(const Call&, CompletionQueue&, int /*count*/) {}
+  // Called for one poll after CompletionQueue::tells_next_poll was set, and before the completions
+  // are looked at, of which there are `count`. The CQ is locked unless there are none.
+  virtual void on_next_poll(const Call&, CompletionQueue&, int /*count*/) {}
   // Called after a poll that gave failed completions; nothing is locked.
   virtual void on_failures_polled(const Call&, CompletionQueue&) {}
   virtual void on_meaningless_read(const Call&, CompletionQueue&, const char* /*field*/,

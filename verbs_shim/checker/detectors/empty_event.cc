@@ -39,7 +39,7 @@ struct EmptyPoll {
 
 class EmptyEvent : public Detector {
  public:
-  EmptyEvent() : Detector("empty-event", kPollsAfterEvents) {}
+  EmptyEvent() : Detector("empty-event", kNextPolls) {}
 
   void on_cq_event_taken(const Call& call, CompletionQueue& cq) override {
     auto& events = note<EventNote>(cq);
@@ -47,7 +47,7 @@ class EmptyEvent : public Detector {
     events.taken_by = call.thread();
   }
 
-  void on_polled_after_event(const Call& call, CompletionQueue& cq, int count) override {
+  void on_next_poll(const Call& call, CompletionQueue& cq, int count) override {
     auto& events = note<EventNote>(cq);
     const bool is_own = events.taken_by.exchange(0) == call.thread();
     if (count > 0 || !is_own || events.empty.fetch_add(1) > 0) return;

@@ -82,7 +82,7 @@ void Checker::add(std::unique_ptr<Detector> detector) {
   wants(Detector::kSends, sends);
   wants(Detector::kReceives, receives);
   wants(Detector::kPolls, polls);
-  wants(Detector::kPollsAfterEvents, polls_after_events);
+  wants(Detector::kNextPolls, next_polls);
   wants(Detector::kArms, arms);
   wants(Detector::kMeaninglessReads, meaningless_reads);
   detectors.push_back(std::move(detector));

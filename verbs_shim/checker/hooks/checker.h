@@ -30,7 +30,7 @@ struct Checker {
 
   std::vector<std::unique_ptr<Detector>> detectors;
   // For each event of the data path, the detectors that want it.
-  std::vector<Detector*> sends, receives, polls, polls_after_events, arms, meaningless_reads;
+  std::vector<Detector*> sends, receives, polls, next_polls, arms, meaningless_reads;
 };
 
 // Null before rocemu_check_start_v1().

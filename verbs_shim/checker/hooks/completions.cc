@@ -167,10 +167,10 @@ void polled(rocemu_check_at at, void* shadow, ibv_wc* completions, int count) {
   auto* cq = hook.object<CompletionQueue>(shadow);
   if (cq == nullptr) return;
   cq->note_poll(hook.call.thread());
-  if (cq->has_fresh_event.load(std::memory_order_relaxed)) [[unlikely]] {
-    cq->has_fresh_event = false;
-    for (Detector* detector : hook.checker.polls_after_events) {
-      detector->on_polled_after_event(hook.call, *cq, count);
+  if (cq->tells_next_poll.load(std::memory_order_relaxed)) [[unlikely]] {
+    cq->tells_next_poll = false;
+    for (Detector* detector : hook.checker.next_polls) {
+      detector->on_next_poll(hook.call, *cq, count);
     }
   }
   if (count == 0) return;

@@ -29,7 +29,7 @@ void cq_event_taken(rocemu_check_at at, void* shadow) {
   for (const auto& detector : hook.checker.detectors) {
     detector->on_cq_event_taken(hook.call, *cq);
   }
-  cq->has_fresh_event = true;
+  cq->tells_next_poll = true;
 }
 
 void async_event_taken(rocemu_check_at at, ibv_context* verbs, const ibv_async_event* event) {

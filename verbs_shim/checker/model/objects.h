@@ -57,7 +57,9 @@ struct CompletionQueue : Object {
   static constexpr pid_t kSeveral = -1;
   void note_poll(pid_t thread);
   std::atomic<bool> had_completions_when_armed = false;  // the last time
-  std::atomic<bool> has_fresh_event = false;  // one was read, and nobody has polled since
+  // The next poll, be it in vain, is told to who wants it (Detector::on_next_poll): an event was
+  // taken, or a detector has set it.
+  std::atomic<bool> tells_next_poll = false;
 
   // The SRQs whose completions come here by themselves, not by a QP's (XRC and tag matching).
   std::mutex srqs_lock;  // a leaf

@@ -123,6 +123,11 @@ class World {
     hooks.gone(&at, ROCEMU_CHECK_QP, &qp, 0);
   }
 
+  [[gnu::noinline]] void free_block(uintptr_t address, size_t bytes) {
+    AT("free");
+    hooks.memory_going(&at, reinterpret_cast<void*>(address), bytes, "free");
+  }
+
   // Names of what was found since the world is there.
   std::vector<std::string> found() const {
     std::vector<std::string> names;
@@ -177,6 +182,41 @@ TEST_CASE("a QP that is destroyed before its completion is polled", "[checker]")
   SECTION("is nothing when the checker has lost sight of the queue") {
     world.poll(77, IBV_WC_SEND);
     world.destroy();
+    CHECK(world.found().empty());
+  }
+}
+
+TEST_CASE("what a flushed request belonged to, freed while its completion may stand", "[checker]") {
+  constexpr uint64_t kOwner = 0x70000000;
+  World world;
+  world.post_receive(kOwner);
+  world.move_to(IBV_QPS_ERR);
+  SECTION("is found at the next poll, once") {
+    world.destroy();
+    world.free_block(kOwner - 8, 64);
+    world.poll_nothing();
+    CHECK(world.found() == Names{"destroyed-undrained"});
+    world.poll_nothing();
+    CHECK(world.found().size() == 1);
+  }
+  SECTION("is nothing when the request came back before") {
+    world.poll(kOwner, IBV_WC_RECV, IBV_WC_WR_FLUSH_ERR);
+    world.destroy();
+    world.free_block(kOwner - 8, 64);
+    world.poll_nothing();
+    CHECK(world.found().empty());
+  }
+  SECTION("is nothing when the CQ was found empty after the QP was gone") {
+    world.destroy();
+    world.poll_nothing();
+    world.free_block(kOwner - 8, 64);
+    world.poll_nothing();
+    CHECK(world.found().empty());
+  }
+  SECTION("is nothing when other memory was freed") {
+    world.destroy();
+    world.free_block(kOwner + 8, 64);
+    world.poll_nothing();
     CHECK(world.found().empty());
   }
 }
