@@ -4,7 +4,7 @@ import subprocess
 import time
 
 from guest import GuestFailed
-from rows import LARGE_MTU, ROWS, SHORT_SCENARIOS, SMALL_MTU
+from rows import LARGE_MTU, ROWS, SHORT_SCENARIOS, SHORT_VLAN_ROWS, SMALL_MTU
 from sides import gid_index
 
 LOSS = "loss=1%"
@@ -191,7 +191,10 @@ def attempt_pair(lab, row, server):
 
 def run_pairs(lab, kind, options, report):
     """Rows that the options choose, each with either side as the server. Loss is set at the second side."""
-    chosen = [row for row in ROWS if re.search(options.only, row.title()) and (row.short or not options.short)
+    def is_short(row):
+        return row.short and (kind != "vlan" or SHORT_VLAN_ROWS.search(row.title()))
+
+    chosen = [row for row in ROWS if re.search(options.only, row.title()) and (is_short(row) or not options.short)
               and lab.second.can_run(row) and lab.first.can_run(row)]
     for mtu in (LARGE_MTU, SMALL_MTU):
         for row in chosen:

@@ -3,12 +3,13 @@
 client, and what both ends see of errors, compared with what two rxe see.
 
     run.py [--user] [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
-    run.py [--user] --scripts FOLDER [--table FILE]
+    run.py [--user] --scripts FOLDER [--table FILE | --port ...]
 
 --user   as an ordinary user without any capability, in a user namespace (started by root)
 --short  a few rows (a minute or two for each port); otherwise all of them (some 20 minutes)
 --table  writes a table in Markdown
---scripts  plays the scripts of a folder (docs/scripts.md) against rxe, instead of all this; AGENT names rocemu-script-agent
+--scripts  plays the scripts of a folder (docs/scripts.md) against rxe: instead of all this, or before the ports that are
+         named; AGENT names rocemu-script-agent
 
 ROCEMU and SCENARIO name the rocemu command and the program interop_scenario. Everything happens in a network
 namespace made for it, on a tap between the NIC and qemu; root is not needed where users may make namespaces.
@@ -31,6 +32,7 @@ from rows import LARGE_MTU, ROWS
 from sides import Rocemu, Rxe
 
 SKIPPED = 77
+KINDS = ["interface", "udp", "vlan"]
 TAP = "wire0"
 HOST = {4: "192.168.77.1", 6: "fd77::1"}
 GUEST = {4: "192.168.77.2", 6: "fd77::2"}
@@ -46,13 +48,16 @@ def parse():
     parser.add_argument("--user", action="store_true")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", metavar="REGEX", default="")
-    parser.add_argument("--port", choices=["interface", "udp", "vlan"], action="append")
+    parser.add_argument("--port", choices=KINDS, action="append")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--table", metavar="FILE")
     parser.add_argument("--scripts", metavar="FOLDER")
     parser.add_argument("--image", help=argparse.SUPPRESS)  # set inside: the work in the namespaces
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.scripts and options.port and options.table:
+        parser.error("--table is of the ports or of the scripts: leave one of them out")
+    return options
 
 
 # ---- outside: image and namespaces ----
@@ -102,6 +107,18 @@ def make_link(mtu):
         subprocess.run(["ip", *words], check=True)
 
 
+def run_port(guest, kind, options, report, expected):
+    if kind == "vlan":
+        with VlanRocemu(guest, options.rocemu, LARGE_MTU) as rocemu:
+            run_pairs(Lab(VlanRxe(guest), rocemu, options), kind, options, report)
+        return
+    with Rocemu(options.rocemu, kind, TAP, HOST) as rocemu:
+        lab = Lab(Rxe(guest, GUEST), rocemu, options)
+        run_scenarios(lab, kind, options, report, expected)
+        run_pairs(lab, kind, options, report)
+        print(f"rxe counts: {lab.first.counters()}")
+
+
 def inside(options):
     options.rocemu = os.environ.get("ROCEMU", "rocemu")
     options.scenario = os.environ.get("SCENARIO", "interop_scenario")
@@ -113,23 +130,20 @@ def inside(options):
     with Guest(folder, tap_link(TAP), settings) as guest:
         version = (folder / "version").read_text(encoding="ascii").strip()
         print(f"Linux {version} is up after {guest.boot_seconds:.1f} s", flush=True)
-        if options.scripts:
-            return script_table.play(guest, options.rocemu, GUEST[4], options.scripts, options.table, version)
-        guest.push(options.scenario)
-        for kind in options.port or ["interface", "udp", "vlan"]:
-            if kind == "vlan":
-                with VlanRocemu(guest, options.rocemu, LARGE_MTU) as rocemu:
-                    run_pairs(Lab(VlanRxe(guest), rocemu, options), kind, options, report)
-                continue
-            with Rocemu(options.rocemu, kind, TAP, HOST) as rocemu:
-                lab = Lab(Rxe(guest, GUEST), rocemu, options)
-                run_scenarios(lab, kind, options, report, expected)
-                run_pairs(lab, kind, options, report)
-                print(f"rxe counts: {lab.first.counters()}")
+        # Before the ports, whose rows leave a link of small frames behind.
+        scripts_failed = options.scripts and script_table.play(guest, options.rocemu, GUEST[4], options.scripts,
+                                                               options.table, version)
+        kinds = options.port or ([] if options.scripts else KINDS)
+        if kinds:
+            guest.push(options.scenario)
+        for kind in kinds:
+            run_port(guest, kind, options, report, expected)
+    if not kinds:
+        return scripts_failed
     if options.table:
         Path(options.table).write_text("\n".join(report.table()) + "\n", encoding="utf-8")
     print(f"{len(report.lines) - report.failed} of {len(report.lines)} as they must be")
-    return 1 if report.failed or not report.lines else 0
+    return 1 if report.failed or not report.lines or scripts_failed else 0
 
 
 def main():
