@@ -30,6 +30,7 @@ Undrained look(QueuePair& qp) {
 // The requests of a QP that is being destroyed, which its error has flushed or will.
 struct Flushed : Note {
   std::vector<GoneOwner> owners;
+  uint64_t completions_taken = 0;  // of its CQs, by then
 };
 constexpr size_t kFlushedMost = 256;
 
@@ -46,6 +47,14 @@ void collect(WorkQueue& queue, const std::shared_ptr<CompletionQueue>& cq,
   }
 }
 
+uint64_t completions_taken(const QueuePair& qp) {
+  uint64_t count = 0;
+  for (const auto& cq : {qp.send_cq, qp.recv_cq}) {
+    if (cq != nullptr) count += cq->completions_taken;
+  }
+  return count;
+}
+
 class DestroyedUndrained : public Detector {
  public:
   DestroyedUndrained() : Detector("destroyed-undrained", kNextPolls) {}
@@ -54,11 +63,12 @@ class DestroyedUndrained : public Detector {
     if (object.kind != ROCEMU_CHECK_QP) return;
     auto& qp = static_cast<QueuePair&>(object);
     const ibv_qp_state state = qp.state;
-    auto& owners = note<Flushed>(qp).owners;
-    owners.clear();
+    auto& flushed = note<Flushed>(qp);
+    flushed.owners.clear();
+    flushed.completions_taken = completions_taken(qp);
     if (state == IBV_QPS_ERR) {
-      if (qp.send_cq != nullptr) collect(qp.sends, qp.send_cq, owners);
-      if (qp.recv_cq != nullptr) collect(qp.receives, qp.recv_cq, owners);
+      if (qp.send_cq != nullptr) collect(qp.sends, qp.send_cq, flushed.owners);
+      if (qp.recv_cq != nullptr) collect(qp.receives, qp.recv_cq, flushed.owners);
     }
     if (state != IBV_QPS_RTS && state != IBV_QPS_SQD) return;
     const Undrained undrained = look(qp);
@@ -69,15 +79,19 @@ class DestroyedUndrained : public Detector {
     if (object.kind == ROCEMU_CHECK_CQ)
       return owners_.forget(static_cast<CompletionQueue&>(object));
     if (object.kind != ROCEMU_CHECK_QP) return;
-    auto& owners = note<Flushed>(object).owners;
-    for (GoneOwner& owner : owners) {
+    auto& flushed = note<Flushed>(object);
+    // Another thread may have polled them while the QP was being destroyed.
+    const bool are_there =
+        flushed.completions_taken == completions_taken(static_cast<QueuePair&>(object));
+    for (GoneOwner& owner : flushed.owners) {
+      if (!are_there) break;
       owner.qp = object.name();
       owner.destroyed = {call.place(), call.thread()};
       CompletionQueue& cq = *owner.cq;
       owners_.add(std::move(owner));
       cq.tells_next_poll = true;
     }
-    owners.clear();
+    flushed.owners.clear();
   }
 
   void on_memory_going(const Call& call, const void* address, size_t bytes, const char*) override {
