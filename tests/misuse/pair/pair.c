@@ -237,3 +237,10 @@ void drain(struct end* end, int receives) {
   must(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE) == 0, "ibv_modify_qp to ERR");
   while (receives-- > 0) take_completion(end);
 }
+
+void wait_for_event(struct end* end) {
+  struct ibv_cq* cq;
+  void* context;
+  must(ibv_get_cq_event(end->channel, &cq, &context) == 0, "ibv_get_cq_event");
+  ibv_ack_cq_events(cq, 1);
+}

@@ -82,5 +82,7 @@ void post_receive(struct end* end, void* at, uint32_t bytes);
 struct ibv_wc take_completion(struct end* end);
 /* Waits for one that must be a success. */
 void take_success(struct end* end);
+/* Waits for an event of the CQ, which was asked for, and acknowledges it; polls nothing. */
+void wait_for_event(struct end* end);
 /* Moves the QP to ERR and takes the completions of the `receives` that still are posted. */
 void drain(struct end* end, int receives);

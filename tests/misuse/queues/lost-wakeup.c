@@ -3,13 +3,6 @@
  * would sleep for ever here if no second message came. */
 #include "tests/misuse/pair/pair.h"
 
-static void wait_for_event(struct end* end) {
-  struct ibv_cq* cq;
-  void* context;
-  must(ibv_get_cq_event(end->channel, &cq, &context) == 0, "ibv_get_cq_event");
-  ibv_ack_cq_events(cq, 1);
-}
-
 int main(int argc, char** argv) {
   const bool wrong = is_wrong(argc, argv);
   struct pair pair;

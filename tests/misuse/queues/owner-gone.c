@@ -10,14 +10,6 @@ struct message {
   char text[200];
 };
 
-/* Waits until the flushed receive stands in the CQ, without taking it. */
-static void await_flush(struct end* end) {
-  struct ibv_cq* cq;
-  void* context;
-  must(ibv_get_cq_event(end->channel, &cq, &context) == 0, "ibv_get_cq_event");
-  ibv_ack_cq_events(cq, 1);
-}
-
 int main(int argc, char** argv) {
   const bool wrong = is_wrong(argc, argv);
   struct pair pair;
@@ -32,7 +24,7 @@ int main(int argc, char** argv) {
   must(ibv_req_notify_cq(pair.server.cq, 0) == 0, "ibv_req_notify_cq");
   struct ibv_qp_attr to_error = {.qp_state = IBV_QPS_ERR};
   must(ibv_modify_qp(pair.server.qp, &to_error, IBV_QP_STATE) == 0, "ibv_modify_qp");
-  await_flush(&pair.server);
+  wait_for_event(&pair.server); /* the flushed receive stands in the CQ */
   struct ibv_wc completion;
   if (!wrong) must(ibv_poll_cq(pair.server.cq, 1, &completion) == 1, "the flushed receive");
   must(ibv_destroy_qp(pair.server.qp) == 0, "ibv_destroy_qp");

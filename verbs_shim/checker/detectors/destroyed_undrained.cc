@@ -83,9 +83,10 @@ class DestroyedUndrained : public Detector {
     // Another thread may have polled them while the QP was being destroyed.
     const bool are_there =
         flushed.completions_taken == completions_taken(static_cast<QueuePair&>(object));
+    if (!are_there) flushed.owners.clear();
+    const std::string name = object.name();
     for (GoneOwner& owner : flushed.owners) {
-      if (!are_there) break;
-      owner.qp = object.name();
+      owner.qp = name;
       owner.destroyed = {call.place(), call.thread()};
       CompletionQueue& cq = *owner.cq;
       owners_.add(std::move(owner));
