@@ -240,6 +240,28 @@ TEST_CASE("a few bytes of payload travel in the send queue, if they can be read"
   munmap(pages, kPageBytes);
 }
 
+TEST_CASE("payload travels in the send queue where one request has it to itself") {
+  Program program;
+  ibv_qp* qp = program.make_qp(program.make_cq());
+  program.move_to(qp, IBV_QPS_RTS);
+  char text[] = "12345678";
+  ibv_sge sge = {reinterpret_cast<uintptr_t>(text), 8, 5};
+  ibv_send_wr requests[] = {make_send(1, &sge, 1), make_send(2, &sge, 1)};
+  requests[0].next = &requests[1];
+  const auto inlined = [&](size_t i) {
+    return (program.nic.sent.at(i).flags & ROCEMU_SEND_INLINE_WQE_DATA) != 0;
+  };
+  REQUIRE(post_one(qp, requests[0]) == 0);
+  REQUIRE(post_one(qp, requests[1]) == 0);
+  REQUIRE(program.nic.complete_sends() == 3);
+  CHECK(inlined(0));
+  CHECK_FALSE(inlined(1));
+  CHECK_FALSE(inlined(2));
+  REQUIRE(post_one(qp, requests[1]) == 0);
+  REQUIRE(program.nic.complete_sends() == 1);
+  CHECK(inlined(3));
+}
+
 TEST_CASE("receives are taken from INIT on") {
   Program program;
   ibv_qp* qp = program.make_qp(program.make_cq());

@@ -43,7 +43,7 @@ bool is_readable(uintptr_t address) {
 
 }  // namespace
 
-void add_inline_data(rocemu_send_wqe& wqe, const ibv_sge* sges) {
+void add_inline_data(const WorkRing& ring, rocemu_send_wqe& wqe, const ibv_sge* sges) {
   static_assert(ROCEMU_INLINE_WQE_DATA_MAX <= kSmallCopyMax);
   static_assert(sizeof(wqe.compare_add) + sizeof(wqe.swap) == ROCEMU_INLINE_WQE_DATA_MAX);
   static_assert(offsetof(rocemu_send_wqe, swap) ==
@@ -55,6 +55,7 @@ void add_inline_data(rocemu_send_wqe& wqe, const ibv_sge* sges) {
   const uint32_t bytes = sges->length;
   if (bytes == 0 || bytes > ROCEMU_INLINE_WQE_DATA_MAX || first > UINTPTR_MAX - bytes) return;
   const uintptr_t last = first + bytes - 1;
+  if (ring.last_has_others_before()) return;
   constexpr uintptr_t kSmallestPage = 4096;
   if (!is_readable(first)) return;
   if (first / kSmallestPage != last / kSmallestPage && !is_readable(last)) return;

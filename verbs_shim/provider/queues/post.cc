@@ -121,7 +121,7 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   } else {
     wqe.num_sge = static_cast<uint16_t>(request.num_sge);
     copy_sges(request.sg_list, wqe.num_sge, payload);
-    add_inline_data(wqe, request.sg_list);
+    add_inline_data(queue.send_ring, wqe, request.sg_list);
   }
   memcpy(slot, &wqe, sizeof(wqe));
   return 0;

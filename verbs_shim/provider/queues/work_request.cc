@@ -126,7 +126,7 @@ void wr_set_sge_list(ibv_qp_ex* qp, size_t count, const ibv_sge* sges) {
   if (count > queue.cap.max_send_sge) return fail(queue, EINVAL);
   wqe_of(queue)->num_sge = static_cast<uint16_t>(count);
   copy_sges(sges, wqe_of(queue)->num_sge, queue.building.request + sizeof(rocemu_send_wqe));
-  add_inline_data(*wqe_of(queue), sges);
+  add_inline_data(queue.send_ring, *wqe_of(queue), sges);
 }
 
 void wr_set_sge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length) {

@@ -41,6 +41,8 @@ class WorkRing {
   void unclaim_last() { --claimed_; }
   void unclaim_all() { claimed_ = published_; }
   bool has_claimed() const { return claimed_ != published_; }
+  // True when the NIC is not yet done with an entry before the one claimed last.
+  bool last_has_others_before() const { return claimed_ - load_relaxed(consumer_word_) > 1; }
 
   void publish() {
     published_ = claimed_;
