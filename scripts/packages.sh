@@ -14,7 +14,7 @@
 # arm64: what scripts/arm64.sh builds and runs with.
 set -euo pipefail
 
-build=(g++ cmake ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
+build=(g++ cmake mold ninja-build pkg-config libdpdk-dev libboost-dev libisal-dev libcli11-dev
        libspdlog-dev nlohmann-json3-dev libexpected-dev libmnl-dev libibverbs-dev libncurses-dev libnuma-dev)
 run=(libibverbs1 ibverbs-utils perftest)
 fuzz=(clang libclang-rt-dev llvm)
