@@ -88,15 +88,14 @@ bool EthdevPort::take_in(uint64_t now_ns, rte_mbuf* frame) {
     remove_vlan_tag(frame);
   }
   const Bytes bytes = bytes_of(frame);
-  if (is_datagram_to(udp_port_, bytes)) [[likely]] {
-    const MacAddress to = destination_of(bytes);
-    if (to == device_.mac() || is_group(to)) {
-      ++stats_.rx_frames;
-      stats_.rx_bytes += bytes.size();
-      return true;
-    }
-  } else {
+  const bool is_datagram = is_datagram_to(udp_port_, bytes);
+  if (!is_datagram) [[unlikely]]
     host_.on_frame(now_ns, bytes);
+  const MacAddress to = destination_of(bytes);
+  if ((is_datagram || wants_others_) && (to == device_.mac() || is_group(to))) [[likely]] {
+    ++stats_.rx_frames;
+    stats_.rx_bytes += bytes.size();
+    return true;
   }
   FramePool::free(frame);
   return false;
@@ -160,10 +159,19 @@ unsigned EthdevPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
   };
   if (!usable_) [[unlikely]]
     return lose(DropReason::refused_by_kernel);
+  // A raw packet QP sends what it likes. Drivers differ in what they do with more than their MTU.
+  if (burst.front()->pkt_len > longest_frame_bytes_) [[unlikely]] {
+    drop(burst.front(), DropReason::refused_by_kernel);
+    return 1;
+  }
   uint64_t bytes = 0;
   std::array<uint32_t, kTaggedBurst> lengths;
-  const auto count = std::min<size_t>(burst.size(), lengths.size());
-  for (size_t i = 0; i < count; ++i) lengths[i] = burst[i]->pkt_len;
+  size_t count = 0;
+  for (; count < std::min<size_t>(burst.size(), lengths.size()); ++count) {
+    lengths[count] = burst[count]->pkt_len;
+    if (lengths[count] > longest_frame_bytes_) [[unlikely]]
+      break;
+  }
   const unsigned taken = hand_over(burst.first(count));
   for (unsigned i = 0; i < taken; ++i) bytes += lengths[i];
   stats_.tx_frames += taken;

@@ -1,5 +1,6 @@
 // A DPDK Ethernet device as a port. Datagrams to one UDP port are the NIC's; what else arrives is
-// the IpHost's, which answers for the port as a kernel would.
+// the IpHost's, which answers for the port as a kernel would. On request the NIC gets that as well,
+// as it lies there after the IpHost has had it.
 //
 // A device without a descriptor to sleep on is looked at by time: often after there was traffic,
 // and after a while without every kLongestPauseNs.
@@ -25,7 +26,7 @@ class EthdevPort final : public Port {
     IpSettings ip;
     uint16_t vlan_id = 0;  // 0: frames without a tag
     uint16_t udp_port = 0;
-    unsigned longest_frame_bytes = 0;  // longer ones are dropped
+    unsigned longest_frame_bytes = 0;  // longer ones are dropped, whoever sends them
   };
 
   // A frame that comes after a pause is seen so late at most.
@@ -51,6 +52,7 @@ class EthdevPort final : public Port {
   bool has_work() const noexcept override { return more_waits_; }
   uint64_t next_arrival_ns() const noexcept override;
   const PortStats& stats() const noexcept override { return stats_; }
+  void want_other_frames(bool wanted) noexcept override { wants_others_ = wanted; }
 
  private:
   bool take_in(uint64_t now_ns, rte_mbuf* frame);
@@ -67,6 +69,7 @@ class EthdevPort final : public Port {
   unsigned longest_frame_bytes_;
   IpHost host_;
   bool usable_;
+  bool wants_others_ = false;
   bool more_waits_ = false;
   uint64_t last_traffic_ns_ = 0;
   uint64_t next_look_ns_ = kNever;

@@ -94,7 +94,6 @@ device::PortConfig describe_ethdev_port(const device::PortConfig& before, const 
                                         unsigned mtu_bytes, const dpdk_io::IpSettings& ip,
                                         bool link_is_up) {
   device::PortConfig port = before;
-  port.carries_all_frames = false;
   port.active = link_is_up;
   port.mac = mac;
   port.mtu_bytes = path_mtu_bytes(mtu_bytes);

@@ -140,6 +140,39 @@ group() {
   grep -q 'data transfers complete' "$log" || { cat "$log"; fail "receiver from $1"; }
 }
 
+mac_of() { sed -n '/"mac": /{s/.*"\([0-9a-f:]*\)".*/\1/p;q}' < <("$ROCEMU" status --name "$1" --json); }
+
+# raw COMMAND...: what a raw packet QP on NIC a gets while COMMAND runs, whose last frame has the EtherType 88b6
+raw_frames=${self%/*}/../lab/raw_frames.py
+raw() {
+  local collector frames=$dir/frames
+  on a "$raw_frames" collect > "$frames" 2>&1 &
+  collector=$!
+  until_true 10 grep -q ready "$frames" || { cat "$frames"; fail "no raw packet QP on NIC a"; }
+  "$@"
+  wait "$collector" || { cat "$frames"; fail "the raw packet QP on NIC a"; }
+}
+has_pyverbs() {
+  /usr/bin/python3 -c 'import pyverbs.qp' 2> /dev/null ||
+    { echo "SKIP of raw packets: rdma-core's Python bindings are missing (Debian package python3-pyverbs)"; false; }
+}
+
+# Raw packet QPs at both ends, by rdma-core's Python bindings and by perftest.
+raw_packets() {
+  has_pyverbs || return 0
+  local mac_a mac_b head frame
+  mac_a=$(mac_of a) mac_b=$(mac_of b)
+  head=${mac_a//:/}${mac_b//:/}
+  frame=${head}88b5$(printf '%0100d' 7)
+  sends() {
+    on b raw_ethernet_bw -F -n 1000 -s 1024 --client -E "$mac_a" -B "$mac_b" || fail "raw_ethernet_bw"
+    on b "$raw_frames" send "$frame" "${head}88b6$(printf '%0100d' 0)"
+  }
+  raw sends
+  grep -qx "$frame" "$dir/frames" || { cat "$dir/frames"; fail "not the frame that was sent"; }
+  (($(grep -c "^$head" "$dir/frames") >= 64)) || { cat "$dir/frames"; fail "not the frames of raw_ethernet_bw"; }
+}
+
 memif_port() {  # ROLE ADDRESS
   echo "vdev:net_memif0,role=$1,socket=$dir/memif,socket-abstract=no@$2"
 }
@@ -158,6 +191,7 @@ memif() {
   group ff15::88 fd88::1 fd88::2 2
   wait "$other"
   check_counters
+  raw_packets
   # Nobody is there.
   ! connects_to_nobody 10.88.0.77 || fail "a connection to nobody"
 }
@@ -246,6 +280,15 @@ ping(sys.argv[2], socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 0)
 END
 }
 
+# The NIC answers, and the raw packet QP has copies of the questions.
+ping_and_end() {
+  ping 10.88.0.1 fd88::1
+  /usr/bin/python3 -c 'import socket
+sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sender.bind(("tap0", 0))
+sender.send(b"\xff" * 6 + bytes((2, 0, 0, 0, 0, 9)) + b"\x88\xb6" + bytes(46))'
+}
+
 tap() {
   need_driver net_tap
   [[ -r /dev/net/tun && -w /dev/net/tun ]] || skip "/dev/net/tun cannot be opened"
@@ -255,6 +298,10 @@ tap() {
   ip address add fd88::2/64 dev tap0 nodad
   wait_active a
   ping 10.88.0.1 fd88::1
+  if has_pyverbs; then
+    raw ping_and_end
+    (($(grep -c "726f63656d75" "$dir/frames") == 6)) || { cat "$dir/frames"; fail "not the pings"; }
+  fi
   # STALE or DELAY if it was the NIC that asked first.
   grep -q '10.88.0.1 .*lladdr' < <(ip neigh show dev tap0) || fail "the kernel does not know the NIC's MAC"
   # The kernel finds out that an address is taken.

@@ -100,11 +100,46 @@ TEST_CASE("datagrams to the port's MAC or a group are the NIC's, everything else
   CHECK(loop.receive(1) == 0);
   loop.send(loop.datagram(kOwnMac, 53));
   CHECK(loop.receive(1) == 0);
-  loop.send(loop.datagram(kOwnMac, kPort, 301));
+  rte_mbuf* too_long = loop.datagram(kOwnMac, kPort, 301);
+  REQUIRE(loop.device->transmit({&too_long, 1}) == 1);
   CHECK(loop.receive(1) == 0);
   CHECK(loop.port.stats().rx_frames == 2);
-  CHECK(loop.port.stats().tx_frames == 5);
+  CHECK(loop.port.stats().tx_frames == 4);
   CHECK(loop.port.stats().dropped(DropReason::malformed) == 1);
+}
+
+TEST_CASE("other frames for the port's MAC or a group are the NIC's as well when it wants them") {
+  Loop loop;
+  loop.port.want_other_frames(true);
+  loop.send(loop.datagram(kOwnMac, 53));
+  CHECK(loop.receive(1) == 1);
+  loop.send(loop.datagram(kPeerMac, 53));
+  CHECK(loop.receive(1) == 0);
+  // The host answers all the same.
+  const Frame question = build_arp_request(kPeerMac, parse_ip_address("10.0.0.2").value(),
+                                           parse_ip_address("10.0.0.1").value());
+  loop.send(loop.frame_of(question));
+  CHECK(loop.receive(1) == 1);
+  CHECK(loop.last == question);
+  CHECK(loop.port.host().stats().neighbour_answers == 1);
+  CHECK(ether_type_of(loop.take_off_the_wire()) == kEtherTypeArp);
+  loop.port.want_other_frames(false);
+  loop.send(loop.datagram(kOwnMac, 53));
+  CHECK(loop.receive(1) == 0);
+}
+
+TEST_CASE("a frame that is too long for the device is lost, and those around it are not") {
+  Loop loop;
+  std::array<rte_mbuf*, 3> burst = {loop.datagram(kOwnMac, kPort), loop.datagram(kOwnMac, kPort, 301),
+                                    loop.datagram(kOwnMac, kPort)};
+  for (std::span<rte_mbuf*> rest(burst); !rest.empty();) {
+    const unsigned taken = loop.port.transmit(1, rest);
+    REQUIRE(taken == 1);
+    rest = rest.subspan(taken);
+  }
+  CHECK(loop.port.stats().tx_frames == 2);
+  CHECK(loop.port.stats().dropped(DropReason::refused_by_kernel) == 1);
+  CHECK(loop.receive(1) == 2);
 }
 
 TEST_CASE("what comes from outside owes no ICRC, whatever the driver has left in its mbuf") {
