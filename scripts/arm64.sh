@@ -2,9 +2,12 @@
 # Builds for arm64 on another architecture, and runs there what qemu-user can run: unit, sim, scripts and fuzz.
 #
 #   scripts/arm64.sh [--root] [--build] [-- CTEST-OPTION...]
+#   scripts/arm64.sh --machine [OPTION...]
 #
 #   --root     only make the root with Debian's libraries and headers for arm64
 #   --build    only make it and build (into build/arm64)
+#   --machine  build the NIC, and run unmodified programs over it in a virtual machine (options: --short, --only REGEX,
+#              --list); its kernel and programs, 150 MB, come from the same mirror into ~/.cache/rocemu-interop
 #
 # The root is kept in ~/.cache/rocemu-arm64 (ROCEMU_ARM64_CACHE). Its packages, 550 MB unpacked, come from where this
 # machine's apt has its own; neither root's rights nor a change of this system's packages are needed for it. Exit codes:
@@ -25,6 +28,7 @@ while (($# > 0)); do
     -h | --help) usage && exit 0 ;;
     --root) last=root ;;
     --build) last=build ;;
+    --machine) last=machine && shift && break ;;
     --) shift && break ;;
     *) echo "arm64.sh: unknown option '$1'; see --help" >&2 && exit 2 ;;
   esac
@@ -86,6 +90,11 @@ fi
 
 step "Build (into build/arm64)"
 cmake --preset arm64
+if [[ $last == machine ]]; then
+  cmake --build --preset arm64 --target rocemu rocemud rocemu_bench stress verbs verb_table bad_input
+  step "Virtual machine"
+  exec ./tests/interop/run_arm64.py build/arm64 "$@"
+fi
 cmake --build --preset arm64
 [[ $last == build ]] && exit 0
 

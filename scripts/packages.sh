@@ -28,7 +28,7 @@ release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
 pictures=(chromium fonts-dejavu-core)
-arm64=(cmake g++-aarch64-linux-gnu ninja-build pkg-config python3 qemu-user)
+arm64=(cmake cpio g++-aarch64-linux-gnu kmod ninja-build pkg-config python3 qemu-system-arm qemu-user xz-utils)
 
 fail() {
   echo "packages.sh: $*" >&2

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 
-QEMU = os.environ.get("ROCEMU_INTEROP_QEMU", "qemu-system-x86_64")
+from machine_kind import AMD64
+
 BOOT_SECONDS = 180
 STOP_SECONDS = 60
 AGENT_PORT = 7000
@@ -95,8 +96,8 @@ class Guest:
     """Use as a context: entering boots it, leaving ends it. `links` are qemu's words for its network devices, but for
     that by which commands come in; `settings` what guest/boot reads; `machine` other words for qemu."""
 
-    def __init__(self, image, links, settings, machine=(), memory="512M", kernel_words=""):
-        self.image, self.links, self.machine, self.memory = image, links, machine, memory
+    def __init__(self, image, links, settings, machine=(), memory="512M", kernel_words="", kind=AMD64):
+        self.image, self.links, self.machine, self.memory, self.kind = image, links, machine, memory, kind
         self.kernel_words = " ".join([kernel_words, *(f"interop.{key}={value}" for key, value in settings.items())])
         self.port = None
         self.boot_seconds = None
@@ -121,13 +122,12 @@ class Guest:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        # no_timer_check: on a busy host the kernel would believe that the emulated timer does not work, and stop.
-        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", self.memory, "-machine", "q35",
+        command = [self.kind.qemu, "-accel", "tcg,thread=multi", *self.kind.words, "-smp", "2", "-m", self.memory,
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-serial", f"file:{self._folder}/console", "-qmp", f"unix:{self._folder}/qmp,server=on,wait=off",
                    "-kernel", self.image / "vmlinuz", "-initrd", self.image / "initrd",
-                   "-append", "console=ttyS0 quiet loglevel=4 rdinit=/sbin/init panic=-1 mitigations=off nokaslr "
-                              f"random.trust_cpu=on no_timer_check {self.kernel_words}", *self.machine, *self.links,
+                   "-append", f"console={self.kind.console} quiet loglevel=4 rdinit=/sbin/init panic=-1 nokaslr "
+                              f"random.trust_cpu=on {self.kind.kernel_words} {self.kernel_words}", *self.machine, *self.links,
                    "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:{AGENT_PORT}",
                    "-device", "virtio-net-pci,netdev=control,mac=52:54:00:cc:00:01,romfile="]
         with open(f"{self._folder}/qemu", "wb") as log:
@@ -197,6 +197,10 @@ class Guest:
         target = shlex.quote(f"/usr/local/bin/{os.path.basename(path)}")
         with open(path, "rb") as file:
             self._send(file.read(), f"cat > {target} && chmod 755 {target}")
+
+    def libraries(self):
+        """The names of those that it has."""
+        return set(self.run(f"ls /lib/{self.kind.triplet} /{self.kind.library_folder()}").split())
 
     def unpack(self, archive):
         """Unpacks the bytes of a tar file in the guest's root."""

@@ -1,21 +1,12 @@
 """A NIC inside the virtual machine, on a VLAN interface. The machine's kernel has 802.1Q, which the one this runs on may
 lack, and it is Debian 12's, older than those that take GSO batches. The other end is rxe at the other end of a veth,
 with an address of the VLAN."""
-import io
-import re
 import shlex
-import subprocess
-import tarfile
-import tempfile
-from pathlib import Path
 
 from guest import GuestFailed
+from packed_nic import PREFIX, archive
 from sides import Rocemu, Rxe, listens_in
 
-PREFIX = "usr/local/rocemu"
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
-# Of DPDK, for cards; those that are linked in come with the NIC.
-DRIVERS = ["bus_pci", "net_e1000", "net_virtio", "net_vmxnet3"]
 SPACE = "nic"  # the NIC's network namespace
 NIC_ADDRESSES = {4: "192.168.78.1", 6: "fd78::1"}
 RXE_ADDRESSES = {4: "192.168.78.2", 6: "fd78::2"}
@@ -39,42 +30,6 @@ rdma link add rxe1 type rxe netdev v1
 """
 
 
-def stripped(path, scratch):
-    """Without debug information, where strip is to be had."""
-    copy = Path(scratch) / path.name
-    try:
-        subprocess.run(["strip", "-o", str(copy), str(path)], check=True, capture_output=True)
-        return copy
-    except (OSError, subprocess.CalledProcessError):
-        return path
-
-
-def archive(rocemu, has):
-    """The NIC with all that it needs and the guest has not, as a tar file."""
-    folder = Path(rocemu).resolve().parent
-    libraries = next(path for path in (folder.parent / "lib", *folder.parent.glob("lib/**/rocemu"))
-                     if (path / "librocemu-preload.so").exists())
-    drivers = [path for pattern in DRIVERS for path in Path(f"/{LIBRARIES}").glob(f"dpdk/pmds-*/librte_{pattern}.so.*.*")]
-    needed = subprocess.run(["ldd", *map(str, [folder / "rocemud", folder / "rocemu", *drivers])], check=True,
-                            capture_output=True, text=True).stdout
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar, tempfile.TemporaryDirectory() as scratch:
-        for name in ("rocemu", "rocemud"):
-            tar.add(stripped(folder / name, scratch), f"{PREFIX}/bin/{name}")
-        for path in (libraries / "librocemu-preload.so", *libraries.glob("librocemu-rdmav*.so")):
-            tar.add(path.resolve(), f"{PREFIX}/lib/{path.name}")
-        for path in drivers:
-            tar.add(path.resolve(), str(path).lstrip("/"))
-        for path in {Path(found) for found in re.findall(r"=> (/\S+)", needed)}:
-            if path.resolve() in drivers:  # A second copy would be a second driver.
-                link = tarfile.TarInfo(f"{LIBRARIES}/{path.name}")
-                link.type, link.linkname = tarfile.SYMTYPE, str(path.resolve())
-                tar.addfile(link)
-            elif path.name not in has:
-                tar.add(path.resolve(), f"{LIBRARIES}/{path.name}")
-    return packed.getvalue()
-
-
 class GuestRocemu(Rocemu):
     """A NIC in a virtual machine. Use as a context."""
 
@@ -84,8 +39,7 @@ class GuestRocemu(Rocemu):
         self.guest, self.within, self.scenario = guest, list(within), "interop_scenario"
 
     def install(self):
-        has = set(self.guest.run(f"ls /lib/x86_64-linux-gnu /{LIBRARIES}").split())
-        self.guest.unpack(archive(self.rocemu, has))
+        self.guest.unpack(archive(self.rocemu, self.guest.libraries()))
 
     def __exit__(self, *_):
         try:

@@ -25,9 +25,10 @@ from pathlib import Path
 
 import image
 import script_table
-from guest import QEMU, Guest, tap_link
+from guest import Guest, tap_link
 from guest_nic import VlanRocemu, VlanRxe
 from lab import Lab, Report, run_pairs, run_scenarios
+from machine_kind import AMD64
 from rows import LARGE_MTU, ROWS
 from sides import Rocemu, Rxe
 
@@ -63,7 +64,7 @@ def parse():
 # ---- outside: image and namespaces ----
 
 def outside(options):
-    for program, package in ((QEMU, "qemu-system-x86"), ("ip", "iproute2"), ("unshare", "util-linux"),
+    for program, package in ((AMD64.qemu, AMD64.qemu_package), ("ip", "iproute2"), ("unshare", "util-linux"),
                              ("ib_write_bw", "perftest"), ("rping", "rdmacm-utils")):
         if shutil.which(program) is None:
             skip(f"{program} is missing (Debian package {package})")

@@ -27,8 +27,9 @@ import time
 from pathlib import Path
 
 import image
-from guest import QEMU, VIRTIO, Guest
+from guest import VIRTIO, Guest
 from lab import Lab, Report, run_pairs, run_scenarios
+from machine_kind import AMD64
 from pci_nic import CARDS, PEER_MAC, PciRocemu, PeerRocemu, card_words, machine_words
 from pci_rows import ROWS, run_changes
 from rows import LARGE_MTU
@@ -129,15 +130,15 @@ def main():
         return 0
     options.rocemu = os.environ.get("ROCEMU", "rocemu")
     options.scenario = os.environ.get("SCENARIO", "interop_scenario")
-    if shutil.which(QEMU) is None:
-        skip(f"{QEMU} is missing (Debian package qemu-system-x86)")
+    if shutil.which(AMD64.qemu) is None:
+        skip(f"{AMD64.qemu} is missing (Debian package {AMD64.qemu_package})")
     try:
         folder = image.get()
     except image.ImageUnavailable as why:
         skip(f"no image of the virtual machine: {why}")
     report = Report(options.verbose)
     for model in options.pci:
-        if subprocess.run([QEMU, "-device", f"{model},help"], capture_output=True, check=False).returncode == 0:
+        if subprocess.run([AMD64.qemu, "-device", f"{model},help"], capture_output=True, check=False).returncode == 0:
             run_card(CARDS[model], folder, options, report)
         else:
             print(f"SKIP: this qemu has no {model}", flush=True)
