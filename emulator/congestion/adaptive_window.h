@@ -2,10 +2,12 @@
 //
 // 1. Before the first loss, and when the window is whole again, nothing is paced, and answers are
 //    only counted and their round trips noted. All that follows is for the time between.
-// 2. The window is what may leave in the shortest round trip. It may be less than a packet: many
-//    QPs before a queue of two packets need that. Packets leave evenly, an interval apart that
-//    varies a little by chance, since QPs in step find a full queue always. Twice the window may be
-//    in flight, so that it is the pace that bounds, and a queue is no longer than the path.
+// 2. The window is what may leave in the shortest round trip: the mean of those that the QPs on
+//    the path have each measured (round_trips.h), so that equal windows are equal rates. It may be
+//    less than a packet: many QPs before a queue of two packets need that. Packets leave evenly, an
+//    interval apart that varies a little by chance, since QPs in step find a full queue always.
+//    Twice the window may be in flight, so that it is the pace that bounds, and a queue is no
+//    longer than the path.
 // 3. Each packet that is acknowledged widens it by a 25th, or by less when it is small. With
 //    go-back-N a loss costs what is in flight, so losses have to be rare by the window: one takes
 //    away up to three quarters, and the less the more windows usually come between two. This comes
@@ -16,7 +18,9 @@
 //    counts a 20th, unless there are many in a window. There is a queue when the last two round
 //    trips were longer than the shortest by a 25th: one alone may have waited for a lost ACK.
 // 6. With a queue that stays (no round trip is short), of more than a few packets of this QP, the
-//    window widens ten times slower: it would only make the queue longer.
+//    window widens by no more than a quarter of a packet for each time that it was delivered: more
+//    would only make the queue longer. It is as much for a large window as for a small one, so that
+//    QPs which share the queue come to equal windows.
 // 7. An ACK timeout is a loss that a queue goes with, whatever the round trips say: nothing has
 //    come back that could tell. An answer that is overdue is a loss when the window is narrow
 //    already, or when no round trip was ever measured. Before the first measurement the window
@@ -26,6 +30,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "emulator/congestion/congestion_control.h"
 #include "emulator/congestion/round_trips.h"
@@ -38,6 +44,9 @@ class AdaptiveWindow {
   // decides the intervals.
   AdaptiveWindow(uint32_t limit_packets, uint32_t seed)
       : limit_(limit_packets), random_(seed * 2'654'435'761u) {}
+
+  // Others on the path are heard of from now on.
+  void join(std::shared_ptr<PathRoundTrips> path) { round_trips_.join(std::move(path)); }
 
   uint32_t packets() const { return narrowed() ? packets_ : limit_; }
   TimeNs interval_ns() {
@@ -66,7 +75,7 @@ class AdaptiveWindow {
   static constexpr double kByChance = 0.05;       // rule 5: what such a loss counts …
   static constexpr double kMinDelivered = 0.125;  // … and how many windows are between them
   static constexpr double kFewPackets = 4;        // rule 6
-  static constexpr double kSlowly = 0.1;
+  static constexpr double kEvenly = 6;
   static constexpr double kMinWindow = 1.0 / 128;
   static constexpr double kUnknownPackets = 16;  // rule 7
   static constexpr double kUnknownNs = 2e6;      // for a round trip that was not measured yet
@@ -78,7 +87,7 @@ class AdaptiveWindow {
   double measure() const { return window_ + std::sqrt(window_); }
 
   void widen(uint32_t packets) {
-    double factor = kSlowly;
+    double factor = std::min(1.0, kEvenly / (1 + window_));
     if (window_ * round_trips_.standing_queue() <= kFewPackets) {
       const double usual = 2 * (between_losses_ + measure());
       factor = std::clamp(static_cast<double>(delivered_) / usual, 1.0, 1 / kWidening);
@@ -119,8 +128,7 @@ class AdaptiveWindow {
       return;
     }
     packets_ = std::clamp(static_cast<uint32_t>(2 * window_ + 0.5), 1u, limit_);
-    const double rtt_ns =
-        round_trips_.known() ? static_cast<double>(round_trips_.shortest_ns()) : kUnknownNs;
+    const double rtt_ns = round_trips_.known() ? round_trips_.common_ns() : kUnknownNs;
     interval_ns_ = std::max<TimeNs>(1, static_cast<TimeNs>(std::min(kMaxNs, rtt_ns / window_)));
   }
 

@@ -53,7 +53,7 @@ Endpoint::~Endpoint() = default;
 
 std::optional<wire::Qpn> Endpoint::create(Service service, const QpResources& resources) {
   const auto made = qps_.add([&](wire::Qpn qpn) {
-    return make_qp(service, {memory_, events_, deferred_, tally_, limits_}, qpn, resources);
+    return make_qp(service, {memory_, events_, deferred_, tally_, limits_, paths_}, qpn, resources);
   });
   if (made && tally_.observer != nullptr) tally_.observer->on_created(*made, service);
   return made;

@@ -155,6 +155,7 @@ class Endpoint {
   TransportLimits limits_;
   PortTally tally_;
   DeferredCompletions deferred_;
+  KnownPaths paths_;
   TimerQueue timers_;
   Burst burst_;
   QpTable qps_;

@@ -96,7 +96,7 @@ class Guest:
     """Use as a context: entering boots it, leaving ends it. `links` are qemu's words for its network devices, but for
     that by which commands come in; `settings` what guest/boot reads; `machine` other words for qemu."""
 
-    def __init__(self, image, links, settings, machine=(), memory="512M", kernel_words="", kind=AMD64):
+    def __init__(self, image, links, settings, machine=(), memory="1G", kernel_words="", kind=AMD64):
         self.image, self.links, self.machine, self.memory, self.kind = image, links, machine, memory, kind
         self.kernel_words = " ".join([kernel_words, *(f"interop.{key}={value}" for key, value in settings.items())])
         self.port = None

@@ -84,7 +84,7 @@ def machines(folder, card, with_iommu):
         wire, tcp = f"{wires}/link", f"{wires}/tcp"
         words, kernel_words = machine_words(with_iommu)
         nic = Guest(folder, [*netdev("link", wire, True), *card_words(card, "link"), *tcp_link(tcp, True, 1)],
-                    {"name": "nic", "tcp": f"{NIC_TCP}/24"}, words, "1G", kernel_words)
+                    {"name": "nic", "tcp": f"{NIC_TCP}/24"}, words, kernel_words=kernel_words)
         peer = Guest(folder, [*netdev("link", wire, False), "-device", f"{VIRTIO},netdev=link,mac={PEER_MAC}",
                               *tcp_link(tcp, False, 2)],
                      {"name": "peer", "tcp": f"{PEER_TCP}/24", "mtu": LARGE_MTU, "ipv4": f"{PEER[4]}/24",

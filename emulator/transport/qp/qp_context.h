@@ -7,6 +7,7 @@
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/qp/controlled_flow.h"
 #include "emulator/transport/qp/deferred_completions.h"
+#include "emulator/transport/qp/known_paths.h"
 #include "emulator/transport/qp/path_migration.h"
 #include "emulator/transport/qp/tally.h"
 #include "emulator/transport/qp/telemetry_exchange.h"
@@ -21,6 +22,7 @@ struct EndpointParts {
   DeferredCompletions& deferred;
   PortTally& tally;
   const TransportLimits& limits;
+  KnownPaths& paths;
 };
 
 struct QpContext {
@@ -29,6 +31,7 @@ struct QpContext {
   EventSink& events;
   DeferredCompletions& deferred;
   const TransportLimits& limits;
+  KnownPaths& paths;
   wire::Transport transport;  // the one that the QP's packets name
   wire::Qpn qpn;
   QpResources resources;

@@ -83,8 +83,15 @@ void RcRequester::reset() {
 void RcRequester::start() {
   window_.start();
   recovery_.start();
+  join_path();
   if (context_.limits.recovery == Recovery::selective_repeat)
     selective_ = std::make_unique<SelectiveRepeat>(context_);
+}
+
+// An algorithm that the device has chosen goes by round trips of its own.
+void RcRequester::join_path() {
+  if (context_.flow == nullptr)
+    congestion_.join(context_.paths.to(context_.attributes.path.remote_gid));
 }
 
 void RcRequester::on_attributes_changed() {

@@ -77,6 +77,7 @@ class RcRequester {
   using Request = SendWindow::Request;
 
   // rc_requester.cc
+  void join_path();
   WcStatus find_fault(const SendWork& work) const;
   bool has_room_for(wire::Psn psn) const;
   bool waits_for_fence(const Request& request) const {

@@ -104,6 +104,52 @@ TEST_CASE("A loss without a queue costs little, unless there are many in a windo
   CHECK(lossy.window.packets() < 16);
 }
 
+TEST_CASE("Equal windows on one path are equal rates, whatever each QP has measured") {
+  const bool on_one_path = GENERATE(true, false);
+  const auto path = std::make_shared<PathRoundTrips>();
+  AdaptiveWindow early(256, 1), late(256, 1);
+  if (on_one_path) early.join(path), late.join(path);
+  early.on_acknowledged(0, 1, kRttNs);
+  late.on_acknowledged(0, 1, 4 * kRttNs);
+  for (AdaptiveWindow* window : {&early, &late}) window->on_timeout(10 * kRttNs);
+  CHECK(early.packets() == late.packets());
+  if (on_one_path) {
+    early.on_timeout(20 * kRttNs), late.on_timeout(20 * kRttNs);
+    CHECK(early.interval_ns() == late.interval_ns());
+  } else {
+    CHECK(3 * early.interval_ns() < late.interval_ns());
+  }
+}
+
+TEST_CASE("What another QP has measured tells one that there is a queue") {
+  AdaptiveWindow alone(256, 1), beside(256, 1), early(256, 1);
+  const auto path = std::make_shared<PathRoundTrips>();
+  early.join(path);
+  beside.join(path);
+  early.on_acknowledged(0, 1, kRttNs);
+  for (AdaptiveWindow* window : {&alone, &beside}) {
+    for (int i = 0; i < 2; ++i) window->on_acknowledged(0, 128, 4 * kRttNs);
+    for (int i = 1; i <= 3; ++i) window->on_nak(10 * i * kRttNs);
+  }
+  // Where no queue is known of, the losses are some by chance.
+  CHECK(alone.packets() == 256);
+  CHECK(beside.packets() < 200);
+}
+
+TEST_CASE("With a queue that stays a large window gains less on a small one than it had") {
+  Measured small(256), large(256);
+  for (int i = 0; i < 4; ++i) small.lose();
+  large.lose();
+  const uint32_t small_before = small.window.packets(), large_before = large.window.packets();
+  REQUIRE(large_before > 4 * small_before);
+  for (int i = 0; i < 100; ++i)
+    for (Measured* path : {&small, &large})
+      path->acknowledge(path->window.packets() / 2, 4 * kRttNs);
+  const uint32_t small_after = small.window.packets(), large_after = large.window.packets();
+  CHECK(2 * small_after * large_before > 3 * small_before * large_after);
+  CHECK(large_after - large_before <= 100);
+}
+
 TEST_CASE("With a queue that stays the window widens slower") {
   Measured open(256), queued(256);
   for (Measured* path : {&open, &queued})

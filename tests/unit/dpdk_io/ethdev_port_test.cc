@@ -130,7 +130,8 @@ TEST_CASE("other frames for the port's MAC or a group are the NIC's as well when
 
 TEST_CASE("a frame that is too long for the device is lost, and those around it are not") {
   Loop loop;
-  std::array<rte_mbuf*, 3> burst = {loop.datagram(kOwnMac, kPort), loop.datagram(kOwnMac, kPort, 301),
+  std::array<rte_mbuf*, 3> burst = {loop.datagram(kOwnMac, kPort),
+                                    loop.datagram(kOwnMac, kPort, 301),
                                     loop.datagram(kOwnMac, kPort)};
   for (std::span<rte_mbuf*> rest(burst); !rest.empty();) {
     const unsigned taken = loop.port.transmit(1, rest);

@@ -74,7 +74,8 @@ class RequesterStage : EventSink {
   sim::SimMemory memory_{0x1000};
   PortTally tally_;
   DeferredCompletions deferred_;
-  SilentQp qp_{{memory_, *this, deferred_, tally_, limits},
+  KnownPaths paths_;
+  SilentQp qp_{{memory_, *this, deferred_, tally_, limits, paths_},
                {.send_queue = &send_queue, .send_cq = &send_cq}};
   uint64_t posted_ = 0;
 };
