@@ -27,10 +27,10 @@ class RoundTrips {
     samples_ = 0;
   }
 
-  // What was measured before stays the QP's own.
+  // Null: the QP goes by its own. What was measured before is of another path, and forgotten.
   void join(std::shared_ptr<PathRoundTrips> path) {
+    *this = {};
     share_ = PathShare(std::move(path));
-    if (known()) share_.note(shortest_ns_);
   }
 
   bool known() const { return shortest_ns_ != kNever; }

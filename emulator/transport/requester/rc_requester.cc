@@ -1,5 +1,7 @@
 #include "emulator/transport/requester/rc_requester.h"
 
+#include <new>
+
 #include "emulator/transport/qp/payload.h"
 #include "emulator/transport/requester/local_request.h"
 
@@ -88,10 +90,15 @@ void RcRequester::start() {
     selective_ = std::make_unique<SelectiveRepeat>(context_);
 }
 
-// An algorithm that the device has chosen goes by round trips of its own.
+// An algorithm that the device has chosen goes by round trips of its own, and so does a QP for
+// which there is no memory: a packet may have made it migrate, and is not to fail for that.
 void RcRequester::join_path() {
-  if (context_.flow == nullptr)
+  if (context_.flow != nullptr) return;
+  try {
     congestion_.join(context_.paths.to(context_.attributes.path.remote_gid));
+  } catch (const std::bad_alloc&) {
+    congestion_.join(nullptr);
+  }
 }
 
 void RcRequester::on_attributes_changed() {
