@@ -134,7 +134,7 @@ def hostile(trace, folder):
     spoilt = os.path.join(folder, "spoilt.trace")
     with open(trace, "rb") as file:
         whole = file.read()
-    for place in range(128, 128 + 30 * 64, 7):
+    for place in range(128, 128 + 30 * 64, 13):  # each byte of a record, in one record or another
         with open(spoilt, "wb") as file:
             file.write(whole[:place] + b"\xff\xfe\xfd" + whole[place + 3:4096 + place])
         for form in ("text", "ladder", "perfetto", "pcapng"):
