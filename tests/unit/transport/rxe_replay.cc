@@ -12,6 +12,7 @@
 #include "emulator/transport/endpoint.h"
 #include "emulator/transport/qp/rc_tables.h"
 #include "emulator/wire/build.h"
+#include "tests/unit/data.h"
 
 namespace rocemu::transport_test {
 
@@ -117,8 +118,8 @@ class CapturedMemory : public sim::SimMemory {
 // A capture, and what can be read from it.
 struct Capture {
   explicit Capture(const RxeStory& story) {
-    frames = wire::test::read_pcap(std::string(ROCEMU_TEST_DATA) + "/rxe-pcaps/" +
-                                   std::string(story.file) + ".pcap");
+    frames = wire::test::read_pcap(test::data_folder() / "rxe-pcaps" /
+                                   (std::string(story.file) + ".pcap"));
     const Packet first = parse(frames.front());
     first_psn = first.bth.psn;
     responder_qpn = first.bth.destination_qp;

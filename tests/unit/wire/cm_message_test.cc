@@ -10,12 +10,13 @@
 
 #include "emulator/wire/cma_header.h"
 #include "emulator/wire/packet.h"
+#include "tests/unit/data.h"
 #include "tests/unit/wire/pcap_file.h"
 
 namespace rocemu::wire {
 namespace {
 
-const std::filesystem::path kCaptures = std::filesystem::path(ROCEMU_TEST_DATA) / "rxe-pcaps";
+const std::filesystem::path kCaptures = rocemu::test::data_folder() / "rxe-pcaps";
 
 std::vector<MadBytes> mads_of(const std::filesystem::path& file) {
   std::vector<MadBytes> mads;

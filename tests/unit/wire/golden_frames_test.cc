@@ -11,6 +11,7 @@
 #include "emulator/wire/build.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/packet.h"
+#include "tests/unit/data.h"
 #include "tests/unit/wire/pcap_file.h"
 
 namespace rocemu::wire {
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kFiles = 36;
 constexpr size_t kFrames = 488;
 
-const std::filesystem::path kCaptures = std::filesystem::path(ROCEMU_TEST_DATA) / "rxe-pcaps";
+const std::filesystem::path kCaptures = rocemu::test::data_folder() / "rxe-pcaps";
 
 std::map<std::string, std::vector<test::Frame>> all_captures() {
   std::map<std::string, std::vector<test::Frame>> captures;

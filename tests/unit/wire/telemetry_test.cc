@@ -5,6 +5,7 @@
 #include "base/byte_order.h"
 #include "base/net/path_telemetry.h"
 #include "emulator/wire/icrc.h"
+#include "tests/unit/data.h"
 #include "tests/unit/wire/pcap_file.h"
 #include "tests/unit/wire/sample_frames.h"
 
@@ -80,7 +81,7 @@ TEST_CASE("telemetry: anything else behind a datagram is refused") {
 
 // That file was put together from the standards alone, and tests/e2e holds it against tshark.
 TEST_CASE("telemetry: packets that were not built here") {
-  const auto frames = test::read_pcap(ROCEMU_TEST_DATA "/path-telemetry.pcap");
+  const auto frames = test::read_pcap(rocemu::test::data_folder() / "path-telemetry.pcap");
   REQUIRE(frames.size() == 4);
   const unsigned room[] = {5, 5, 5, 0};
   const unsigned passed[] = {2, 0, 3, 7};
