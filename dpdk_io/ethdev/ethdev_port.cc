@@ -33,6 +33,7 @@ EthdevPort::EthdevPort(EthernetDevice& device, const Settings& settings, FramePo
       vlan_id_(settings.vlan_id),
       udp_port_(settings.udp_port),
       longest_frame_bytes_(settings.longest_frame_bytes),
+      longest_sent_bytes_(std::min(longest_frame_bytes_, device.longest_sent_bytes())),
       host_(device.mac(), settings.ip, seed),
       usable_(device.started()) {
   device_.let_in(host_.group_macs());
@@ -159,8 +160,9 @@ unsigned EthdevPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
   };
   if (!usable_) [[unlikely]]
     return lose(DropReason::refused_by_kernel);
-  // A raw packet QP sends what it likes. Drivers differ in what they do with more than their MTU.
-  if (burst.front()->pkt_len > longest_frame_bytes_) [[unlikely]] {
+  // A raw packet QP sends what it likes. Drivers differ in what they do with more than their MTU:
+  // net_tap's takes neither that frame nor those behind it.
+  if (burst.front()->pkt_len > longest_sent_bytes_) [[unlikely]] {
     drop(burst.front(), DropReason::refused_by_kernel);
     return 1;
   }
@@ -169,7 +171,7 @@ unsigned EthdevPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
   size_t count = 0;
   for (; count < std::min<size_t>(burst.size(), lengths.size()); ++count) {
     lengths[count] = burst[count]->pkt_len;
-    if (lengths[count] > longest_frame_bytes_) [[unlikely]]
+    if (lengths[count] > longest_sent_bytes_) [[unlikely]]
       break;
   }
   const unsigned taken = hand_over(burst.first(count));

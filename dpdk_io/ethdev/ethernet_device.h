@@ -39,6 +39,8 @@ class EthernetDevice {
 
   const MacAddress& mac() const noexcept { return mac_; }
   unsigned mtu_bytes() const noexcept { return mtu_bytes_; }
+  // What the driver or its other end may not take as one frame is longer than that.
+  unsigned longest_sent_bytes() const noexcept { return longest_sent_bytes_; }
   // So many frames of the longest kind wait for receive() without loss.
   unsigned receive_capacity() const noexcept { return receive_capacity_; }
   // Polls readable when there is something to receive; -1: the driver has none, or one that would
@@ -71,6 +73,7 @@ class EthernetDevice {
   void find(Setup& setup, EthernetDeviceRequest::Bus bus);
   void configure(Setup& setup, EthernetDeviceRequest::Bus bus);
   void choose_mtu(unsigned wanted_bytes);
+  unsigned largest_packet_bytes(unsigned wanted_mtu_bytes) const;
   void choose_mac(const MacAddress& otherwise);
   void start(Setup& setup);
   void wait_for_link() const noexcept;
@@ -85,6 +88,7 @@ class EthernetDevice {
   std::unique_ptr<FramePool> pool_;
   MacAddress mac_{};
   unsigned mtu_bytes_ = 0;
+  unsigned longest_sent_bytes_ = 0;
   unsigned receive_capacity_ = 0;
   int receive_fd_ = -1;
   std::unique_ptr<RemovalNotice> notice_;
