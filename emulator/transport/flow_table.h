@@ -27,7 +27,7 @@ class FlowTable {
 
   // Calls deliver(qpn, flow, number) for each flow that the frame is to go to, with a number that
   // no other frame has. True when it is then done with: it is no frame of RoCE, and some flow wants
-  // it.
+  // it; or it has a VLAN tag, is of another network than the port's, and came here for flows alone.
   template <class Deliver>
   bool steer(std::span<const std::byte> frame, Deliver&& deliver) {
     const wire::FrameFields fields = wire::frame_fields(frame);
@@ -44,7 +44,7 @@ class FlowTable {
     if (!roce && !taken) taken = steer_default(fields, hand);
     for (Flow* flow : flows_)
       if (flow->kind == FlowKind::sniffer && matches(fields, flow->value, flow->mask)) hand(*flow);
-    return taken;
+    return taken || fields.tagged != 0;
   }
 
  private:

@@ -9,6 +9,15 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr uint8_t kIpProtocolTcp = 6;
+constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // 802.1ad
+
+// The headers that may stand between IPv6's and that of UDP (RFC 8200, 4; RFC 4302).
+constexpr uint8_t kHopByHopOptions = 0;
+constexpr uint8_t kRouting = 43;
+constexpr uint8_t kFragment = 44;
+constexpr uint8_t kAuthentication = 51;
+constexpr uint8_t kDestinationOptions = 60;
+constexpr size_t kMinExtensionBytes = 8;
 
 template <size_t kBytes>
 void copy(std::array<uint8_t, kBytes>& to, const std::byte* from, size_t bytes = kBytes) {
@@ -54,6 +63,32 @@ void take_ipv6(Bytes ip, FrameFields& fields) {
   take_ports(ip.subspan(kIpv6Bytes), fields);
 }
 
+// What an extension header says of its own length.
+size_t extension_bytes(uint8_t type, Bytes header) {
+  if (type == kFragment) return kMinExtensionBytes;
+  const size_t length = load_u8(header.data() + 1);
+  return type == kAuthentication ? (length + 2) * 4 : (length + 1) * 8;
+}
+
+// Where the headers are cut off, what is missing may come in another fragment.
+bool may_be_roce_over_ipv6(Bytes ip) {
+  if (ip.size() < kIpv6Bytes || load_u8(ip.data()) >> 4 != 6) return false;
+  uint8_t next = load_u8(ip.data() + 6);
+  Bytes rest = ip.subspan(kIpv6Bytes);
+  while (next == kHopByHopOptions || next == kRouting || next == kFragment ||
+         next == kAuthentication || next == kDestinationOptions) {
+    if (rest.size() < kMinExtensionBytes) return true;
+    const bool goes_on = next == kFragment && (load_be16(rest.data() + 2) & 0xfff8) != 0;
+    if (goes_on) return false;  // the headers came in the first fragment, which decides
+    const size_t bytes = extension_bytes(next, rest);
+    next = load_u8(rest.data());
+    if (bytes > rest.size()) return true;
+    rest = rest.subspan(bytes);
+  }
+  if (next != kIpProtocolUdp) return false;
+  return rest.size() < kUdpBytes || load_be16(rest.data() + 2) == kRoceUdpPort;
+}
+
 }  // namespace
 
 FrameFields frame_fields(Bytes frame) {
@@ -79,6 +114,21 @@ FrameFields frame_fields(Bytes frame) {
 bool is_roce(const FrameFields& fields) {
   constexpr std::array<uint8_t, 2> kPort{kRoceUdpPort >> 8, kRoceUdpPort & 0xff};
   return fields.protocol == kIpProtocolUdp && fields.destination_port == kPort;
+}
+
+bool may_be_roce(Bytes frame) {
+  if (frame.size() < kEthernetBytes) return false;
+  uint16_t ether_type = load_be16(frame.data() + kEthernetBytes - 2);
+  Bytes rest = frame.subspan(kEthernetBytes);
+  while ((ether_type == kEtherTypeVlan || ether_type == kEtherTypeServiceVlan) &&
+         rest.size() >= kVlanTagBytes) {
+    ether_type = load_be16(rest.data() + 2);
+    rest = rest.subspan(kVlanTagBytes);
+  }
+  if (ether_type == kEtherTypeIpv6) return may_be_roce_over_ipv6(rest);
+  FrameFields fields;
+  if (ether_type == kEtherTypeIpv4) take_ipv4(rest, fields);
+  return is_roce(fields);
 }
 
 }  // namespace rocemu::wire

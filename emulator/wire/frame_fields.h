@@ -51,4 +51,8 @@ inline bool matches(const FrameFields& fields, const FrameFields& value, const F
 // A datagram to the port of RoCE v2, whether what it holds is right or not.
 bool is_roce(const FrameFields& fields);
 
+// True when some receiver may take the frame for such a datagram: one that follows IPv6's extension
+// headers and any number of tags as well, and that puts fragments together.
+bool may_be_roce(std::span<const std::byte> frame);
+
 }  // namespace rocemu::wire

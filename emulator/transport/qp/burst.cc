@@ -62,7 +62,7 @@ bool Burst::seal(Frame& frame) {
     }
     return true;
   }
-  if (!wire::is_roce(wire::frame_fields(bytes))) return true;
+  if (!wire::may_be_roce(bytes)) return true;
   frame.qp->tally().note(TraceEvent::message_dropped);
   return false;
 }

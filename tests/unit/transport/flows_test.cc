@@ -60,6 +60,69 @@ TEST_CASE("Fields are where they belong, with and without a VLAN tag, however sh
   CHECK(wire::frame_fields(frame).source_port == std::array<uint8_t, 2>{});
 }
 
+namespace {
+
+constexpr int kHopByHop = 0, kUdp = 17, kTcp = 6, kRouting = 43, kFragment = 44, kOptions = 60;
+
+// UDP to port 4791 over IPv6, behind extension headers of 8 bytes each. `place`: a fragment's
+// offset and whether more follow.
+std::vector<std::byte> over_ipv6(const std::vector<int>& headers, int last = kUdp, int place = 1) {
+  std::vector<int> frame(12, 2);
+  const auto add = [&](const std::vector<int>& part) {
+    frame.insert(frame.end(), part.begin(), part.end());
+  };
+  std::vector<int> next = headers;
+  next.push_back(last);
+  add({0x86, 0xdd, 0x60, 0, 0, 0, 0, static_cast<int>(headers.size()) * 8 + 8, next[0], 64});
+  add(std::vector<int>(32, 1));
+  for (size_t i = 0; i < headers.size(); ++i)
+    add({next[i + 1], 0, 0, headers[i] == kFragment ? place : 0, 0, 0, 0, 0});
+  add({0xc0, 0, 0x12, 0xb7, 0, 8, 0, 0});
+  return as_bytes(frame);
+}
+
+std::vector<std::byte> tagged(std::vector<std::byte> frame, int type) {
+  const std::vector<std::byte> tag = as_bytes({type >> 8, type & 0xff, 0, 5});
+  frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("What some receiver may take for RoCE is known behind tags and extension headers") {
+  CHECK_FALSE(wire::may_be_roce(sample()));
+  CHECK(wire::may_be_roce(over_ipv6({})));
+  CHECK_FALSE(wire::may_be_roce(over_ipv6({}, kTcp)));
+  CHECK(wire::may_be_roce(over_ipv6({kHopByHop, kRouting, kOptions, kFragment})));
+  CHECK_FALSE(wire::may_be_roce(over_ipv6({kOptions, kFragment}, kTcp)));
+  CHECK_FALSE(wire::may_be_roce(over_ipv6({kFragment}, kUdp, 8)));  // not the first
+  CHECK(wire::may_be_roce(tagged(over_ipv6({}), 0x8100)));
+  CHECK(wire::may_be_roce(tagged(tagged(over_ipv6({kOptions}), 0x8100), 0x88a8)));
+  std::vector<std::byte> ipv4 = sample();
+  ipv4[23] = std::byte{kUdp};
+  CHECK_FALSE(wire::may_be_roce(ipv4));
+  ipv4[36] = std::byte{0x12}, ipv4[37] = std::byte{0xb7};
+  CHECK(wire::may_be_roce(ipv4));
+  CHECK(wire::may_be_roce(tagged(ipv4, 0x88a8)));
+  const std::vector<std::byte> whole = tagged(over_ipv6({kOptions, kFragment}), 0x8100);
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes)
+    wire::may_be_roce(std::vector(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes)));
+  // The headers go on in the next fragment.
+  CHECK(wire::may_be_roce(std::span(whole).first(whole.size() - 12)));
+}
+
+TEST_CASE("RoCE of another VLAN is no port's, though flows have let it in") {
+  FlowTable table;
+  Flow sniffer = flow_to(7, FlowKind::sniffer);
+  Flow rest = flow_to(5, FlowKind::all_default);
+  for (Flow* flow : {&rest, &sniffer}) table.add(*flow);
+  bool taken = true;
+  CHECK(receivers(table, over_ipv6({}), taken) == std::vector<uint32_t>{7});
+  CHECK_FALSE(taken);
+  CHECK(receivers(table, tagged(over_ipv6({}), 0x8100), taken) == std::vector<uint32_t>{7});
+  CHECK(taken);
+}
+
 TEST_CASE("A frame goes to the best priority, else to the default flows, and to sniffers besides") {
   FlowTable table;
   Flow worse = flow_to(1, FlowKind::normal, 5);
