@@ -36,9 +36,11 @@ class RoundTrips {
   bool known() const { return shortest_ns_ != kNever; }
   // The QP's own. Precondition: known().
   TimeNs shortest_ns() const { return shortest_ns_; }
-  // By what QPs on a path pace themselves, one like the other. Precondition: known().
+  // By what QPs on a path pace themselves, one like the other; but one whose peer answers late, or
+  // holds its answers back, makes the others no slower than that. Precondition: known().
   double common_ns() const {
-    return share_.path() ? share_.path()->mean_ns() : static_cast<double>(shortest_ns_);
+    const double own_ns = static_cast<double>(shortest_ns_);
+    return share_.path() ? std::min(share_.path()->mean_ns(), kMostOfOwn * own_ns) : own_ns;
   }
 
   // True when the last two round trips were longer than the shortest, or there is none to compare
@@ -58,6 +60,7 @@ class RoundTrips {
 
  private:
   static constexpr unsigned kFewSamples = 4;
+  static constexpr double kMostOfOwn = 4;
 
   TimeNs without_queue_ns() const {
     return share_.path() ? share_.path()->shortest_ns() : shortest_ns_;

@@ -1,11 +1,12 @@
-// KnownPaths finds what QPs of one endpoint know of a path together: there is one to each remote
-// GID, as long as a QP holds it.
+// KnownPaths finds what QPs of one endpoint know of a path together: there is one between each pair
+// of GIDs, as long as a QP holds it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "emulator/congestion/path_round_trips.h"
 #include "emulator/wire/types.h"
@@ -14,8 +15,9 @@ namespace rocemu::transport {
 
 class KnownPaths {
  public:
-  std::shared_ptr<congestion::PathRoundTrips> to(const wire::Gid& remote) {
-    std::weak_ptr<congestion::PathRoundTrips>& known = paths_[remote];
+  std::shared_ptr<congestion::PathRoundTrips> between(const wire::Gid& local,
+                                                      const wire::Gid& remote) {
+    std::weak_ptr<congestion::PathRoundTrips>& known = paths_[{local, remote}];
     std::shared_ptr<congestion::PathRoundTrips> path = known.lock();
     if (path == nullptr) {
       path = std::make_shared<congestion::PathRoundTrips>();
@@ -33,7 +35,7 @@ class KnownPaths {
     clean_at_ = std::max(kFew, 2 * paths_.size());
   }
 
-  std::map<wire::Gid, std::weak_ptr<congestion::PathRoundTrips>> paths_;
+  std::map<std::pair<wire::Gid, wire::Gid>, std::weak_ptr<congestion::PathRoundTrips>> paths_;
   size_t clean_at_ = kFew;
 };
 

@@ -6,12 +6,13 @@ namespace rocemu::transport {
 
 void PathMigration::enter(MigrationState state) {
   state_ = state;
-  watches_ = state != MigrationState::migrated || left_path_ != nullptr;
+  watches_ = state != MigrationState::migrated || left_;
 }
 
 void PathMigration::rearm(const QpAttributes& attributes) {
   if (attributes.alternate == nullptr) return;
-  left_path_ = nullptr;
+  if (place_ == nullptr) place_ = std::make_unique<Path>();
+  left_ = false;
   refused_ = false;
   enter(MigrationState::rearm);
 }
@@ -19,7 +20,8 @@ void PathMigration::rearm(const QpAttributes& attributes) {
 bool PathMigration::migrate(QpContext& context) {
   QpAttributes& attributes = context.attributes;
   if (state_ != MigrationState::armed || attributes.alternate == nullptr) return false;
-  left_path_ = std::make_unique<const Path>(attributes.path);
+  *place_ = attributes.path;
+  left_ = true;
   attributes.path = attributes.alternate->path;
   attributes.timeout = attributes.alternate->timeout;
   enter(MigrationState::migrated);
@@ -30,7 +32,7 @@ bool PathMigration::migrate(QpContext& context) {
 
 void PathMigration::on_path_used(bool mig_req) {
   if (state_ == MigrationState::migrated) {
-    left_path_ = nullptr;
+    left_ = false;
     enter(MigrationState::migrated);
   } else if (state_ == MigrationState::rearm && !mig_req) {
     enter(MigrationState::armed);

@@ -34,7 +34,7 @@ class PathMigration {
   // True when packets of the peer may change something here: responder/migrating_path.h.
   bool watches() const { return watches_; }
   // Null when none was left, or the peer has followed.
-  const Path* left_path() const { return left_path_.get(); }
+  const Path* left_path() const { return left_ ? place_.get() : nullptr; }
 
   // The program asks for REARM. Nothing happens without an alternate path.
   void rearm(const QpAttributes& attributes);
@@ -51,8 +51,9 @@ class PathMigration {
 
   MigrationState state_ = MigrationState::migrated;
   bool watches_ = false;
-  bool refused_ = false;  // since the program asked for REARM
-  std::unique_ptr<const Path> left_path_;
+  bool refused_ = false;         // since the program asked for REARM
+  bool left_ = false;            // the path in `place_`
+  std::unique_ptr<Path> place_;  // made when the program rearms: a packet's arrival needs no memory
 };
 
 }  // namespace rocemu::transport

@@ -38,9 +38,12 @@ void Qp::modify(QpState state, const QpAttributes& attributes) {
     return;
   }
   const QpState before = context_.state;
+  const Path& path = context_.attributes.path;
+  const bool is_another_path =
+      path.local_gid != attributes.path.local_gid || path.remote_gid != attributes.path.remote_gid;
   context_.attributes = attributes;
   if (state == before) {
-    on_new_attributes();
+    on_new_attributes(is_another_path);
   } else {
     context_.set_state(state);
     if (state == QpState::reset) {

@@ -101,7 +101,7 @@ class Qp {
   virtual void on_new_state(QpState before) = 0;
   virtual void add_facts(TimeNs, WaitFacts&) const {}
   // The program has changed attributes and kept the state.
-  virtual void on_new_attributes() {}
+  virtual void on_new_attributes(bool /*of_another_path*/) {}
   // Completes with a flush error what has been taken off the queues. Precondition: state ERROR.
   virtual void flush() = 0;
 

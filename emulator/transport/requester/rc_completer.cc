@@ -258,7 +258,7 @@ void RcRequester::send_again() {
 
 // Packets in flight may be lost on the path that was left, and are sent again.
 void RcRequester::on_path_migrated() {
-  join_path();
+  change_path();
   recovery_.begin_anew();
   probe_.stop();
   if (repeats_selectively()) give_up_in_flight();

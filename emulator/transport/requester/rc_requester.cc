@@ -94,14 +94,22 @@ void RcRequester::start() {
 // which there is no memory: a packet may have made it migrate, and is not to fail for that.
 void RcRequester::join_path() {
   if (context_.flow != nullptr) return;
+  const Path& path = context_.attributes.path;
   try {
-    congestion_.join(context_.paths.to(context_.attributes.path.remote_gid));
+    congestion_.join(context_.paths.between(path.local_gid, path.remote_gid));
   } catch (const std::bad_alloc&) {
     congestion_.join(nullptr);
   }
 }
 
-void RcRequester::on_attributes_changed() {
+// What is measured now began on another path.
+void RcRequester::change_path() {
+  join_path();
+  round_trip_.on_sending_again(!probe_.knows_round_trip());
+  if (repeats_selectively()) selective_->board().forget_times();
+}
+
+void RcRequester::on_attributes_changed(bool of_another_path) {
   // A READ or atomic that waits for a turn that never comes fails as if it were posted now
   // (find_fault).
   for (uint32_t i = 0; i < window_.size() && context_.attributes.max_rd_atomic == 0; ++i) {
@@ -111,6 +119,7 @@ void RcRequester::on_attributes_changed() {
       request.work.fault = WcStatus::local_qp_operation_error;
   }
   recovery_.on_attributes_changed();
+  if (of_another_path) change_path();
 }
 
 // The checks come in the order in which hardware makes them.

@@ -46,7 +46,7 @@ class RcRequester {
   void start();                                      // to RTS; the first PSN is attributes.send_psn
   void note_draining() { window_.note_draining(); }  // to SQD
   // The program has changed attributes that requests under way go by, in RTS or SQD.
-  void on_attributes_changed();
+  void on_attributes_changed(bool of_another_path);
   void on_path_migrated();
   bool drained() const { return window_.empty(); }
   void add_load(QpLoad& load) const {
@@ -78,6 +78,7 @@ class RcRequester {
 
   // rc_requester.cc
   void join_path();
+  void change_path();
   WcStatus find_fault(const SendWork& work) const;
   bool has_room_for(wire::Psn psn) const;
   bool waits_for_fence(const Request& request) const {

@@ -58,6 +58,8 @@ class Scoreboard {
   // Does what give_up() does, but not when `psn` was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
   void give_up_all();
+  // What was sent until now tells nothing of round trips any more.
+  void forget_times() { timed_order_ = order_; }
   // The peer has refused `from`, and may have dropped what came behind it.
   void give_up_from(wire::Psn from);
   // Notes that the packets in flight left in a form that the peer cannot place ahead of their turn.

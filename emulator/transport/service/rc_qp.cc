@@ -46,9 +46,9 @@ void RcQp::on_new_state(QpState before) {
   }
 }
 
-void RcQp::on_new_attributes() {
+void RcQp::on_new_attributes(bool of_another_path) {
   if (context_.state == QpState::ready_to_send || context_.state == QpState::send_queue_drain)
-    requester_.on_attributes_changed();
+    requester_.on_attributes_changed(of_another_path);
 }
 
 void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {

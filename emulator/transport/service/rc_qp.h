@@ -32,7 +32,7 @@ class RcQp final : public Qp {
 
  private:
   void on_new_state(QpState before) override;
-  void on_new_attributes() override;
+  void on_new_attributes(bool of_another_path) override;
   void add_facts(TimeNs now, WaitFacts& facts) const override;
   void flush() override;
   Refusal dispatch(TimeNs now, const wire::Packet& packet);

@@ -121,6 +121,20 @@ TEST_CASE("Equal windows on one path are equal rates, whatever each QP has measu
   }
 }
 
+TEST_CASE("A QP whose peer holds its answers back makes others no slower than four times") {
+  const auto path = std::make_shared<PathRoundTrips>();
+  AdaptiveWindow alone(256, 1), beside(256, 1), held(256, 1);
+  beside.join(path), held.join(path);
+  held.on_acknowledged(0, 1, 10'000 * kRttNs);
+  for (AdaptiveWindow* window : {&alone, &beside}) {
+    window->on_acknowledged(0, 1, kRttNs);
+    window->on_timeout(10 * kRttNs);
+  }
+  REQUIRE(alone.packets() == beside.packets());
+  CHECK(beside.interval_ns() > 3 * alone.interval_ns());
+  CHECK(beside.interval_ns() <= 4 * alone.interval_ns() + 4);
+}
+
 TEST_CASE("What another QP has measured tells one that there is a queue") {
   AdaptiveWindow alone(256, 1), beside(256, 1), early(256, 1);
   const auto path = std::make_shared<PathRoundTrips>();

@@ -65,21 +65,39 @@ class MigratingPair : public Pair {
     drive();
   }
 
+  // Whether the QP of `a` knew a round trip before this: that says how much a first loss narrows
+  // its window.
+  bool has_measured() {
+    const Buffer data = a.buffer(20000, 1);
+    const Buffer room = b.buffer(20000);
+    b.receive(91, {room.sge()});
+    lose = [count = 0](const Sent& frame) mutable {
+      return frame.from_a && frame.payload_bytes != 0 && ++count == 1;
+    };
+    a.post(send(data, 91));
+    drive();
+    REQUIRE(statuses(b.receive_cq).back() == WcStatus::success);
+    return a.endpoint().wait_facts(fabric.now_ns(), a.qpn).window_packets > 64;
+  }
+
   static bool on_second_path(const Sent& frame) { return frame.destination.bytes[0] == 0xfd; }
   void lose_first_path() {
     lose = [](const Sent& frame) { return !on_second_path(frame); };
   }
 
-  // A SEND ONLY of nothing to `to`, from and to these addresses.
+  // A packet without payload to `to`, a SEND ONLY if nothing else is said, from and to these
+  // addresses.
   void inject_from(Host& to, const wire::Gid& source, const wire::Gid& destination, bool mig_req,
-                   uint32_t psn) {
+                   uint32_t psn, Operation operation = Operation::send_only,
+                   const wire::ExtendedHeaders& ext = {}) {
     wire::Bth bth;
-    bth.opcode = wire::bth_opcode(transport, Operation::send_only);
+    bth.opcode = wire::bth_opcode(transport, operation);
     bth.psn = Psn(psn);
     bth.mig_req = mig_req;
     bth.destination_qp = to.qpn;
-    to.node().receive(network::SharedFrame(wire::build_frame(
-        {}, {.source = source, .destination = destination}, {.source_port = 0xc000}, bth, {}, {})));
+    to.node().receive(
+        network::SharedFrame(wire::build_frame({}, {.source = source, .destination = destination},
+                                               {.source_port = 0xc000}, bth, ext, {})));
     drive();
   }
 };
@@ -236,6 +254,34 @@ TEST_CASE("What is in flight when a program migrates its QP arrives once") {
   CHECK(wr_ids(pair.b.receive_cq) == std::vector<uint64_t>{0, 1, 2, 3, 4});
   CHECK(pair.b.bytes(room) == pair.a.bytes(data));
   CHECK(pair.both_are(MigrationState::migrated));
+}
+
+TEST_CASE("An answer to what left over another path is no round trip of the new one") {
+  MigratingPair pair;
+  pair.arm();
+  pair.b.receive(1, {});
+  pair.lose = [](const Sent& frame) { return !frame.from_a; };
+  pair.a.post(send({}, 1));
+  while (pair.b.receive_cq.completions.empty()) pair.run_for(1);
+  wire::ExtendedHeaders ack;
+  ack.aeth = {.syndrome = 0x1f, .msn = 2};
+  pair.inject_from(pair.a, second_gid(2), second_gid(1), true, 101, Operation::acknowledge, ack);
+  REQUIRE(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  REQUIRE(pair.state(pair.a) == MigrationState::migrated);
+  CHECK_FALSE(pair.has_measured());
+}
+
+TEST_CASE("A QP that gets another path measures anew") {
+  MigratingPair pair;
+  pair.greet(pair.a);
+  const bool other = GENERATE(true, false);
+  for (Host* host : {&pair.a, &pair.b}) {
+    host->modify(QpState::send_queue_drain);
+    if (other) host->attributes.path = host->attributes.alternate->path;
+    host->modify(QpState::send_queue_drain);
+    host->modify(QpState::ready_to_send);
+  }
+  CHECK(pair.has_measured() != other);
 }
 
 TEST_CASE("Over UC the peer follows the first packet, and is heard where it was until then") {
