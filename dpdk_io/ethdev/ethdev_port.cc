@@ -160,8 +160,7 @@ unsigned EthdevPort::transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexc
   };
   if (!usable_) [[unlikely]]
     return lose(DropReason::refused_by_kernel);
-  // A raw packet QP sends what it likes. Drivers differ in what they do with more than their MTU:
-  // net_tap's takes neither that frame nor those behind it.
+  // A raw packet QP sends what it likes.
   if (burst.front()->pkt_len > longest_sent_bytes_) [[unlikely]] {
     drop(burst.front(), DropReason::refused_by_kernel);
     return 1;

@@ -67,7 +67,7 @@ class EthdevPort final : public Port {
   uint16_t vlan_id_;
   uint16_t udp_port_;
   unsigned longest_frame_bytes_;
-  unsigned longest_sent_bytes_;  // of those, what the MTU of the link lets pass
+  unsigned longest_sent_bytes_;  // of those, what the driver takes
   IpHost host_;
   bool usable_;
   bool wants_others_ = false;

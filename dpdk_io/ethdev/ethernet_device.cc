@@ -33,16 +33,11 @@ constexpr unsigned kPoolFrames = 4 * kDescriptors;
 constexpr std::array<uint16_t, 2> kWantedMtus = {4200, 2152};
 // They carry whatever fits into their buffers and into their other end, whatever MTU they tell.
 constexpr std::array<std::string_view, 3> kWithoutMtu = {"net_ring", "net_pcap", "net_eth_vhost"};
-constexpr unsigned kLongestPacketBytes = 65'535;
+constexpr unsigned kLongestFrameBytes = UINT16_MAX;
 // The descriptor of net_tap is the kernel's, and need not be armed.
 constexpr std::string_view kTap = "net_tap";
 constexpr std::chrono::seconds kLinkPatience{3};
 constexpr std::chrono::milliseconds kLinkPeriod{20};
-
-bool tells_no_mtu(std::string_view device) {
-  return std::ranges::any_of(kWithoutMtu,
-                             [&](std::string_view driver) { return device.starts_with(driver); });
-}
 
 }  // namespace
 
@@ -75,7 +70,9 @@ EthernetDevice::EthernetDevice(const EthernetDeviceRequest& request)
     find(setup, request.bus);
     configure(setup, request.bus);
     choose_mtu(request.mtu_bytes);
-    longest_sent_bytes_ = kEthernetBytes + largest_packet_bytes(request.mtu_bytes);
+    // Others carry more than their MTU, as telemetry of the path needs, or lose that frame alone.
+    longest_sent_bytes_ =
+        name_.starts_with(kTap) ? kEthernetBytes + kVlanTagBytes + mtu_bytes_ : kLongestFrameBytes;
     if (!connects_ || memif_server_answers(arguments_)) start(setup);
     if (request.bus == EthernetDeviceRequest::Bus::pci) wait_for_link();
   } catch (...) {
@@ -179,7 +176,8 @@ void EthernetDevice::choose_mtu(unsigned wanted_bytes) {
     mtu_bytes_ = std::min<unsigned>(kWantedMtus.front(), memif_mtu_bytes(arguments_));
     return;
   }
-  if (tells_no_mtu(name_)) {
+  if (std::ranges::any_of(kWithoutMtu,
+                          [&](std::string_view driver) { return name_.starts_with(driver); })) {
     mtu_bytes_ = kWantedMtus.front();
     return;
   }
@@ -192,14 +190,6 @@ void EthernetDevice::choose_mtu(unsigned wanted_bytes) {
     }
   }
   mtu_bytes_ = mtu;
-}
-
-// Where nobody has asked for an MTU it may be more than what is told of: telemetry of the path
-// comes on top of a path MTU.
-unsigned EthernetDevice::largest_packet_bytes(unsigned wanted_mtu_bytes) const {
-  if (wanted_mtu_bytes != 0) return mtu_bytes_;
-  if (is_memif(arguments_)) return memif_mtu_bytes(arguments_);
-  return tells_no_mtu(name_) ? kLongestPacketBytes : mtu_bytes_;
 }
 
 void EthernetDevice::start(Setup& setup) {

@@ -39,7 +39,7 @@ class EthernetDevice {
 
   const MacAddress& mac() const noexcept { return mac_; }
   unsigned mtu_bytes() const noexcept { return mtu_bytes_; }
-  // What the driver or its other end may not take as one frame is longer than that.
+  // A longer frame would keep those behind it from being sent.
   unsigned longest_sent_bytes() const noexcept { return longest_sent_bytes_; }
   // So many frames of the longest kind wait for receive() without loss.
   unsigned receive_capacity() const noexcept { return receive_capacity_; }
@@ -73,7 +73,6 @@ class EthernetDevice {
   void find(Setup& setup, EthernetDeviceRequest::Bus bus);
   void configure(Setup& setup, EthernetDeviceRequest::Bus bus);
   void choose_mtu(unsigned wanted_bytes);
-  unsigned largest_packet_bytes(unsigned wanted_mtu_bytes) const;
   void choose_mac(const MacAddress& otherwise);
   void start(Setup& setup);
   void wait_for_link() const noexcept;

@@ -102,10 +102,11 @@ void RcRequester::join_path() {
   }
 }
 
-// What is measured now began on another path.
+// What is measured now began on another path, whose answers may still come: a copy would be taken
+// for what they answer.
 void RcRequester::change_path() {
   join_path();
-  round_trip_.on_sending_again(!probe_.knows_round_trip());
+  round_trip_.on_sending_again(false);
   if (repeats_selectively()) selective_->board().forget_times();
 }
 

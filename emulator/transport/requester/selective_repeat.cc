@@ -21,6 +21,7 @@ void SelectiveRepeat::begin(TimeNs now, SendWindow& window, wire::Psn una, wire:
     }
   }
   board_.note_plain();
+  board_.forget_times();  // they left before `now`
   // Go-back-N was about to send it again.
   if (!window.at_end()) board_.give_up_from(window.current().first_psn + window.current_packet());
 }

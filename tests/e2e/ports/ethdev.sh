@@ -289,6 +289,32 @@ sender.bind(("tap0", 0))
 sender.send(b"\xff" * 6 + bytes((2, 0, 0, 0, 0, 9)) + b"\x88\xb6" + bytes(46))'
 }
 
+# net_tap takes neither a frame that is longer than its MTU nor those behind it: such frames are lost before it sees them.
+longer_than_mtu() {
+  local head=02000000000902000000000a short long frames=()
+  short=${head}88b5$(printf '%092d' 0) long=${head}88b5$(printf '%03200d' 0)
+  for _ in {1..20}; do frames+=("$long" "$short"); done
+  up c vdev:net_tap1,iface=tap1@10.89.0.1/24,mtu=1500
+  ip link set tap1 up
+  wait_active c
+  /usr/bin/python3 -c 'import socket
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+wire.bind(("tap1", 0))
+wire.settimeout(30)
+print("ready", flush=True)
+lengths = []
+while True:
+    frame = wire.recv(4000)
+    if frame[12:14] == b"\x88\xb6": break
+    if frame[12:14] == b"\x88\xb5": lengths.append(len(frame))
+assert lengths == [60] * 20, lengths' > "$dir/lengths" 2>&1 &
+  local wire=$!
+  until_true 10 grep -q ready "$dir/lengths" || { cat "$dir/lengths"; fail "nobody listens on tap1"; }
+  on c "$raw_frames" send "${frames[@]}" "${head}88b6$(printf '%092d' 0)" || fail "the raw packet QP on NIC c"
+  wait "$wire" || { cat "$dir/lengths"; fail "not the frames that the MTU lets pass"; }
+  "$ROCEMU" down --name c > /dev/null
+}
+
 tap() {
   need_driver net_tap
   [[ -r /dev/net/tun && -w /dev/net/tun ]] || skip "/dev/net/tun cannot be opened"
@@ -301,6 +327,7 @@ tap() {
   if has_pyverbs; then
     raw ping_and_end
     (($(grep -c "726f63656d75" "$dir/frames") == 6)) || { cat "$dir/frames"; fail "not the pings"; }
+    longer_than_mtu
   fi
   # STALE or DELAY if it was the NIC that asked first.
   grep -q '10.88.0.1 .*lladdr' < <(ip neigh show dev tap0) || fail "the kernel does not know the NIC's MAC"

@@ -376,8 +376,10 @@ TEST_CASE("What go-back-N was about to send again when both ends know of each ot
   for (uint32_t psn = 100; psn < 110; ++psn) recovery.on_sent(0, Psn(psn), Psn(psn + 1), true);
   window.advance(10);
   SelectiveRepeat at_end(stage.context());
-  at_end.begin(0, window, recovery.una(), recovery.sent_end());
+  at_end.begin(5, window, recovery.una(), recovery.sent_end());
   CHECK(at_end.board().out() == 10);
+  at_end.board().on_report(5, {Psn(102), false, {}});
+  CHECK(at_end.board().take_round_trip() == std::nullopt);  // when they left is not known
   REQUIRE(recovery.retry());
   window.advance(4);
   SelectiveRepeat under_way(stage.context());
