@@ -65,7 +65,7 @@ Daemon::~Daemon() = default;
 
 void Daemon::set_up_devices(const Options& options) {
   nic_.fabric = &dpdk_switch_.ports();
-  for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment);
+  for (const dpdk_io::PortAssignment& assignment : options.ports) attach(assignment, options);
   for (const device::HcaConfig& config : nic_.devices)
     if (attachments_.of(config.index) == nullptr) gids_.add(config.port);
   size_t host = 0;
@@ -80,10 +80,12 @@ void Daemon::set_up_devices(const Options& options) {
 }
 
 // Gives a device a port of the machine's network, and that port's identity.
-void Daemon::attach(const dpdk_io::PortAssignment& assignment) {
+void Daemon::attach(const dpdk_io::PortAssignment& assignment, const Options& options) {
   if (assignment.spec.kind == dpdk_io::PortKind::fabric) return;
   device::HcaConfig& device = *std::ranges::find(nic_.devices, assignment.device,
                                                  [](const auto& config) { return config.name; });
+  if (const auto& kind = options.congestion[device.index].kind)
+    device.port.trailer_bytes = transport::TelemetryOffer::bytes_for(kind->needs);
   Attachment& attachment = attachments_.attach(assignment.spec, device);
   dpdk_switch_.record(attachment.port());
   spdlog::info("{} is on {}, {}", device.name, dpdk_io::to_text(assignment.spec),

@@ -39,7 +39,7 @@ class Daemon {
 
  private:
   void set_up_devices(const Options& options);
-  void attach(const dpdk_io::PortAssignment& assignment);
+  void attach(const dpdk_io::PortAssignment& assignment, const Options& options);
   void add_device(const device::HcaConfig& config, transport::TransportLimits limits);
   void add_to_engine(const device::HcaConfig& config, const transport::TransportLimits& limits,
                      device::AddressResolver& resolver, bool on_switch);

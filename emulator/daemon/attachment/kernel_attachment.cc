@@ -94,7 +94,7 @@ device::PortConfig KernelAttachment::describe(const device::PortConfig& before) 
 void KernelAttachment::follow(const device::PortConfig& port) noexcept {
   Attachment::follow(port);
   if (interface_port_ != nullptr)
-    interface_port_->set_longest_in_batch(port.mtu_bytes + kMaxHeaderBytes);
+    interface_port_->set_longest_in_batch(port.mtu_bytes + kMaxHeaderBytes + port.trailer_bytes);
 }
 
 void KernelAttachment::find(const device::PortConfig& port, const wire::Gid& destination,

@@ -47,9 +47,10 @@ GidEntry entry_of(const UdpAddress& local) {
 
 }  // namespace
 
-uint32_t path_mtu_bytes(unsigned interface_mtu_bytes) {
+uint32_t path_mtu_bytes(unsigned interface_mtu_bytes, unsigned trailer_bytes) {
+  const unsigned beside_bytes = std::max(kMaxHeaderBytes, kMaxPayloadHeaderBytes + trailer_bytes);
   uint32_t mtu = kMaxPathMtu;
-  while (mtu > kMinPathMtu && mtu + kMaxHeaderBytes > interface_mtu_bytes) mtu /= 2;
+  while (mtu > kMinPathMtu && mtu + beside_bytes > interface_mtu_bytes) mtu /= 2;
   return mtu;
 }
 
@@ -61,7 +62,7 @@ device::PortConfig describe_interface_port(const device::PortConfig& before,
   port.mac = now->mac;
   port.netdev_name = now->name;
   port.interface_index = now->index;
-  port.mtu_bytes = path_mtu_bytes(now->mtu_bytes);
+  port.mtu_bytes = path_mtu_bytes(now->mtu_bytes, port.trailer_bytes);
   std::vector<GidEntry> wanted = {{wire::Gid{link_local_address(now->mac)}, kLinkLocalBits}};
   for (const dpdk_io::LinkAddress& own : now->addresses) wanted.push_back(entry_of(own));
   if (port.gids.empty()) port.gids.push_back(wanted.front());
@@ -74,6 +75,7 @@ device::PortConfig describe_udp_port(const device::PortConfig& before,
                                      std::span<const UdpAddress> addresses) {
   device::PortConfig port = before;
   port.carries_all_frames = false;
+  port.trailer_bytes = 0;  // a socket sends nothing behind its datagram
   port.mac = mac_standing_for(addresses.front().address);
   port.udp_source_port = wire::kRoceUdpPort;
   port.active = false;
@@ -96,7 +98,7 @@ device::PortConfig describe_ethdev_port(const device::PortConfig& before, const 
   device::PortConfig port = before;
   port.active = link_is_up;
   port.mac = mac;
-  port.mtu_bytes = path_mtu_bytes(mtu_bytes);
+  port.mtu_bytes = path_mtu_bytes(mtu_bytes, port.trailer_bytes);
   port.gids = {{wire::Gid{link_local_address(mac)}, kLinkLocalBits}};
   for (const dpdk_io::LinkAddress& own : ip.addresses) port.gids.push_back(entry_of(own));
   return port;

@@ -17,6 +17,8 @@ namespace rocemu::daemon {
 // The most that a packet may have beside its payload, as iboe_get_mtu() of Linux counts it: GRH
 // (the longest IP header), UDP, BTH, XRCETH, AtomicETH, ICRC.
 inline constexpr unsigned kMaxHeaderBytes = 40 + 8 + 12 + 4 + 28 + 4;
+// The most beside a payload that is there: GRH, UDP, BTH, XRCETH, RETH, ImmDt, ICRC.
+inline constexpr unsigned kMaxPayloadHeaderBytes = 40 + 8 + 12 + 4 + 16 + 4 + 4;
 
 // The number of places in a port's GID table. As on other devices most of them are empty, so that a
 // program need not ask for the table's length again when an address comes. A UDP port with more
@@ -26,9 +28,9 @@ inline size_t gid_table_length(const device::PortConfig& port) {
   return std::max(kGidTableLength, port.gids.size());
 }
 
-// The largest path MTU that fits into the interface's MTU with all headers a packet can have; 256
-// at least.
-uint32_t path_mtu_bytes(unsigned interface_mtu_bytes);
+// The largest path MTU that fits into the interface's MTU with all headers a packet can have and
+// the port's trailer; 256 at least.
+uint32_t path_mtu_bytes(unsigned interface_mtu_bytes, unsigned trailer_bytes = 0);
 
 // Describes a port on an interface. GID 0 is the link-local address made from the MAC, then comes
 // one for each IP address. A GID keeps its index for as long as the address is there; one that goes

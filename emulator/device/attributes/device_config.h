@@ -63,6 +63,9 @@ struct PortConfig {
   // The UDP source port of every frame, where the way out has only one; 0: it tells connections
   // apart.
   uint16_t udp_source_port = 0;
+  // What packets may bear behind their payload, so that a link's MTU has to have room for it: a
+  // record of the path's telemetry (transport/qp/telemetry_exchange.h). 0: nothing.
+  uint32_t trailer_bytes = 0;
   // The port carries frames of any kind, so that raw packet QPs can use it.
   bool carries_all_frames = true;
 

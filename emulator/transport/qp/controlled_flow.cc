@@ -18,7 +18,7 @@ std::unique_ptr<ControlledFlow> ControlledFlow::make(const TransportLimits& limi
       .max_frame_bytes =
           static_cast<uint32_t>(attributes.path.headers.size_bytes() + wire::kBthBytes +
                                 wire::kRethBytes + attributes.path_mtu_bytes + wire::kIcrcBytes) +
-          TelemetryOffer(settings.kind->needs).bytes(),
+          TelemetryOffer::bytes_for(settings.kind->needs),
       .seed = qpn.value};
   std::unique_ptr<congestion::Algorithm> algorithm = settings.make(flow);
   if (algorithm == nullptr) return nullptr;

@@ -60,10 +60,13 @@ class TelemetryOffer {
   // A record has as many hops as a fat-tree has switches between two hosts.
   static constexpr unsigned kHops = 5;
 
-  explicit TelemetryOffer(const congestion::Needs& needs)
-      : bytes_(needs.telemetry   ? static_cast<uint32_t>(telemetry_bytes(kHops))
-               : needs.hop_count ? static_cast<uint32_t>(telemetry_bytes(0))
-                                 : 0) {}
+  // The bytes of the record that an algorithm with such needs offers; 0: it offers none.
+  static uint32_t bytes_for(const congestion::Needs& needs) {
+    if (needs.telemetry) return static_cast<uint32_t>(telemetry_bytes(kHops));
+    return needs.hop_count ? static_cast<uint32_t>(telemetry_bytes(0)) : 0;
+  }
+
+  explicit TelemetryOffer(const congestion::Needs& needs) : bytes_(bytes_for(needs)) {}
 
   // The bytes that a request's record takes; 0: requests bear none.
   uint32_t bytes() const { return bytes_; }

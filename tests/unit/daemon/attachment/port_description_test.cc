@@ -51,6 +51,27 @@ TEST_CASE("the path MTU is the largest that fits with all headers") {
   CHECK(path_mtu_bytes(68) == 256);
 }
 
+TEST_CASE("the path MTU leaves room for what packets bear behind their payload") {
+  CHECK(path_mtu_bytes(4192, 8) == 4096);
+  CHECK(path_mtu_bytes(4192, 9) == 2048);
+  device::PortConfig port;
+  port.trailer_bytes = 92;
+  dpdk_io::KernelInterface interface = interface_with({"10.0.0.1"});
+  interface.mtu_bytes = 4200;
+  CHECK(describe_interface_port({}, interface).mtu_bytes == 4096);
+  CHECK(describe_interface_port(port, interface).mtu_bytes == 2048);
+  CHECK(describe_ethdev_port(port, {}, 4200, {}, true).mtu_bytes == 2048);
+}
+
+TEST_CASE("sockets send no trailer, so that none takes room") {
+  device::PortConfig port;
+  port.trailer_bytes = 92;
+  dpdk_io::KernelInterface interface = interface_with({"10.0.0.1"});
+  interface.mtu_bytes = 4200;
+  const UdpAddress address{interface.addresses.front().address, interface};
+  CHECK(describe_udp_port(port, {&address, 1}).mtu_bytes == 4096);
+}
+
 TEST_CASE("the link-local GID comes first, then one for each address") {
   const device::PortConfig port = describe_interface_port(
       {}, interface_with({"10.0.0.1", "fd00::1", "fe80::11:22ff:fe33:4455"}));
