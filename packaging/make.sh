@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes all that a release consists of, of an installed tree: tarball, packages, image, checksums.
 #
-#   packaging/make.sh BUILD TREE VERSION OUT
+#   packaging/make.sh BUILD TREE VERSION OUT [ROOT]
 #
 # BUILD is the tree's build folder, in which what is compiled in is looked up; the tree gets its licences and an SBOM,
-# and is what scripts/release.sh has installed there. SOURCE_DATE_EPOCH is the time of everything: the same tree makes
+# and is what scripts/release.sh has installed there. ROOT is where the system's files are that it was built with (/).
+# OUT may have those of another architecture, which stay. SOURCE_DATE_EPOCH is the time of everything: the same tree makes
 # the same bytes.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -12,6 +13,7 @@ build=${1:?the build folder}
 tree=$(realpath "${2:?the installed tree}")
 version=${3:?its version}
 out=$(realpath -m "${4:?where to}")
+root=${5:-/}
 : "${SOURCE_DATE_EPOCH:?}"
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 
@@ -19,11 +21,13 @@ step() { printf '==> %s\n' "$*"; }
 
 step "Licences and SBOM"
 cp "$here"/../{LICENSE,README.md,CHANGELOG.md} "$tree/"
-python3 -B "$here/sbom/write.py" "$build" "$tree" "$version"
+python3 -B "$here/sbom/write.py" "$build" "$tree" "$version" "$root"
 
-name=rocemu-$version-linux-$(uname -m)
+architecture=$("$here/system/architecture.sh" "$tree")
+name=rocemu-$version-linux-$architecture
 mkdir -p "$out"
-rm -f "$out"/rocemu[-_]* "$out/SHA256SUMS"
+debian_architecture=$("$here/system/architecture.sh" --debian "$tree")
+rm -f "$out"/rocemu[-_]*{"$architecture","$debian_architecture"}.*
 cp "$tree/share/doc/rocemu/sbom.spdx.json" "$out/$name.spdx.json"
 
 step "Tarball"

@@ -47,12 +47,20 @@ apt_get() {
     fail "apt-get ${*: -1} failed: $(grep -m 3 '^E:' "$work/apt.log" || tail -n 1 "$work/apt.log")"
 }
 
+# DEB: notes in the root that is being made what dpkg would, so that dpkg-query --admindir tells which file is of what.
+note_package() {
+  local dpkg=$work/root/var/lib/dpkg
+  { dpkg-deb --field "$1" && printf 'Status: install ok installed\n\n'; } >> "$dpkg/status"
+  dpkg-deb --fsys-tarfile "$1" | tar t | sed -e 's|^\./$|/.|' -e 's|^\.||' -e 's|/$||' > "$dpkg/info/$(dpkg-deb --field "$1" Package).list"
+}
+
 # PACKAGE...: unpacked into `root`, with those they depend on.
 make_root() {
   local work=$ROCEMU_ARM64_CACHE/work folder deb link
   rm -rf "$work" "$root"
   mkdir -p "$work"/{lists,archives}/partial "$work/root"
   touch "$work/status"
+  mkdir -p "$work/root/var/lib/dpkg/info"
   echo "the list of packages"
   apt_get update
   echo "packages"
@@ -65,6 +73,7 @@ make_root() {
   done
   for deb in "$work"/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$deb" | tar x --keep-directory-symlink --no-same-owner -C "$work/root"
+    note_package "$deb"
   done
   # What links to a file by its whole path, means that of the root.
   while read -r link; do
@@ -81,7 +90,7 @@ step "Packages"
 step "Debian's libraries for arm64 (into $root)"
 mapfile -t wanted < <({ ./scripts/packages.sh --names build release && echo libc6-dev librdmacm-dev catch2; } | tr ' ' '\n' |
   grep -E '^lib|-dev$|^catch2$')
-if [[ $(cat "$root/packages" 2> /dev/null) == "$(printf '%s\n' "${wanted[@]}")" ]]; then
+if [[ -e $root/var/lib/dpkg/status && $(cat "$root/packages" 2> /dev/null) == "$(printf '%s\n' "${wanted[@]}")" ]]; then
   echo "all there"
 else
   make_root "${wanted[@]}"

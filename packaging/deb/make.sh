@@ -12,6 +12,7 @@ version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
 umask 022
+architecture=$("$here/../system/architecture.sh" --debian "$tree")
 maintainer=$(< "$here/../system/maintainer")
 
 work=$(mktemp -d)
@@ -37,8 +38,7 @@ chmod 755 "$root"/DEBIAN/*
 
 glibc=$("$here/../system/needed_glibc.sh" "$root/usr")
 {
-  printf 'Package: rocemu\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' \
-    "$version" "$(dpkg --print-architecture)" "$maintainer"
+  printf 'Package: rocemu\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$version" "$architecture" "$maintainer"
   printf 'Installed-Size: %s\n' "$(du --apparent-size --block-size=1024 --summarize "$root/usr" | cut -f 1)"
   printf 'Depends: libc6 (>= %s)\nRecommends: libibverbs1\n' "$glibc"
   printf 'Suggests: ibverbs-utils, perftest, rdmacm-utils, python3\nSection: net\nPriority: optional\n'
@@ -48,5 +48,5 @@ glibc=$("$here/../system/needed_glibc.sh" "$root/usr")
 
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$out"
-dpkg-deb --root-owner-group -Zxz --build "$root" "$out/rocemu_${version}_$(dpkg --print-architecture).deb" > "$work/build.log" ||
+dpkg-deb --root-owner-group -Zxz --build "$root" "$out/rocemu_${version}_$architecture.deb" > "$work/build.log" ||
   { cat "$work/build.log" >&2; exit 1; }

@@ -6,12 +6,13 @@
 #
 # SOURCE_DATE_EPOCH is the time of all that is in it. umoci makes it; no daemon and no container.
 set -euo pipefail
+here=$(dirname "$(realpath "$0")")
 tree=${1:?the installed tree}
 version=${2:?its version}
 out=$(realpath "${3:?where to}")
 : "${SOURCE_DATE_EPOCH:?}"
 umask 022
-name=rocemu-$version-oci-$(uname -m).tar
+name=rocemu-$version-oci-$("$here/../system/architecture.sh" "$tree").tar
 time=$(date --utc --iso-8601=seconds --date="@$SOURCE_DATE_EPOCH")
 
 work=$(mktemp -d)
@@ -27,7 +28,7 @@ umoci init --layout "$work/layout"
 umoci new --image "$image"
 umoci insert --rootless --image "$image" --history.created "$time" --history.created_by packaging/image/make.sh \
   --history.author rocemu "$work/root" /
-umoci config --image "$image" --no-history --created "$time" --author rocemu \
+umoci config --image "$image" --no-history --created "$time" --author rocemu --architecture "$("$here/../system/architecture.sh" --debian "$tree")" \
   --config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --config.cmd rocemu \
   --config.label org.opencontainers.image.title=rocemu --config.label "org.opencontainers.image.version=$version" \
   --config.label org.opencontainers.image.licenses=BSD-3-Clause

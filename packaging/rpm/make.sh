@@ -27,7 +27,7 @@ of_distribution='usr(/bin|/include|/lib|/lib/systemd(/system)?|/share(/man.*|/do
   find usr -type f -not -path usr/share/licenses/\* | sed 's|^|/|'
 } | LC_ALL=C sort > "$work/files")
 
-HOME=$work rpmbuild -bb --quiet --define "_topdir $work" --define "_rpmdir $work" --define "_dbpath $work/db" \
+HOME=$work rpmbuild -bb --quiet --target "$("$here/../system/architecture.sh" "$tree")-linux" --define "_topdir $work" --define "_rpmdir $work" --define "_dbpath $work/db" \
   --define "version_of_tree $version" --define "root_of_tree $work/root" --define "files_of_tree $work/files" --define "scripts $here/../system" \
   --define "packager $(< "$here/../system/maintainer")" --define "_buildhost rocemu" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   --define "_binary_payload w6.xzdio" --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \

@@ -1,4 +1,4 @@
-"""What this machine's Debian knows of its packages: which a file is of, version, licence, copyright."""
+"""What a Debian knows of its packages: which a file is of, version, licence, copyright."""
 
 import os
 import re
@@ -13,7 +13,22 @@ SPDX_NAMES = {"bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "e
 
 
 @dataclass(frozen=True)
+class Root:
+    """Where a Debian is: /, or a folder that one was unpacked into."""
+    path: Path
+
+    def inside(self, file):
+        """The file's path as this Debian has it."""
+        return "/" + str(Path(os.path.realpath(file)).relative_to(os.path.realpath(self.path)))
+
+    def dpkg_query(self, *arguments):
+        command = ["dpkg-query", f"--admindir={self.path / 'var/lib/dpkg'}", *arguments]
+        return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
+@dataclass(frozen=True)
 class Package:
+    root: Root
     name: str
     version: str
     source: str
@@ -22,7 +37,7 @@ class Package:
     homepage: str
 
     def copyright(self):
-        path = Path("/usr/share/doc", self.name, "copyright")
+        path = self.root.path / "usr/share/doc" / self.name / "copyright"
         return path.read_text(errors="replace")
 
     def stanzas(self):
@@ -40,29 +55,24 @@ class Package:
         return name, SPDX_NAMES.get((name or "").lower())
 
 
-def asked(*arguments):
-    return subprocess.run(["dpkg-query", *arguments], check=False, capture_output=True, text=True).stdout
-
-
-def owners(files):
+def owners(root, files):
     """The packages that these files are of. One file after another is asked for, and all of its package are known then:
     to ask for a thousand at once takes dpkg ten seconds."""
-    left = {os.path.realpath(path) for path in files}
+    left = {root.inside(path) for path in files}
     found = set()
     while left:
         path = min(left)
         # What /lib has is in /usr/lib now, and dpkg may know it by either name.
-        said = asked("--search", path) or asked("--search", path.removeprefix("/usr"))
+        said = root.dpkg_query("--search", path) or root.dpkg_query("--search", path.removeprefix("/usr"))
         if not said:
-            raise SystemExit(f"sbom: {path} is of no package of this machine")
+            raise SystemExit(f"sbom: {path} is of no package of the Debian in {root.path}")
         name = said.split(": ")[0].split(",")[0]
-        listed = asked("--listfiles", name).splitlines()
+        listed = root.dpkg_query("--listfiles", name).splitlines()
         left -= {path, *listed, *(f"/usr{file}" for file in listed)}
-        found.add(described(name))
+        found.add(described(root, name))
     return found
 
 
-def described(name):
+def described(root, name):
     fields = "${Package}\t${Version}\t${source:Package}\t${source:Version}\t${Architecture}\t${Homepage}"
-    said = subprocess.run(["dpkg-query", "--show", f"--showformat={fields}", name], check=True, capture_output=True, text=True)
-    return Package(*said.stdout.split("\t"))
+    return Package(root, *root.dpkg_query("--show", f"--showformat={fields}", name).split("\t"))

@@ -1,8 +1,8 @@
 """Writes what of other projects is in an installed tree: a list in SPDX 2.3 as JSON, and the licences they come under.
 
-  write.py BUILD TREE VERSION
+  write.py BUILD TREE VERSION ROOT
 
-BUILD is the tree's build folder, of ninja, on this machine. TREE gets share/doc/rocemu/sbom.spdx.json and
+BUILD is the tree's build folder, of ninja, and ROOT has the Debian that it was built with. TREE gets share/doc/rocemu/sbom.spdx.json and
 share/doc/rocemu/third-party.gz. SOURCE_DATE_EPOCH is the time that is written down.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import components
+import debian
 
 NONE = "NOASSERTION"
 
@@ -68,9 +69,9 @@ def third_party(packages):
 
 
 def main():
-    build, tree, version = sys.argv[1:]
+    build, tree, version, root = sys.argv[1:]
     time = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), timezone.utc)
-    compiled_in, copied, loaded = components.found(build, tree)
+    compiled_in, copied, loaded = components.found(build, tree, debian.Root(Path(root)))
     folder = Path(tree, "share/doc/rocemu")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sbom.spdx.json").write_text(json.dumps(document(version, time, [compiled_in, copied, loaded]), indent=1) + "\n")
