@@ -36,9 +36,9 @@ def needed(files, folders):
     return found
 
 
-def archive(rocemu, has, kind=AMD64, root=Path("/"), programs=()):
-    """The NIC of the command `rocemu`, the libraries that the machine has not, and more programs, into PREFIX/bin. `root`
-    has the libraries that they were linked with."""
+def archive(rocemu, has, kind=AMD64, root=Path("/"), programs=(), documents=()):
+    """The NIC of the command `rocemu`, the libraries that the machine has not, more programs, into PREFIX/bin, and
+    documents, into PREFIX/share. `root` has the libraries that they were linked with."""
     folder = Path(rocemu).resolve().parent
     libraries = next(path for path in (folder.parent / "lib", *folder.parent.glob("lib/**/rocemu"))
                      if (path / "librocemu-preload.so").exists())
@@ -51,6 +51,8 @@ def archive(rocemu, has, kind=AMD64, root=Path("/"), programs=()):
             tar.add(stripped(path, scratch, kind), f"{PREFIX}/bin/{path.name}")
         for path in (libraries / "librocemu-preload.so", *libraries.glob("librocemu-rdmav*.so")):
             tar.add(path.resolve(), f"{PREFIX}/lib/{path.name}")
+        for path in map(Path, documents):
+            tar.add(path, f"{PREFIX}/share/{path.name}")
         for path in drivers:
             tar.add(path.resolve(), f"{path.relative_to(root)}")
         for name, path in needed([*executables, *drivers], system).items():

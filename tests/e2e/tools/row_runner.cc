@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <utility>
@@ -13,7 +12,7 @@ namespace rocemu::e2e {
 namespace {
 
 struct Options {
-  std::string device_a, device_b, only;
+  std::string device_a, device_b, only, except;
   int gid_index = 1;
 };
 
@@ -22,14 +21,22 @@ constexpr char kUsage[] =
     "  -d, --device NAME        first device (default: the first there is)\n"
     "  -D, --peer-device NAME   second device (default: the first one, opened once more)\n"
     "  -g, --gid-index N        of both (default 1)\n"
-    "      --only TEXT          only rows whose name contains the text\n";
+    "      --only TEXT          only rows whose name contains the text\n"
+    "      --except TEXT        no rows whose name contains the text\n";
+
+// Whether such a row is among those that are wanted.
+bool wants(const Options& options, const std::string& name) {
+  return name.find(options.only) != std::string::npos &&
+         (options.except.empty() || name.find(options.except) == std::string::npos);
+}
 
 bool parse(int argc, char** argv, Options& options) {
-  enum { kOnly = 256 };
+  enum { kOnly = 256, kExcept };
   const option known[] = {{"device", required_argument, nullptr, 'd'},
                           {"peer-device", required_argument, nullptr, 'D'},
                           {"gid-index", required_argument, nullptr, 'g'},
                           {"only", required_argument, nullptr, kOnly},
+                          {"except", required_argument, nullptr, kExcept},
                           {nullptr, 0, nullptr, 0}};
   for (int c; (c = getopt_long(argc, argv, "d:D:g:", known, nullptr)) != -1;) {
     switch (c) {
@@ -44,6 +51,9 @@ bool parse(int argc, char** argv, Options& options) {
         break;
       case kOnly:
         options.only = optarg;
+        break;
+      case kExcept:
+        options.except = optarg;
         break;
       default:
         return false;
@@ -92,7 +102,7 @@ int run(const Options& options, const char* program,
     lab.check_standing_link();
     for (const auto rows : sets) {
       for (const Row& row : rows) {
-        if (std::strstr(row.name, options.only.c_str()) != nullptr) run_row(lab, row, tally);
+        if (wants(options, row.name)) run_row(lab, row, tally);
       }
     }
   } catch (const std::exception& failure) {
