@@ -9,7 +9,7 @@ IdlePolicy::Action IdlePolicy::on_empty_turn(TimeNs now, bool program_waits) {
   if (timed_out_) return Action::sleep;
   if (program_waits) return block_mode(now) ? Action::sleep : Action::yield;
   if (block_mode(now))
-    return empty_turns_ > parameters_.block_mode_turns ? Action::sleep : Action::poll;
+    return now - idle_since_ >= parameters_.block_sleep_after_ns ? Action::sleep : Action::poll;
   if (now - idle_since_ >= parameters_.sleep_after_ns) return Action::sleep;
   return empty_turns_ % parameters_.turns_per_yield == 0 ? Action::yield : Action::poll;
 }
