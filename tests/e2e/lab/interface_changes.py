@@ -7,8 +7,9 @@ has its MTU cut, vanishes.
 --user  as an ordinary user without any capability, in a user namespace (started by root)
 
 Two hosts of rocemu lab for each case; the changes are made on h1, whose events ibv_asyncwatch prints. ROCEMU names the rocemu command
-to use. Exit code 77: it cannot be run here."""
+to use; SLOWER, how many times longer than usual it takes (a build with sanitizers). Exit code 77: it cannot be run here."""
 import concurrent.futures
+import os
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from lab_hosts import Failed, Lab, need, wait_until, words_as_user
 from program_cases import ROCEMU
 
 LANES = 2  # cases at a time: most of each is waiting for the end of traffic
-SECONDS = 6  # of traffic
+SECONDS = 6 * int(os.environ.get("SLOWER", "1"))  # of traffic
 LONG_TIMEOUT, SHORT_TIMEOUT = "18", "12"  # 8.6 s and 0.13 s until retries are exceeded
 
 
