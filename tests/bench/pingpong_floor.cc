@@ -77,9 +77,9 @@ class Program {
       if (slot.poller_core.load(std::memory_order_relaxed) != core)
         slot.poller_core.store(core, std::memory_order_relaxed);
       const bool nic_here = shared_.nic_core.load(std::memory_order_relaxed) == core;
-      if (pacer_.on_empty(nic_here, false, now_ns) == PollPacer::Advice::kGoOn) continue;
+      if (pacer_.on_empty({.here = nic_here}, now_ns) == PollPacer::Advice::kGoOn) continue;
       ::sched_yield();
-      pacer_.on_yield(false, false, now_ns());
+      pacer_.on_yield({}, now_ns());
     }
     ++delivered_;
     pacer_.on_completion();
@@ -117,7 +117,7 @@ class Program {
       busy = true;
     }
     if (busy) {
-      policy.on_work();
+      policy.on_work(now_ns());
       continue;
     }
     switch (policy.on_empty_turn(now_ns(), host.take_program_waits())) {

@@ -36,7 +36,10 @@ struct rocemu_engine_page {
   /* 1 while the NIC has work for all cores that there are: a program that would yield sleeps for a
    * moment instead, as it can keep no core without slowing down what it waits for. */
   uint32_t crowded;
-  uint8_t pad[52];
+  /* 0 unless the engine has been at work for a while without a pause: then it changes with each of
+   * its turns. */
+  uint32_t turn_behind;
+  uint8_t pad[48];
 };
 ROCEMU_ABI_ASSERT_SIZE(rocemu_engine_page, 128);
 

@@ -76,8 +76,10 @@ void Engine::run() {
   lock_.lock();
   while (!stopping_) {
     if (timed_turn()) {
-      idle_policy_.on_work();
+      idle_policy_.on_work(clock_.now_ns());
+      page_.show_turn(idle_policy_.behind(clock_.now_ns()));
     } else {
+      page_.show_turn(false);
       idle();
     }
   }

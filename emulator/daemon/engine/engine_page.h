@@ -2,6 +2,7 @@
 // verbs_shim/abi/rings.h). Programs can only read it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -42,12 +43,20 @@ class EnginePage {
       store_release(page_.crowded, uint32_t{crowded});
   }
 
+  // After each turn. `behind`: there has been work for a while without a pause (IdlePolicy).
+  void show_turn(bool behind) noexcept {
+    if (!behind && turn_behind_ == 0) return;
+    turn_behind_ = behind ? std::max(turn_behind_ + 1, uint32_t{1}) : 0;
+    store_release(page_.turn_behind, turn_behind_);
+  }
+
  private:
   SharedMemory memory_;
   rocemu_engine_page& page_;
   UniqueFd fd_;
   uint32_t attention_ = 0;
   bool shows_crowded_ = false;
+  uint32_t turn_behind_ = 0;
 };
 
 }  // namespace rocemu::daemon

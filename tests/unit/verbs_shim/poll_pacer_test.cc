@@ -15,16 +15,18 @@ struct Poller {
   PollPacer pacer;
   uint64_t now_ns = kMs;
   uint64_t yield_ns = 2 * kUs;  // what a yield takes
-  bool engine_here = false;
+  PollPacer::Engine engine;
+  bool engine_stands_still = false;
   bool engine_works = false;
-  bool crowded = false;
 
   Advice poll() {
     now_ns += 100;
-    const Advice advice = pacer.on_empty(engine_here, crowded, [this] { return now_ns; });
+    const Advice advice = pacer.on_empty(engine, [this] { return now_ns; });
     if (advice == Advice::kYield) {
       now_ns += yield_ns;
-      pacer.on_yield(engine_here, engine_works, now_ns);
+      pacer.on_yield(
+          {.waits = engine.here, .stood_still = engine_stands_still, .works = engine_works},
+          now_ns);
     }
     return advice;
   }
@@ -65,18 +67,52 @@ TEST_CASE("every eighth empty poll in a row yields, and a completion starts the 
 
 TEST_CASE("every empty poll yields where the NIC waits for the same core") {
   Poller poller;
-  poller.engine_here = true;
+  poller.engine.here = true;
   CHECK(poller.count(Advice::kYield, 20) == 20);
 }
 
 TEST_CASE("yields that do not let the NIC run end in a sleep") {
   Poller poller;
-  poller.engine_here = true;
+  poller.engine.here = true;
   poller.yield_ns = 200;
   CHECK(poller.count(Advice::kYield, 32) == 32);
   CHECK(poller.poll() == Advice::kSleep);
+  SECTION("and so does the next one that does not") {
+    CHECK(poller.poll() == Advice::kYield);
+    CHECK(poller.poll() == Advice::kSleep);
+  }
+  SECTION("until one does") {
+    poller.yield_ns = 2 * kUs;
+    CHECK(poller.poll() == Advice::kYield);
+    poller.yield_ns = 200;
+    CHECK(poller.count(Advice::kYield, 32) == 32);
+    CHECK(poller.poll() == Advice::kSleep);
+  }
+}
+
+TEST_CASE("nor do yields to others like it let the NIC run, where it makes no turn meanwhile") {
+  Poller poller;
+  poller.engine = {.here = true, .behind = true};
+  poller.yield_ns = 100 * kUs;
+  CHECK(poller.count(Advice::kYield, 50) == 50);
+  poller.engine_stands_still = true;
   CHECK(poller.count(Advice::kYield, 32) == 32);
   CHECK(poller.poll() == Advice::kSleep);
+}
+
+TEST_CASE("while the NIC is behind, a thread yields however long it waits and yields take") {
+  Poller poller;
+  poller.engine.behind = true;
+  SECTION("it has polled in vain for long") {
+    for (int yields = 0; yields < 1000; ++yields) poller.yield_once(2 * kUs);
+    CHECK(poller.count(Advice::kSleep, 8000) == 0);
+  }
+  SECTION("others take the core for long") {
+    for (int yields = 0; yields < 10; ++yields) poller.yield_once(20 * kMs);
+    CHECK(poller.count(Advice::kSleep, 80) == 0);
+    poller.engine.behind = false;
+    CHECK(poller.count(Advice::kSleep, 80) == 10);
+  }
 }
 
 TEST_CASE("a thread that polls in vain for a millisecond sleeps, until there is a completion") {
@@ -119,7 +155,7 @@ TEST_CASE("after two long yields in a row a thread sleeps in their place for a w
   poller.yield_once(400 * kUs);
   CHECK(poller.count(Advice::kSleep, 8) == 1);
   poller.pacer.on_completion();
-  poller.engine_here = true;
+  poller.engine.here = true;
   CHECK(poller.poll() == Advice::kSleep);
   poller.now_ns += 49 * kMs;
   CHECK(poller.poll() == Advice::kSleep);
@@ -128,7 +164,7 @@ TEST_CASE("after two long yields in a row a thread sleeps in their place for a w
     poller.now_ns += kMs;
     poller.pacer.on_completion();
     CHECK(poller.count(Advice::kYield, 20) == 20);
-    poller.engine_here = false;
+    poller.engine.here = false;
     poller.yield_once(20 * kMs);
     CHECK(poller.count(Advice::kYield, 8) == 1);
   }
@@ -146,7 +182,7 @@ TEST_CASE("after two long yields in a row a thread sleeps in their place for a w
 
 TEST_CASE("while the NIC has work for all cores, a thread naps and does not yield") {
   Poller poller;
-  poller.crowded = true;
+  poller.engine.crowded = true;
   CHECK(poller.count(Advice::kNap, 16) == 2);
 }
 

@@ -15,21 +15,25 @@ void yield(const rocemu_engine_page& engine, bool engine_here) {
   const auto engine_is_awake_here = [&] {
     return engine_here && (load_relaxed(&engine.sleeping) & ROCEMU_ENGINE_SLEEPS) == 0;
   };
-  const bool engine_waits = engine_is_awake_here();
+  const bool waits = engine_is_awake_here();
+  const uint32_t turn = load_relaxed(&engine.turn_behind);
   sched_yield();
-  poll_pacer.on_yield(engine_waits, engine_is_awake_here(), now_ns(CLOCK_MONOTONIC));
+  const bool stood_still = turn != 0 && load_relaxed(&engine.turn_behind) == turn;
+  poll_pacer.on_yield({.waits = waits, .stood_still = stood_still, .works = engine_is_awake_here()},
+                      now_ns(CLOCK_MONOTONIC));
 }
 
 void wait(CompletionQueue& queue, const rocemu_engine_page& engine) {
   const auto core = static_cast<uint32_t>(sched_getcpu()) + 1;
   queue.ring.show_poller_core(core);
-  const bool engine_here = load_relaxed(&engine.core) == core;
-  const bool crowded = load_relaxed(&engine.crowded) != 0;
-  switch (poll_pacer.on_empty(engine_here, crowded, [] { return now_ns(CLOCK_MONOTONIC); })) {
+  const PollPacer::Engine seen = {.here = load_relaxed(&engine.core) == core,
+                                  .behind = load_relaxed(&engine.turn_behind) != 0,
+                                  .crowded = load_relaxed(&engine.crowded) != 0};
+  switch (poll_pacer.on_empty(seen, [] { return now_ns(CLOCK_MONOTONIC); })) {
     case PollPacer::Advice::kGoOn:
       break;
     case PollPacer::Advice::kYield:
-      yield(engine, engine_here);
+      yield(engine, seen.here);
       break;
     case PollPacer::Advice::kSleep:
       sleep_in(queue.ring.announce_sleeper(), kLongestSleepNs);

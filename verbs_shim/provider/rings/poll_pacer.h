@@ -12,7 +12,11 @@
 //     sleeps there loses more than it gains. So it takes two long yields with next to none between
 //     them. After a while yields are tried again; if they still are long, the next while is twice
 //     as long.
-// The NIC ends the sleep (rocemu_cq_header of verbs_shim/abi/rings.h).
+// The NIC ends the sleep (rocemu_cq_header of verbs_shim/abi/rings.h), or else its timer does after
+// kLongestSleepNs (empty_poll.h), which costs as much as a hundred polls and is paid to the core.
+// So while the NIC has more work than it can do there is no sleep as long as yields let it work:
+// what is waited for takes longer than that timer, and the timers of many threads would keep the
+// NIC from the work that they wait for.
 //
 // One for each thread, whatever CQs it polls: a thread that finds completions in one of them does
 // not sleep over another.
@@ -32,40 +36,50 @@ class PollPacer {
     kNap,  // a sleep that the NIC does not end
   };
 
+  // The NIC's engine before a wait.
+  struct Engine {
+    bool here = false;     // it cannot run until this thread gives its core up
+    bool behind = false;   // it has been at work for a while without a pause
+    bool crowded = false;  // it has work for all cores, and completions that are taken late cost
+                           // less than a core that is kept for polling, or than waking this thread
+  };
+  // What it did during a yield.
+  struct YieldedTo {
+    bool waits = false;        // it waited for this core
+    bool stood_still = false;  // it was behind, and yet made no turn
+    bool works = false;        // it has this core and is at work, so that the yield was for it
+  };
+
   void on_completion() { empty_polls_ = 0; }
 
-  // `engine_here`: the NIC cannot run until this thread gives its core up. `crowded`: the NIC has
-  // work for all cores, and completions that are taken late cost less than a core that is kept for
-  // polling, or than waking this thread for each. `clock` gives the monotonic time in ns and is
-  // called where it matters only.
+  // `clock` gives the monotonic time in ns and is called where it matters only.
   template <class Clock>
-  Advice on_empty(bool engine_here, bool crowded, Clock&& clock) {
+  Advice on_empty(const Engine& engine, Clock&& clock) {
     ++polls_since_look_;
     if (++empty_polls_ == 1) waited_ = false;
-    if (empty_polls_ % polls_per_wait(engine_here) != 0) return Advice::kGoOn;
+    if (empty_polls_ % polls_per_wait(engine.here) != 0) return Advice::kGoOn;
     waits_since_ns_ = clock();
     if (!waited_) in_vain_since_ns_ = waits_since_ns_;
     waited_ = true;
-    if (!crowded && !sleeps_now()) return Advice::kYield;
-    yields_in_vain_ = 0;
+    if (!engine.crowded && !sleeps_now(engine.behind)) return Advice::kYield;
+    yields_in_vain_ = std::min(yields_in_vain_, kYieldsInVain - 1);  // the next one is a trial
     polls_since_look_ += kPollsPerSleep;
-    return crowded ? Advice::kNap : Advice::kSleep;
+    return engine.crowded ? Advice::kNap : Advice::kSleep;
   }
 
   // A poll has found nothing in a thread that is to keep its core whatever happens.
   void on_empty_without_wait() { ++polls_since_look_; }
 
-  // A yield was over at `now_ns`. `engine_waits`: the NIC has waited for this core. A thread that
-  // has had less than its share of the core so far is chosen again, and many yields do not change
-  // that: only sleeping does. `engine_works`: the NIC has this core and is at work, so that it is
-  // the NIC that the yield was for.
-  void on_yield(bool engine_waits, bool engine_works, uint64_t now_ns) {
+  // A yield was over at `now_ns`. A thread that has had less than its share of the core so far is
+  // chosen again, or others like it are, and many yields do not change that: only sleeping does.
+  void on_yield(const YieldedTo& engine, uint64_t now_ns) {
     const uint64_t yield_ns = now_ns - waits_since_ns_;
     const bool changed = yield_ns >= kShortestChangeNs;
     unchanged_ = changed ? 0 : unchanged_ + 1;
-    yields_in_vain_ = engine_waits && !changed ? yields_in_vain_ + 1 : 0;
+    const bool in_vain = engine.waits && (!changed || engine.stood_still);
+    yields_in_vain_ = in_vain ? yields_in_vain_ + 1 : 0;
     if (yield_ns >= kLongYieldNs) {
-      on_long_yield(engine_works, now_ns);
+      on_long_yield(engine.works, now_ns);
     } else if (++short_yields_ >= kShortYieldsInARow) {
       busy_ns_ = 0;
     }
@@ -97,9 +111,10 @@ class PollPacer {
     return unchanged_ >= kUnchangedAlone ? kPollsAlone : kPollsPerWait;
   }
 
-  bool sleeps_now() const {
-    return waits_since_ns_ < busy_until_ns_ || yields_in_vain_ >= kYieldsInVain ||
-           waits_since_ns_ - in_vain_since_ns_ >= kSleepAfterNs;
+  bool sleeps_now(bool engine_behind) const {
+    if (yields_in_vain_ >= kYieldsInVain) return true;
+    return !engine_behind && (waits_since_ns_ < busy_until_ns_ ||
+                              waits_since_ns_ - in_vain_since_ns_ >= kSleepAfterNs);
   }
 
   void on_long_yield(bool engine_works, uint64_t now_ns) {

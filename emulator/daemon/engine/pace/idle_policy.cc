@@ -5,6 +5,7 @@
 namespace rocemu::daemon {
 
 IdlePolicy::Action IdlePolicy::on_empty_turn(TimeNs now, bool program_waits) {
+  busy_since_ = 0;
   if (empty_turns_++ == 0) idle_since_ = now;
   if (timed_out_) return Action::sleep;
   if (program_waits) return block_mode(now) ? Action::sleep : Action::yield;

@@ -34,14 +34,20 @@ class IdlePolicy {
     TimeNs block_min_ns = 20'000'000;
     TimeNs block_max_ns = 200'000'000;
     TimeNs block_sleep_after_ns = 3'000;  // in block mode
+    TimeNs behind_after_ns = 1'000'000;
   };
 
   IdlePolicy() = default;
   explicit IdlePolicy(const Parameters& parameters) : parameters_(parameters) {}
 
-  void on_work() {
+  void on_work(TimeNs now) {
+    if (busy_since_ == 0) busy_since_ = now;
     empty_turns_ = 0;
     timed_out_ = false;
+  }
+  // True when all turns of the last while have found work: there is more of it than gets done.
+  bool behind(TimeNs now) const {
+    return busy_since_ != 0 && now - busy_since_ >= parameters_.behind_after_ns;
   }
   // `program_waits` says that a program waits for this CPU and can go on (CompletionHost).
   Action on_empty_turn(TimeNs now, bool program_waits);
@@ -60,6 +66,7 @@ class IdlePolicy {
   unsigned empty_turns_ = 0;
   bool timed_out_ = false;
   TimeNs idle_since_ = 0;
+  TimeNs busy_since_ = 0;  // 0: the last turn found no work
   TimeNs long_yield_at_ = 0;
   TimeNs block_until_ = 0;
   TimeNs block_length_ns_ = 0;

@@ -14,7 +14,7 @@ class TurnBudget {
   using Clock = TimeNs (*)();
 
   // A turn finishes what it has begun, a burst mostly, so that it takes up to twice as long.
-  static constexpr TimeNs kTurnNs = 50'000;
+  static constexpr TimeNs kTurnNs = 20'000;
   static constexpr unsigned kPiecesPerLook = 16;  // a piece takes a microsecond, more or less
 
   explicit TurnBudget(TimeNs began, Clock clock = &monotonic_now_ns)

@@ -42,6 +42,17 @@ TEST_CASE("programs read in the engine page what the engine shows, and cannot wr
   CHECK(seen.crowded == 1);
   page.show_crowded(false);
   CHECK(seen.crowded == 0);
+
+  page.show_turn(false);
+  CHECK(seen.turn_behind == 0);
+  page.show_turn(true);
+  const uint32_t turn = seen.turn_behind;
+  CHECK(turn != 0);
+  page.show_turn(true);
+  CHECK(seen.turn_behind != 0);
+  CHECK(seen.turn_behind != turn);
+  page.show_turn(false);
+  CHECK(seen.turn_behind == 0);
   ::munmap(mapping, sizeof(rocemu_engine_page));
 }
 

@@ -32,7 +32,7 @@ TEST_CASE(
   policy.on_wake_up(false);
   CHECK(idle_until_sleep(policy, 9 * kMs) == 9 * kMs + 50 * kUs);
   policy.on_wake_up(true);
-  policy.on_work();
+  policy.on_work(19 * kMs);
   CHECK(idle_until_sleep(policy, 19 * kMs) == 19 * kMs + 50 * kUs);
 }
 
@@ -46,8 +46,22 @@ TEST_CASE("without work it polls, yields every eighth turn, and sleeps after 50 
 TEST_CASE("work starts the time anew") {
   IdlePolicy policy;
   for (TimeNs now = kMs; now < kMs + 40 * kUs; now += 100) policy.on_empty_turn(now, false);
-  policy.on_work();
+  policy.on_work(2 * kMs);
   CHECK(idle_until_sleep(policy, 2 * kMs) == 2 * kMs + 50 * kUs);
+}
+
+TEST_CASE("it is behind when a millisecond's turns have all found work, until one finds none") {
+  IdlePolicy policy;
+  CHECK_FALSE(policy.behind(kMs));
+  policy.on_work(kMs);
+  policy.on_work(2 * kMs - 1);
+  CHECK_FALSE(policy.behind(2 * kMs - 1));
+  CHECK(policy.behind(2 * kMs));
+  policy.on_empty_turn(2 * kMs, false);
+  CHECK_FALSE(policy.behind(2 * kMs));
+  policy.on_work(3 * kMs);
+  CHECK_FALSE(policy.behind(3 * kMs));
+  CHECK(policy.behind(4 * kMs));
 }
 
 TEST_CASE("it yields at once to a program that has been answered on its core") {
@@ -77,7 +91,7 @@ TEST_CASE(
   const TimeNs start = 2 * kMs + 301 * kUs;
   policy.on_yield(2 * kMs, start);
   CHECK(policy.block_mode(start));
-  policy.on_work();
+  policy.on_work(start);
   CHECK(policy.on_empty_turn(start, false) == IdlePolicy::Action::poll);
   CHECK(policy.on_empty_turn(start + 2 * kUs, false) == IdlePolicy::Action::poll);
   CHECK(policy.on_empty_turn(start + 3 * kUs, false) == IdlePolicy::Action::sleep);

@@ -15,7 +15,7 @@ TimeNs read_clock() {
 
 }  // namespace
 
-TEST_CASE("a turn is over after 50 us, and its clock is read every 16 pieces") {
+TEST_CASE("a turn is over after its 20 us, and its clock is read every 16 pieces") {
   now = 5000;
   looks = 0;
   TurnBudget budget(now, &read_clock);
