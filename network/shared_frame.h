@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -14,19 +15,23 @@ namespace rocemu::network {
 class SharedFrame {
  public:
   SharedFrame() = default;
-  // A copy of `bytes`.
-  explicit SharedFrame(std::span<const std::byte> bytes)
-      : bytes_(std::make_shared_for_overwrite<std::byte[]>(bytes.size())), size_(bytes.size()) {
+  // A copy of `bytes`, which may be several packets with so much payload each.
+  explicit SharedFrame(std::span<const std::byte> bytes, uint32_t segment_bytes = 0)
+      : bytes_(std::make_shared_for_overwrite<std::byte[]>(bytes.size())),
+        size_(bytes.size()),
+        segment_bytes_(segment_bytes) {
     std::ranges::copy(bytes, bytes_.get());
   }
 
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+  uint32_t segment_bytes() const { return segment_bytes_; }  // 0: one packet
 
  private:
   friend struct SharedFrames;
 
   std::shared_ptr<std::byte[]> bytes_;
   size_t size_ = 0;
+  uint32_t segment_bytes_ = 0;
 };
 
 struct SharedFrames {
@@ -36,12 +41,12 @@ struct SharedFrames {
   static void share(const Frame&, unsigned) {}
   static void release(const Frame&) {}
   static std::byte* writable(Frame& frame) {
-    if (frame.bytes_.use_count() > 1) frame = Frame(frame.bytes());
+    if (frame.bytes_.use_count() > 1) frame = Frame(frame.bytes(), frame.segment_bytes_);
     return frame.bytes_.get();
   }
   static void shorten(Frame& frame, size_t length_bytes) { frame.size_ = length_bytes; }
   static bool corrupt(Frame& frame, const impairment::Arrival& arrival) {
-    frame = Frame(frame.bytes());
+    frame = Frame(frame.bytes(), frame.segment_bytes_);
     impairment::corrupt(arrival, {frame.bytes_.get(), frame.size_});
     return true;
   }

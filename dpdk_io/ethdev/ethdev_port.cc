@@ -74,7 +74,7 @@ unsigned EthdevPort::receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexce
 
 // Keeps what is the NIC's; everything else is seen to and freed.
 bool EthdevPort::take_in(uint64_t now_ns, rte_mbuf* frame) {
-  disclaim_icrc(frame);
+  disclaim(frame);
   if (frame->pkt_len > longest_frame_bytes_ + (vlan_id_ != 0 ? kVlanTagBytes : 0) ||
       frame->pkt_len < kEthernetBytes ||
       (frame->nb_segs > 1 && rte_pktmbuf_linearize(frame) != 0)) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/run_mark.h"
 
 namespace rocemu::dpdk_io {
 
@@ -29,10 +31,14 @@ class FrameQueue {
     return true;
   }
 
-  // The oldest frames, as many as there are and fit; returns how many.
+  // The oldest frames, as many as there are until there is no room for as many single packets; a
+  // run (run_mark.h) may go beyond. Returns how many frames.
   unsigned pop(std::span<rte_mbuf*> frames) noexcept {
     unsigned count = 0;
-    while (count < frames.size() && head_ != tail_) frames[count++] = slots_[head_++ & mask_];
+    for (size_t packets = 0; packets < frames.size() && head_ != tail_; ++count) {
+      frames[count] = slots_[head_++ & mask_];
+      packets += counted_packets(frames[count]);
+    }
     return count;
   }
 

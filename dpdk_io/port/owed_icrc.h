@@ -22,8 +22,8 @@ inline void owe_icrc(rte_mbuf* frame, size_t l3_offset_bytes) noexcept {
 inline bool owes_icrc(const rte_mbuf* frame) noexcept { return frame->l2_len != 0; }
 
 // For what a driver hands out: it may have left anything in the mbuf, at a peer's wish even, and a
-// frame from outside owes nothing.
-inline void disclaim_icrc(rte_mbuf* frame) noexcept { frame->l2_len = 0; }
+// frame from outside owes nothing and is no run (run_mark.h).
+inline void disclaim(rte_mbuf* frame) noexcept { frame->tx_offload = 0; }
 
 inline void pay_icrc(rte_mbuf* frame, StoreIcrc store) noexcept {
   if (!owes_icrc(frame)) return;

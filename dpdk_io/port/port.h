@@ -14,11 +14,14 @@ struct rte_mbuf;
 
 namespace rocemu::dpdk_io {
 
+class FramePool;
+
 enum class DropReason : uint8_t {
   unknown_destination,  // transmitted to a unicast MAC that no port has
   queue_full,           // on its way to this port, whose receive queue was full
   // Transmitted: shorter than an Ethernet header, or in several segments; received: no UDP
   // datagram, or longer than a frame.
+  // A run (run_mark.h) that came when nobody was to see one any more counts here as well.
   malformed,
   // These three: on a link with impairments of this port, in either direction.
   impairment_loss,
@@ -68,6 +71,12 @@ class Port {
 
   // True while transmit() takes frames that owe their ICRC (owed_icrc.h).
   virtual bool takes_owed_icrc() const noexcept { return false; }
+
+  // Where the buffers of runs (run_mark.h) come from, while transmit() takes them; else nullptr.
+  virtual FramePool* run_pool() const noexcept { return nullptr; }
+  // Says that receive() is to hand out no runs: whoever stands behind it looks at frames. It is
+  // told as often that this is over.
+  virtual void want_single_frames(bool /*wanted*/) noexcept {}
 
   // Says whether the device wants frames that are none of RoCE, too, on a port whose network has
   // others to take them. A port that hands out whatever comes does so all the same.

@@ -108,6 +108,8 @@ void Switch::carry_held(uint64_t now_ns) noexcept {
 }
 
 void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
+  if (run_pool_ != nullptr && !runs_can_pass()) [[unlikely]]
+    burst = from.drop_runs(burst);
   if (takes_time_) [[unlikely]]
     return carry_slowly(from, now_ns, burst);
   if (capture_.on()) [[unlikely]] {

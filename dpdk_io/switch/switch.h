@@ -84,6 +84,11 @@ class Switch {
   // is paid by `store`.
   void let_icrc_wait(StoreIcrc store) { store_icrc_ = store; }
 
+  // From now on ports take runs (dpdk_io/port/run_mark.h), under the same conditions and as long as
+  // no port wants single frames. `pool` is where their buffers come from; it must outlive the
+  // switch.
+  void let_runs_pass(FramePool& pool) { run_pool_ = &pool; }
+
  private:
   friend class SwitchPort;
   using Links = network::Links<MbufFrames, SwitchPort, Switch>;
@@ -97,6 +102,7 @@ class Switch {
   bool icrc_can_wait() const noexcept {
     return store_icrc_ != nullptr && !takes_time_ && !capture_.on();
   }
+  bool runs_can_pass() const noexcept { return icrc_can_wait() && single_frames_wanted_ == 0; }
   bool storm(const SwitchPort& port, uint64_t now_ns, bool received, bool sent) noexcept;
   void advance(uint64_t now_ns) noexcept;
   void note_next_arrival() noexcept;
@@ -121,6 +127,8 @@ class Switch {
   bool takes_time_ = false;  // links have impairments, or there is a network
   Capture capture_;
   StoreIcrc store_icrc_ = nullptr;
+  FramePool* run_pool_ = nullptr;
+  unsigned single_frames_wanted_ = 0;  // by so many
   bool holds_ = false;
 };
 

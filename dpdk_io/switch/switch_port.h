@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dpdk_io/port/frame_queue.h"
+#include "dpdk_io/port/run_mark.h"
 #include "dpdk_io/switch/switch.h"
 #include "network/impaired_link.h"
 #include "network/mac.h"
@@ -36,20 +37,16 @@ class SwitchPort final : public LinkedPort {
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override {
     if (next_arrival_ns() <= now_ns) [[unlikely]]
       switch_.advance(now_ns);
-    const unsigned count = queue_.pop(burst);
-    uint64_t bytes = 0;
-    for (const rte_mbuf* frame : burst.first(count)) bytes += frame->pkt_len;
-    stats_.rx_frames += count;
-    stats_.rx_bytes += bytes;
-    return count;
+    burst = burst.first(queue_.pop(burst));
+    if (single_frames_wanted_ != 0) [[unlikely]]
+      burst = drop_runs(burst);
+    count(burst, stats_.rx_frames, stats_.rx_bytes);
+    return static_cast<unsigned>(burst.size());
   }
 
   unsigned transmit(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override {
     if (switch_.holds_) burst = hold(burst);
-    uint64_t bytes = 0;
-    for (const rte_mbuf* frame : burst) bytes += frame->pkt_len;
-    stats_.tx_frames += burst.size();
-    stats_.tx_bytes += bytes;
+    count(burst, stats_.tx_frames, stats_.tx_bytes);
     if (!switch_.holds_) switch_.carry(*this, now_ns, burst);
     return static_cast<unsigned>(burst.size());
   }
@@ -63,8 +60,21 @@ class SwitchPort final : public LinkedPort {
     if (!queue_.push(frame)) drop(frame, DropReason::queue_full);
   }
 
+  // Returns what is left.
+  std::span<rte_mbuf*> drop_runs(std::span<rte_mbuf*> burst) noexcept {
+    size_t kept = 0;
+    for (rte_mbuf* frame : burst) {
+      if (is_run(frame)) {
+        drop(frame, DropReason::malformed);
+      } else {
+        burst[kept++] = frame;
+      }
+    }
+    return burst.first(kept);
+  }
+
   void drop(rte_mbuf* frame, DropReason reason) noexcept {
-    ++stats_.dropped(reason);
+    stats_.dropped(reason) += counted_packets(frame);
     tell_loss(frame, reason);
     FramePool::free(frame);
   }
@@ -74,6 +84,14 @@ class SwitchPort final : public LinkedPort {
   }
   int poll_fd() const noexcept override { return -1; }
   bool takes_owed_icrc() const noexcept override { return switch_.icrc_can_wait(); }
+  FramePool* run_pool() const noexcept override {
+    return switch_.runs_can_pass() ? switch_.run_pool_ : nullptr;
+  }
+  void want_single_frames(bool wanted) noexcept override {
+    const unsigned one_more = wanted ? 1 : -1u;
+    single_frames_wanted_ += one_more;
+    switch_.single_frames_wanted_ += one_more;
+  }
   bool has_work() const noexcept override { return !queue_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return switch_.next_arrival_ns_; }
   const PortStats& stats() const noexcept override { return stats_; }
@@ -86,6 +104,17 @@ class SwitchPort final : public LinkedPort {
   }
 
  private:
+  static void count(std::span<rte_mbuf* const> frames, uint64_t& packets, uint64_t& bytes) {
+    uint64_t more_packets = 0;
+    uint64_t more_bytes = 0;
+    for (const rte_mbuf* frame : frames) {
+      more_packets += counted_packets(frame);
+      more_bytes += counted_bytes(frame);
+    }
+    packets += more_packets;
+    bytes += more_bytes;
+  }
+
   // Returns the part that found room.
   std::span<rte_mbuf*> hold(std::span<rte_mbuf*> burst) noexcept {
     size_t count = 0;
@@ -99,6 +128,7 @@ class SwitchPort final : public LinkedPort {
   FrameQueue queue_;
   FrameQueue held_{Switch::kMaxHeld};
   PortStats stats_;
+  unsigned single_frames_wanted_ = 0;  // of this port, by so many
 };
 
 }  // namespace rocemu::dpdk_io

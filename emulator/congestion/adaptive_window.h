@@ -49,6 +49,8 @@ class AdaptiveWindow {
   void join(std::shared_ptr<PathRoundTrips> path) { round_trips_.join(std::move(path)); }
 
   uint32_t packets() const { return narrowed() ? packets_ : limit_; }
+  // True while packets are to leave one by one.
+  bool spaces_out() const { return interval_ns_ != 0; }
   TimeNs interval_ns() {
     if (interval_ns_ == 0) [[likely]]
       return 0;

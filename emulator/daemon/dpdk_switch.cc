@@ -21,6 +21,9 @@ namespace {
 // All devices together have so many frames. Each QP may have a window (256) of them on the wire;
 // when the pool is empty, senders wait.
 constexpr unsigned kFrames = 4096;
+// Runs have buffers of their own, few enough to stay in the CPU's cache; where they are all in use,
+// packets leave one by one.
+constexpr unsigned kRuns = 128;
 constexpr uint64_t kBytesPerMb = 1'000'000;
 
 uint64_t realtime_ns() {
@@ -71,13 +74,18 @@ std::unique_ptr<dpdk_io::FrameWriter> open_plain(const Options& options) {
 DpdkSwitch::DpdkSwitch(const Options& options)
     : eal_(eal_options(options)),
       pool_("frames", kFrames, transport::kMaxFrameBytes),
+      run_pool_("runs", kRuns, transport::kMaxRunFrameBytes),
       capture_(open_commented(options)),
       commented_(static_cast<PcapngFile*>(capture_.get())),
       switch_(pool_) {
   pool_.leave_memory();
+  run_pool_.leave_memory();
   if (capture_ == nullptr) capture_ = open_plain(options);
   if (capture_ != nullptr) switch_.set_capture(capture_.get(), realtime_ns);
-  if (!options.icrc_always) switch_.let_icrc_wait(wire::store_datagram_icrc);
+  if (!options.icrc_always) {
+    switch_.let_icrc_wait(wire::store_datagram_icrc);
+    switch_.let_runs_pass(run_pool_);
+  }
   if (options.network)
     switch_.set_network(options.network->topology, options.network->settings, monotonic_now_ns());
 }

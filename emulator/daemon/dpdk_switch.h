@@ -32,6 +32,7 @@ class DpdkSwitch {
  private:
   dpdk_io::Eal eal_;
   dpdk_io::FramePool pool_;
+  dpdk_io::FramePool run_pool_;
   std::unique_ptr<dpdk_io::FrameWriter> capture_;
   PcapngFile* commented_ = nullptr;
   dpdk_io::Switch switch_;

@@ -44,7 +44,8 @@ class EndpointNode final : public PollingNode, public transport::EventSink {
   void on_qp_error(wire::Qpn qpn) noexcept override;
 
  protected:
-  void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) override;
+  void turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
+            std::span<const uint32_t> segments) override;
   TimeNs next_turn(TimeNs now) const override;
 
  private:

@@ -30,9 +30,10 @@ void HcaNode::ring(wire::Qpn qpn) {
   wake();
 }
 
-void HcaNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames) {
+void HcaNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
+                   std::span<const uint32_t> segments) {
   transport::Endpoint& endpoint = hca_.endpoint();
-  if (!frames.empty()) endpoint.on_frames(now, frames);
+  if (!frames.empty()) endpoint.on_frames(now, frames, transport::Icrc::there, segments);
   patience_.on_turn(now, endpoint.next_deadline(), unread());
   if (endpoint.next_deadline() <= now) endpoint.on_timeout(now, patience_.answers_by(now));
   endpoint.transmit(now, *this, options().tx_burst);

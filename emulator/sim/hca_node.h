@@ -25,7 +25,8 @@ class HcaNode final : public PollingNode, private device::AddressResolver {
   void ring(wire::Qpn qpn);
 
  protected:
-  void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) override;
+  void turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
+            std::span<const uint32_t> segments) override;
   TimeNs next_turn(TimeNs now) const override;
 
  private:

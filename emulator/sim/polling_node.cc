@@ -83,8 +83,12 @@ void PollingNode::poll(TimeNs now) {
                                                 std::make_move_iterator(end));
   received_.erase(received_.begin(), end);
   std::vector<std::span<const std::byte>> frames;
-  for (const network::SharedFrame& frame : burst) frames.push_back(frame.bytes());
-  turn(now, frames);
+  std::vector<uint32_t> segments;
+  for (const network::SharedFrame& frame : burst) {
+    frames.push_back(frame.bytes());
+    segments.push_back(frame.segment_bytes());
+  }
+  turn(now, frames, segments);
   if (after_poll) after_poll();
 
   const TimeNs next = received_.empty() ? next_turn(now) : now;
@@ -94,7 +98,8 @@ void PollingNode::poll(TimeNs now) {
 bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
   if (random_.chance(options_.no_buffer_ppm)) return false;
   if (free_buffers_.empty())
-    free_buffers_.push_back(std::make_unique<std::byte[]>(transport::kMaxFrameBytes));
+    free_buffers_.push_back(std::make_unique<std::byte[]>(
+        options_.runs ? transport::kMaxRunFrameBytes : transport::kMaxFrameBytes));
   buffer.data = free_buffers_.back().release();
   buffer.handle = buffer.data;
   free_buffers_.pop_back();
@@ -102,7 +107,7 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 }
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
-  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}));
+  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}, buffer.run.segment_bytes));
   discard(buffer);
 }
 

@@ -31,6 +31,7 @@ struct NodeOptions {
   unsigned rx_burst = 32;
   unsigned tx_burst = 32;
   uint32_t no_buffer_ppm = 0;  // chance that the sink has no buffer
+  bool runs = false;           // it sends runs (wire/run.h)
 };
 
 // It is its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
@@ -56,13 +57,16 @@ class PollingNode : public Node, public transport::FrameSink {
   void poll(TimeNs now) override;
 
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
+  bool takes_runs() const noexcept override { return options_.runs; }
+  bool allocate_run(transport::FrameBuffer& buffer) noexcept override { return allocate(buffer); }
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
 
  protected:
-  // One turn: takes `frames`, which may be none, handles timers that are due, and sends at most
-  // options().tx_burst frames through this sink.
-  virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames) = 0;
+  // One turn: takes `frames`, which may be none, and of which `segments` say which are runs,
+  // handles timers that are due, and sends at most options().tx_burst frames through this sink.
+  virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
+                    std::span<const uint32_t> segments) = 0;
   // The time by which the next turn has to be; `now` when there is work already, kNever when only a
   // frame or wake() can bring some.
   virtual TimeNs next_turn(TimeNs now) const = 0;

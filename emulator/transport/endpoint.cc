@@ -149,14 +149,21 @@ bool tells_of_congestion(const wire::Packet& packet) {
 
 }  // namespace
 
-void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                         Icrc icrc) {
+void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames, Icrc icrc,
+                         std::span<const uint32_t> segments) {
   wire::Packet packet;
-  for (const std::span<const std::byte> frame : frames) {
-    tally_.note(TraceEvent::received);
-    if (!flows_.empty() && steer(frame)) [[unlikely]]
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const std::span<const std::byte> frame = frames[i];
+    const uint32_t segment_bytes = segments.empty() ? 0 : segments[i];
+    if (!flows_.empty() && steer(frame)) [[unlikely]] {
+      tally_.note(TraceEvent::received);
       continue;
-    if (wire::parse_frame(frame, packet) != wire::ParseError::none) {
+    }
+    const wire::ParseError error = segment_bytes == 0
+                                       ? wire::parse_frame(frame, packet)
+                                       : wire::parse_run(frame, segment_bytes, packet);
+    tally_.note(TraceEvent::received, 0, {}, packet.packets);
+    if (error != wire::ParseError::none) {
       tally_.note(TraceEvent::malformed);
     } else if (icrc == Icrc::there && !icrc_check_.right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
@@ -182,6 +189,10 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 }
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
+  if (packet.packets > 1 && !takes_whole(qp, packet)) [[unlikely]] {
+    for (uint32_t i = 0; i < packet.packets; ++i) receive(qp, now, wire::packet_of_run(packet, i));
+    return;
+  }
   qp.tally().note_packet(packet, packet.bth.psn.value());
   if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
     return touch(qp);
@@ -190,6 +201,11 @@ inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   if (qp.answering) return;
   qp.answering = true;
   answering_.push_back(&qp);
+}
+
+// Who is observed, and what a network has marked, is looked at packet by packet.
+bool Endpoint::takes_whole(const Qp& qp, const wire::Packet& run) const {
+  return tally_.observer == nullptr && !tells_of_congestion(run) && qp.takes_whole(run);
 }
 
 bool Endpoint::to_management(const wire::Packet& packet) {
@@ -305,10 +321,10 @@ void Endpoint::tell_waits(TimeNs now) {
   turns_over_.clear();
 }
 
-unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_frames) {
+unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_packets) {
   // One QP each time: its queues are as long as its program likes.
   if (Qp* qp = deferred_.take_to_flush()) flush_posted(qp->qpn());
-  burst_.begin(sink, max_frames);
+  burst_.begin(sink, max_packets, tally_.observer == nullptr);
   if (!notification_.empty()) [[unlikely]]
     send_cnps();
   // Acknowledgements before others' data: a program that has got its message may be gone soon, and

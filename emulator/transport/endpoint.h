@@ -91,8 +91,10 @@ class Endpoint {
   // not whole is counted and dropped. The bytes must stay valid for the length of the call. `icrc`
   // is that of all of them; one that is owed is not looked at. Precondition for such frames: there
   // are no flows.
+  // Frame N is a run (wire/run.h) with so much payload a packet as segments[N] says, where that is
+  // not 0; empty: none is.
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                 Icrc icrc = Icrc::there);
+                 Icrc icrc = Icrc::there, std::span<const uint32_t> segments = {});
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
   void on_doorbell(wire::Qpn qpn);
   // Completes with a flush error what stands in the queues of a QP in ERROR, so much at once as a
@@ -101,8 +103,8 @@ class Endpoint {
   // Deadlines that have passed. `answers_by`: when all answers that have arrived will have been
   // handed over by on_frames(), where some may not have been: no ACK timeout is over before.
   void on_timeout(TimeNs now, TimeNs answers_by = 0);
-  // Builds and sends at most `max_frames`; returns how many were sent.
-  unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_frames);
+  // Builds and sends at most `max_packets`; returns how many were sent.
+  unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_packets);
 
   bool wants_transmit() const {
     return !turns_.empty() || deferred_.flushes_wait() || !notification_.empty();
@@ -148,6 +150,7 @@ class Endpoint {
   void tell_waits(TimeNs now);
   void deliver_multicast(TimeNs now, const wire::Packet& packet);
   bool steer(std::span<const std::byte> frame);
+  bool takes_whole(const Qp& qp, const wire::Packet& run) const;
   bool to_management(const wire::Packet& packet);
 
   Memory& memory_;

@@ -22,6 +22,9 @@ struct Packet {
   std::span<const std::byte> l3;       // from the IP header through the ICRC
   // Path telemetry behind the datagram (base/net/path_telemetry.h); empty: none.
   std::span<const std::byte> telemetry;
+  // A run (run.h): so many packets, each but the last with so much payload. 1: a single packet.
+  uint32_t packets = 1;
+  uint32_t segment_bytes = 0;
 
   Transport transport() const { return static_cast<Transport>(bth.opcode & 0xe0); }
   Operation operation() const { return static_cast<Operation>(bth.opcode & 0x1f); }
@@ -53,6 +56,8 @@ std::string_view to_string(ParseError error);
 // Path telemetry may stand behind the UDP datagram, within the IP packet; nothing else may.
 // A UDP checksum is accepted unverified, whether 0 or not: the ICRC covers what it covers. The ICRC
 // is not looked at: see icrc.h.
-ParseError parse_frame(std::span<const std::byte> frame, Packet& packet);
+// `max_payload_bytes`: of what is no packet of the wire (run.h) there may be more.
+ParseError parse_frame(std::span<const std::byte> frame, Packet& packet,
+                       size_t max_payload_bytes = kMaxMtuBytes);
 
 }  // namespace rocemu::wire

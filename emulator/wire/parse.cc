@@ -166,7 +166,7 @@ void load_extended_headers(const std::byte* p, const OpcodeTraits& traits, Exten
   if (traits.ieth) ext.invalidate.value = load_be32(p);
 }
 
-ParseError parse_transport(Bytes bytes, Packet& packet) {
+ParseError parse_transport(Bytes bytes, size_t max_payload_bytes, Packet& packet) {
   if (bytes.size() < kBthBytes + kIcrcBytes) return ParseError::truncated;
   packet.bth = load_bth(bytes.data());
   if (packet.bth.version != 0) return ParseError::bad_version;
@@ -181,7 +181,7 @@ ParseError parse_transport(Bytes bytes, Packet& packet) {
   const size_t payload_bytes = padded_bytes - packet.bth.pad_bytes;
   const size_t place_bytes =
       selective::is_placed(packet.bth) ? selective::place_bytes(packet.bth.opcode) : 0;
-  if (payload_bytes > kMaxMtuBytes + place_bytes) return ParseError::bad_payload;
+  if (payload_bytes > max_payload_bytes + place_bytes) return ParseError::bad_payload;
   if (!traits.payload && padded_bytes != 0) return ParseError::bad_payload;
   if (packet.bth.opcode == kCnpOpcode && payload_bytes != kCnpReservedBytes)
     return ParseError::bad_payload;
@@ -191,7 +191,9 @@ ParseError parse_transport(Bytes bytes, Packet& packet) {
 
 }  // namespace
 
-ParseError parse_frame(std::span<const std::byte> frame, Packet& packet) {
+ParseError parse_frame(std::span<const std::byte> frame, Packet& packet, size_t max_payload_bytes) {
+  packet.packets = 1;
+  packet.segment_bytes = 0;
   uint16_t ether_type = 0;
   Bytes rest;
   ParseError error = parse_ethernet(frame, packet.ethernet, ether_type, rest);
@@ -207,7 +209,7 @@ ParseError parse_frame(std::span<const std::byte> frame, Packet& packet) {
 
   error = parse_udp(rest, packet, rest);
   if (error != ParseError::none) return error;
-  return parse_transport(rest, packet);
+  return parse_transport(rest, max_payload_bytes, packet);
 }
 
 std::string_view to_string(ParseError error) {

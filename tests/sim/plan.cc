@@ -264,6 +264,9 @@ Plan draw_plan(uint64_t seed) {
   const uint64_t connections = random.between(1, 3);
   for (uint64_t i = 0; i < connections; ++i)
     plan.connections.push_back(draw_connection(random, plan));
+  // Drawn by itself: what seeds stood for before there were runs they stand for still.
+  Random runs(~seed);
+  for (sim::NodeOptions& node : plan.nodes) node.runs = runs.below(2) == 0;
   return plan;
 }
 

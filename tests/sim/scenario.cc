@@ -88,9 +88,10 @@ class Scenario {
   }
 
  private:
-  void add_node(const sim::NodeOptions& options) {
+  void add_node(sim::NodeOptions options) {
     const auto host = static_cast<uint32_t>(nodes_.size());
     ShakenHost& shaken = *shaken_.emplace_back(std::make_unique<ShakenHost>(shake_, host));
+    options.runs = options.runs && !shaken.looks_at_frames();
     sim::EndpointNode& node = fabric_.add_node<sim::EndpointNode>(options, shaken.memory());
     shaken.delay_arrivals(node);
     nodes_.push_back(&node);

@@ -43,6 +43,10 @@ sim::EndpointNode::Decorate ShakenHost::memory() {
   };
 }
 
+bool ShakenHost::looks_at_frames() const {
+  return settings_.has(Behaviour::late_acks) || settings_.has(Behaviour::overtaking);
+}
+
 void ShakenHost::delay_arrivals(sim::EndpointNode& node) {
   std::vector<std::shared_ptr<shake::ArrivalDelay>> delays;
   if (const auto dice = dice_for(Behaviour::late_acks))

@@ -27,6 +27,9 @@ class ShakenHost {
   sim::EndpointNode::Decorate memory();
   // Holds back what arrives at the node.
   void delay_arrivals(sim::EndpointNode& node);
+  // True when that may hold back anything: a NIC sends no runs (wire/run.h) to one that is shaken
+  // so.
+  bool looks_at_frames() const;
   // Null: the behaviour was not chosen.
   std::optional<shake::Dice> dice_for(shake::Behaviour behaviour);
 

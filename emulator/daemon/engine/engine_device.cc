@@ -34,6 +34,7 @@ void EngineDevice::follow_flows() noexcept {
   if (wanted == wants_other_frames_) return;
   wants_other_frames_ = wanted;
   frames_.port().want_other_frames(wanted);
+  frames_.port().want_single_frames(wanted);
 }
 
 DeviceSnapshot EngineDevice::snapshot() {

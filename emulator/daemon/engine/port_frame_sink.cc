@@ -8,6 +8,7 @@
 
 #include "dpdk_io/port/mbuf_frames.h"
 #include "dpdk_io/port/owed_icrc.h"
+#include "dpdk_io/port/run_mark.h"
 #include "emulator/wire/icrc.h"
 
 namespace rocemu::daemon {
@@ -18,6 +19,12 @@ constexpr std::byte kGroupBit{1};  // in a MAC's first byte (IEEE 802-2014, 8.2.
 
 std::span<const std::byte> bytes_of(const rte_mbuf* frame) noexcept {
   return {dpdk_io::MbufFrames::bytes(frame), dpdk_io::MbufFrames::length_bytes(frame)};
+}
+
+unsigned packets_of(std::span<rte_mbuf* const> frames) noexcept {
+  unsigned packets = 0;
+  for (const rte_mbuf* frame : frames) packets += dpdk_io::counted_packets(frame);
+  return packets;
 }
 
 }  // namespace
@@ -37,10 +44,12 @@ unsigned PortFrameSink::receive(TimeNs now, transport::Endpoint& endpoint,
   for (;;) {
     const unsigned count = port_->receive(now, frames);
     if (count == 0) break;
-    hand_over(now, endpoint, std::span(frames).first(count));
-    dpdk_io::FramePool::free_bulk({frames.data(), count});
-    total += count;
-    budget.charge(count);
+    const std::span burst = std::span(frames).first(count);
+    const unsigned packets = packets_of(burst);
+    hand_over(now, endpoint, burst);
+    dpdk_io::FramePool::free_bulk(burst);
+    total += packets;
+    budget.charge(packets);
     if (count < kBurst && !port_->has_work()) break;
     unread_ = total >= kReceiveBudget || budget.spent();
     if (unread_) break;
@@ -55,15 +64,18 @@ void PortFrameSink::hand_over(TimeNs now, transport::Endpoint& endpoint,
   if (!endpoint.flows().empty()) [[unlikely]]
     for (rte_mbuf* frame : frames) dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);
   std::array<std::span<const std::byte>, kBurst> bytes;
+  std::array<uint32_t, kBurst> segments;
   while (!frames.empty()) {
     const bool owed = dpdk_io::owes_icrc(frames.front());
     size_t count = 0;
     while (count < frames.size() && dpdk_io::owes_icrc(frames[count]) == owed) {
       bytes[count] = bytes_of(frames[count]);
+      segments[count] = dpdk_io::segment_bytes(frames[count]);
       ++count;
     }
     endpoint.on_frames(now, std::span(bytes).first(count),
-                       owed ? transport::Icrc::owed : transport::Icrc::there);
+                       owed ? transport::Icrc::owed : transport::Icrc::there,
+                       std::span(segments).first(count));
     frames = frames.subspan(count);
   }
 }
@@ -97,6 +109,17 @@ unsigned PortFrameSink::transmit(TimeNs now, transport::Endpoint& endpoint) noex
   return sent_;
 }
 
+// What waits for the port that was may be runs, which whoever stands before it now is not to see:
+// they are lost, as any frame may be.
+void PortFrameSink::use_port(dpdk_io::Port& port) noexcept {
+  port_ = &port;
+  const auto end = burst_.begin() + waiting_;
+  const auto runs = std::stable_partition(
+      burst_.begin(), end, [](const rte_mbuf* frame) { return !dpdk_io::is_run(frame); });
+  dpdk_io::FramePool::free_bulk({runs, end});
+  waiting_ = static_cast<unsigned>(runs - burst_.begin());
+}
+
 bool PortFrameSink::queue(std::vector<std::byte> frame) {
   if (queued_.size() >= kMaxQueued || frame.size() > transport::kMaxFrameBytes) return false;
   queued_.push_back(std::move(frame));
@@ -115,8 +138,16 @@ void PortFrameSink::send_queued(TimeNs now) noexcept {
 }
 
 bool PortFrameSink::allocate(transport::FrameBuffer& buffer) noexcept {
-  if (waiting_ + being_built_ == kBurst) return false;
-  rte_mbuf* frame = pool_.allocate();
+  return waiting_ + being_built_ != kBurst && take(buffer, pool_.allocate());
+}
+
+bool PortFrameSink::allocate_run(transport::FrameBuffer& buffer) noexcept {
+  dpdk_io::FramePool* const pool = port_->run_pool();
+  return pool != nullptr && waiting_ + being_built_ != kBurst && take(buffer, pool->allocate());
+}
+
+// False: `frame` is null, since the pool has none.
+bool PortFrameSink::take(transport::FrameBuffer& buffer, rte_mbuf* frame) noexcept {
   if (frame == nullptr) return false;
   ++being_built_;
   buffer.data = rte_pktmbuf_mtod(frame, std::byte*);
@@ -131,6 +162,9 @@ void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_b
   --being_built_;
   burst_[waiting_++] = frame;
   if (buffer.icrc_owed_from != 0) dpdk_io::owe_icrc(frame, buffer.icrc_owed_from);
+  if (buffer.run.packets > 1)
+    dpdk_io::mark_run(frame,
+                      {buffer.run.packets, buffer.run.segment_bytes, buffer.run.frame_bytes});
   if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]] {
     dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);  // it gets several holders
     loop_back(frame);
@@ -143,10 +177,11 @@ void PortFrameSink::discard(const transport::FrameBuffer& buffer) noexcept {
 }
 
 void PortFrameSink::hand_to_port(TimeNs now) noexcept {
+  const unsigned packets = packets_of({burst_.data(), waiting_});
   const unsigned taken = port_->transmit(now, {burst_.data(), waiting_});
+  sent_ += packets - packets_of({burst_.data() + taken, waiting_ - taken});
   std::copy(burst_.begin() + taken, burst_.begin() + waiting_, burst_.begin());
   waiting_ -= taken;
-  sent_ += taken;
 }
 
 }  // namespace rocemu::daemon

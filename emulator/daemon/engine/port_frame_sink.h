@@ -45,7 +45,7 @@ class PortFrameSink final : private transport::FrameSink {
   }
   dpdk_io::Port& port() const noexcept { return *port_; }
   // Another port from now on: the same one, with something standing before it. It outlives this.
-  void use_port(dpdk_io::Port& port) noexcept { port_ = &port; }
+  void use_port(dpdk_io::Port& port) noexcept;
 
  private:
   static constexpr unsigned kBurst = 64;
@@ -56,6 +56,9 @@ class PortFrameSink final : private transport::FrameSink {
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
   bool may_owe_icrc() const noexcept override { return port_->takes_owed_icrc(); }
+  bool takes_runs() const noexcept override { return port_->run_pool() != nullptr; }
+  bool allocate_run(transport::FrameBuffer& buffer) noexcept override;
+  bool take(transport::FrameBuffer& buffer, rte_mbuf* frame) noexcept;
   void hand_over(TimeNs now, transport::Endpoint& endpoint,
                  std::span<rte_mbuf* const> frames) noexcept;
   void hand_to_port(TimeNs now) noexcept;

@@ -69,8 +69,11 @@ void DeviceFaults::follow(TimeNs now_ns) {
 }
 
 void DeviceFaults::follow_port(TimeNs now_ns) {
+  const bool looks = needs_.port();
+  if (looks != looks_at_frames_) port_.want_single_frames(looks);
+  looks_at_frames_ = looks;
   port_.set_needs(now_ns, needs_);
-  frames_.use_port(needs_.port() ? static_cast<dpdk_io::Port&>(port_) : port_.inner());
+  frames_.use_port(looks ? static_cast<dpdk_io::Port&>(port_) : port_.inner());
 }
 
 // QPs of which an active fault says that they are slow; the others have their programs' rates back.

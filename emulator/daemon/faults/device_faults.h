@@ -44,6 +44,7 @@ class DeviceFaults {
   FaultSource& faults_;
   FaultNeeds needs_;
   FaultPort port_;
+  bool looks_at_frames_ = false;         // the port stands before the device's
   std::unordered_set<uint32_t> slowed_;  // QPNs
   device::ContextId last_lost_ = 0;
 };

@@ -29,6 +29,7 @@ class FaultPort final : public dpdk_io::Port {
     return needs_.holds_received ? kNever : inner_.next_arrival_ns();
   }
   void want_other_frames(bool wanted) noexcept override { inner_.want_other_frames(wanted); }
+  void want_single_frames(bool wanted) noexcept override { inner_.want_single_frames(wanted); }
   const dpdk_io::PortStats& stats() const noexcept override { return inner_.stats(); }
 
  private:

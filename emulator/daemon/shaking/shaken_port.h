@@ -14,7 +14,9 @@ namespace rocemu::daemon {
 class ShakenPort final : public dpdk_io::Port {
  public:
   // Both outlive this.
-  ShakenPort(dpdk_io::Port& port, shake::DeviceShaking& shaking) : port_(port), shaking_(shaking) {}
+  ShakenPort(dpdk_io::Port& port, shake::DeviceShaking& shaking) : port_(port), shaking_(shaking) {
+    port_.want_single_frames(true);
+  }
   ~ShakenPort() override;
 
   unsigned receive(uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept override;
@@ -27,6 +29,7 @@ class ShakenPort final : public dpdk_io::Port {
   }
   uint64_t next_arrival_ns() const noexcept override;
   void want_other_frames(bool wanted) noexcept override { port_.want_other_frames(wanted); }
+  void want_single_frames(bool wanted) noexcept override { port_.want_single_frames(wanted); }
   bool storm(uint64_t now_ns, bool received, bool sent) noexcept override {
     return port_.storm(now_ns, received, sent);
   }

@@ -9,6 +9,7 @@
 
 #include "base/net/path_telemetry.h"
 #include "emulator/transport/interface/work.h"
+#include "emulator/wire/run.h"
 
 namespace rocemu::transport {
 
@@ -149,6 +150,7 @@ struct FrameBuffer {
   void* handle = nullptr;  // the FrameSink's own
   // The IP header of a sent frame that owes its ICRC begins here; 0: it owes none.
   uint16_t icrc_owed_from = 0;
+  wire::RunShape run{};  // of a frame that is sent
 };
 
 class FrameSink {
@@ -161,10 +163,16 @@ class FrameSink {
   virtual void discard(const FrameBuffer& buffer) noexcept = 0;
   // Asked once for each burst: whether its frames may owe their ICRC.
   virtual bool may_owe_icrc() const noexcept { return false; }
+  // The same: whether it may have runs (wire/run.h), for which allocate_run() has buffers of at
+  // least kMaxRunFrameBytes. Where none is free the packets may still leave one by one.
+  virtual bool takes_runs() const noexcept { return false; }
+  virtual bool allocate_run(FrameBuffer&) noexcept { return false; }
 };
 
 // The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.
 inline constexpr uint32_t kMaxPlainFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
 inline constexpr uint32_t kMaxFrameBytes = kMaxPlainFrameBytes + kMaxTelemetryBytes;
+inline constexpr uint32_t kMaxRunFrameBytes =
+    kMaxPlainFrameBytes - wire::kMaxMtuBytes + wire::kMaxRunBytes;
 
 }  // namespace rocemu::transport

@@ -15,6 +15,29 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                       uint32_t telemetry_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
+  ++packets_;
+  weight_ += kFrameWeight + payload_bytes;
+  return start(buffer, qp, side, path, bth, ext, payload_bytes, telemetry_bytes);
+}
+
+std::byte* Burst::add_run(Qp& qp, Side side, const Path& path, wire::Bth bth,
+                          const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
+                          uint32_t packets, uint32_t segment_bytes) {
+  FrameBuffer buffer;
+  if (!sink_->allocate_run(buffer)) return nullptr;
+  packets_ += packets;
+  weight_ += packets * kFrameWeight + payload_bytes;
+  std::byte* const payload = start(buffer, qp, side, path, bth, ext, payload_bytes, 0);
+  Frame& frame = frames_.back();
+  frame.buffer.run = {packets, segment_bytes,
+                      frame.length_bytes + static_cast<uint32_t>(wire::extra_header_bytes(
+                                               bth.opcode, packets, path.headers.size_bytes()))};
+  return payload;
+}
+
+inline std::byte* Burst::start(const FrameBuffer& buffer, Qp& qp, Side side, const Path& path,
+                               wire::Bth bth, const wire::ExtendedHeaders& ext,
+                               uint32_t payload_bytes, uint32_t telemetry_bytes) {
   bth.pad_bytes = static_cast<uint8_t>(-payload_bytes & 3);
   const size_t after_udp =
       wire::transport_header_bytes(bth.opcode) + payload_bytes + bth.pad_bytes + wire::kIcrcBytes;
@@ -26,7 +49,6 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
       {buffer, &qp, static_cast<uint32_t>(path.headers.size_bytes() + after_udp + telemetry_bytes),
        bth.psn, static_cast<uint16_t>(path.headers.l3_offset_bytes()),
        static_cast<uint16_t>(payload_bytes), static_cast<uint8_t>(telemetry_bytes), side, false});
-  weight_ += kFrameWeight + payload_bytes;
   return at;
 }
 
@@ -40,6 +62,7 @@ void Burst::spread_added(const Path& path) {
 std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
+  ++packets_;
   frames_.push_back({buffer, &qp, frame_bytes, psn, 0, static_cast<uint16_t>(frame_bytes), 0,
                      Side::requester, false});
   return buffer.data;
@@ -88,13 +111,14 @@ unsigned Burst::finish() {
       sink_->discard(frame.buffer);
       continue;
     }
+    const uint32_t packets = frame.buffer.run.packets;
     frame.qp->tally().note_sent({{frame.buffer.data, frame.length_bytes},
                                  frame.l3_offset_bytes,
                                  frame.payload_bytes,
                                  frame.side == Side::responder},
-                                frame.psn.value());
+                                frame.psn.value(), packets);
     sink_->send(frame.buffer, frame.length_bytes);
-    ++sent;
+    sent += packets;
   }
   frames_.clear();
   for (Qp* qp : waiting_qps_) qp->on_burst_sent();

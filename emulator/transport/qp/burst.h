@@ -3,6 +3,7 @@
 // buffer that leaves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,16 +18,19 @@ class Burst {
  public:
   explicit Burst(Memory& memory) : memory_(memory) {}
 
-  // Opens a burst of at most `max_frames` frames to `sink`.
-  void begin(FrameSink& sink, unsigned max_frames) {
+  // Opens a burst of at most `max_packets` packets to `sink`, of which those of one message may
+  // leave as runs if `may_run` says so as well as the sink.
+  void begin(FrameSink& sink, unsigned max_packets, bool may_run) {
     sink_ = &sink;
-    room_ = max_frames;
+    room_ = max_packets;
     weight_ = 0;
     owes_icrc_ = sink.may_owe_icrc();
+    takes_runs_ = may_run && sink.takes_runs();
+    packets_ = 0;
     failed_qps_.clear();
   }
-  bool full() const { return frames_.size() >= room_; }
-  // The cost in bytes of the frames added so far: a frame costs kFrameWeight besides its payload.
+  bool full() const { return packets_ >= room_; }
+  // The cost in bytes of the packets added so far: each costs kFrameWeight besides its payload.
   static constexpr uint32_t kFrameWeight = 2048;
   uint32_t weight() const { return weight_; }
 
@@ -36,6 +40,16 @@ class Burst {
   std::byte* add(Qp& qp, Side side, const Path& path, wire::Bth bth,
                  const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
                  uint32_t telemetry_bytes = 0);
+  // The most packets with so much payload that a run may have now; below two there can be none.
+  uint32_t run_packets(uint32_t segment_bytes) const {
+    if (!takes_runs_) return 0;
+    return std::min({room_ - packets_, wire::kMaxRunPackets,
+                     static_cast<uint32_t>(wire::kMaxRunBytes / segment_bytes)});
+  }
+  // Starts a run of so many packets (wire/run.h); as add(). Precondition: run_packets() allows it.
+  std::byte* add_run(Qp& qp, Side side, const Path& path, wire::Bth bth,
+                     const wire::ExtendedHeaders& ext, uint32_t payload_bytes, uint32_t packets,
+                     uint32_t segment_bytes);
   // Gives the frame that was added last a UDP source port of its own, so that a network with
   // several paths spreads the frames.
   void spread_added(const Path& path);
@@ -62,7 +76,7 @@ class Burst {
   }
 
   // Moves payloads, seals and sends; frames whose payload could not be had, and what the same side
-  // of the QP built after them, are discarded and the QP fails. Returns how many frames were sent.
+  // of the QP built after them, are discarded and the QP fails. Returns how many packets were sent.
   unsigned finish();
   // The QPs that the last finish() or discard_added() calls have failed: they may have a NAK to
   // send.
@@ -75,11 +89,14 @@ class Burst {
     uint32_t length_bytes;
     wire::Psn psn;
     uint16_t l3_offset_bytes;  // 0: a whole frame of the program's
-    uint16_t payload_bytes;
+    uint16_t payload_bytes;    // of all packets of a run
     uint8_t telemetry_bytes;
     Side side;
     bool discarded;
   };
+  std::byte* start(const FrameBuffer& buffer, Qp& qp, Side side, const Path& path, wire::Bth bth,
+                   const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
+                   uint32_t telemetry_bytes);
   void discard_from(uint32_t index);
   bool seal(Frame& frame);
 
@@ -87,7 +104,9 @@ class Burst {
   FrameSink* sink_ = nullptr;
   unsigned room_ = 0;
   uint32_t weight_ = 0;
+  uint32_t packets_ = 0;  // added so far
   bool owes_icrc_ = false;
+  bool takes_runs_ = false;
   uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
   std::vector<uint32_t> failed_;

@@ -49,7 +49,9 @@ class Qp {
   WaitFacts wait_facts(TimeNs now) const;
 
   void modify(QpState state, const QpAttributes& attributes);
+  // `packet` may be a run if takes_whole() says so; else its packets come one by one.
   virtual void on_packet(TimeNs now, const wire::Packet& packet) = 0;
+  virtual bool takes_whole(const wire::Packet& /*run*/) const { return false; }
   // `answers_by`: as for Endpoint::on_timeout.
   virtual void on_timeout(TimeNs now, TimeNs answers_by) = 0;
 

@@ -43,6 +43,12 @@ struct QpContext {
   std::unique_ptr<ControlledFlow> flow{};           // null: no algorithm was chosen for the device
   std::unique_ptr<TelemetryEcho> telemetry_echo{};  // null: no request has brought telemetry
 
+  // True when packets of a message may leave together: nobody wants to hear of each or to space
+  // them out.
+  bool may_run() const {
+    return flow == nullptr && !paced && limits.recovery == Recovery::go_back_n;
+  }
+
   void set_state(QpState now) {
     state = now;
     if (Observer* const observer = tally.observer()) observer->on_state(qpn, now, attributes);

@@ -29,18 +29,21 @@ class QpTally {
   QpTally(PortTally& port, wire::Qpn qpn) : port_(port), qpn_(qpn) {}
 
   void note(TraceEvent event, uint32_t value = 0) { count(event, value, 1); }
+  void note_packets(TraceEvent event, uint32_t psn, uint32_t packets) {
+    count(event, psn, packets);
+  }
   void note_bytes(TraceEvent event, uint32_t bytes) { count(event, bytes, bytes); }
   // The event `delivered`.
   void note_packet(const wire::Packet& packet, uint32_t psn) {
-    count_traffic(TraceEvent::delivered, 1);
+    count_traffic(TraceEvent::delivered, packet.packets);
     if (Observer* const observer = port_.observer) [[unlikely]] {
       observer->on_packet(qpn_, packet);
       observer->on_event(qpn_, TraceEvent::delivered, psn);
     }
   }
-  // The events `sent` and `payload_sent`.
-  void note_sent(const SentFrame& frame, uint32_t psn) {
-    count_traffic(TraceEvent::sent, 1);
+  // The events `sent` and `payload_sent`. Who is observed sends no runs.
+  void note_sent(const SentFrame& frame, uint32_t psn, uint32_t packets) {
+    count_traffic(TraceEvent::sent, packets);
     count_traffic(TraceEvent::payload_sent, frame.payload_bytes);
     if (Observer* const observer = port_.observer) [[unlikely]] {
       observer->on_frame_sent(qpn_, frame);

@@ -129,12 +129,13 @@ bool RcRequester::accept_response_psn(TimeNs now, const wire::Packet& packet, bo
 void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
   if (!accept_response_psn(now, packet, false)) return;
   Request& request = window_.oldest();
-  const uint32_t offset = request.responses * context_.attributes.path_mtu_bytes;
+  const uint32_t mtu = context_.attributes.path_mtu_bytes;
+  const uint32_t offset = request.responses * mtu;
   const uint32_t length = brings_data(request.work.opcode) ? request.work.length_bytes : 0;
-  const uint32_t expected = std::min(context_.attributes.path_mtu_bytes, length - offset);
+  const uint32_t expected = std::min(packet.packets * mtu, length - offset);
   // The last packet must say so. A replay may begin with MIDDLE (Linux does so), and a request for
   // the rest is answered from FIRST again: any of them may stand before the end.
-  const bool final_packet = request.responses + 1 == request.packets;
+  const bool final_packet = request.responses + packet.packets == request.packets;
   const bool says_final = packet.operation() == wire::Operation::read_response_last ||
                           packet.operation() == wire::Operation::read_response_only;
   if (packet.payload.size() != expected || final_packet != says_final) {
@@ -145,7 +146,7 @@ void RcRequester::on_read_response(TimeNs now, const wire::Packet& packet) {
     fail_oldest(WcStatus::local_protection_error);
     return;
   }
-  response_done(now, request);
+  responses_done(now, request, packet.packets);
 }
 
 void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) {
@@ -156,16 +157,16 @@ void RcRequester::on_atomic_acknowledge(TimeNs now, const wire::Packet& packet) 
   std::array<std::byte, sizeof(uint64_t)> value;
   std::memcpy(value.data(), &packet.ext.atomic_original, value.size());
   if (take_data(request, value, 0, packet.bth.psn)) {
-    response_done(now, request);
+    responses_done(now, request, 1);
   } else {
     fail_oldest(WcStatus::local_protection_error);
   }
   context_.deferred.flush(context_.memory);
 }
 
-// One response packet has been taken.
-void RcRequester::response_done(TimeNs now, Request& request) {
-  ++request.responses;
+// So many response packets have been taken.
+void RcRequester::responses_done(TimeNs now, Request& request, uint32_t packets) {
+  request.responses += packets;
   const wire::Psn before = recovery_.una();
   recovery_.acknowledge(request.first_psn + request.responses);
   if (request.responses == request.packets) window_.complete_oldest(WcStatus::success);

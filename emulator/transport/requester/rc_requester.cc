@@ -14,7 +14,7 @@ namespace {
 // A program that posts them without end is not to keep the engine from its other work.
 constexpr uint32_t kLocalRequestsInATurn = 64;
 
-// One packet of a request, before it has its BTH.
+// One packet of a request, or a run of them, before it has its BTH.
 struct RequestPacket {
   Operation operation{};
   wire::ExtendedHeaders ext;
@@ -23,21 +23,24 @@ struct RequestPacket {
   bool last = true;  // the last packet of its message
 };
 
-// Fills in packet number `index` of a SEND or WRITE.
-void describe_message(const SendWindow::Request& request, uint32_t index, uint32_t mtu,
-                      RequestPacket& packet) {
+// Fills in so many packets of a SEND or WRITE, from number `index` on.
+void describe_message(const SendWindow::Request& request, uint32_t index, uint32_t packets,
+                      uint32_t mtu, RequestPacket& packet) {
   const SendWork& work = request.work;
   const bool first = index == 0;
-  packet.last = index + 1 == request.packets;
+  packet.last = index + packets == request.packets;
   packet.operation = message_operation(work.opcode, first, packet.last);
-  packet.payload_bytes = std::min(mtu, work.length_bytes - index * mtu);
+  packet.payload_bytes = std::min(packets * mtu, work.length_bytes - index * mtu);
+  packet.psns = packets;
   if (first) packet.ext.reth = {work.remote_address, work.rkey, work.length_bytes};
   packet.ext.immediate = work.immediate;
   packet.ext.invalidate = work.rkey;
 }
 
-// Packet number `index` of a request; of a READ: what asks for its response from there on.
-RequestPacket request_packet(const SendWindow::Request& request, uint32_t index, uint32_t mtu) {
+// So many packets of a request, from number `index` on; of a READ: what asks for its response from
+// there on.
+RequestPacket request_packet(const SendWindow::Request& request, uint32_t index, uint32_t packets,
+                             uint32_t mtu) {
   const SendWork& work = request.work;
   RequestPacket packet;
   switch (work.opcode) {
@@ -62,7 +65,7 @@ RequestPacket request_packet(const SendWindow::Request& request, uint32_t index,
       packet.ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
       break;
     default:
-      describe_message(request, index, mtu, packet);
+      describe_message(request, index, packets, mtu, packet);
       break;
   }
   packet.ext.xrc_srq = work.remote_srq;
@@ -214,11 +217,31 @@ Turn RcRequester::take_local_turn(const SendWork& work) {
   return Turn::later;
 }
 
+// The number of packets of the current request that may leave as a run; 1: none.
+uint32_t RcRequester::run_packets(const Burst& burst, const Request& request) const {
+  const uint32_t rest = request.packets - window_.current_packet();
+  if (rest < 2 || !context_.may_run() || congestion_.spaces_out() ||
+      is_read_or_atomic(request.work.opcode))
+    return 1;
+  const wire::Psn psn = request.first_psn + window_.current_packet();
+  const uint32_t room = packets_allowed() - recovery_.in_flight_before(psn);
+  return std::min({rest, room, burst.run_packets(context_.attributes.path_mtu_bytes)});
+}
+
 Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) {
+  if (const uint32_t packets = run_packets(burst, request); packets > 1) {
+    const Turn turn = send_packets(now, burst, request, packets);
+    if (turn != Turn::no_buffer) return turn;
+  }
+  return send_packets(now, burst, request, 1);
+}
+
+// `packets`: more than one leave as a run.
+Turn RcRequester::send_packets(TimeNs now, Burst& burst, const Request& request, uint32_t packets) {
   const SendWork& work = request.work;
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t index = window_.current_packet();
-  RequestPacket packet = request_packet(request, index, mtu);
+  RequestPacket packet = request_packet(request, index, packets, mtu);
   const bool answered_by_itself = is_read_or_atomic(work.opcode);
 
   wire::Bth bth;
@@ -227,8 +250,9 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   bth.pkey = context_.attributes.pkey;
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = request.first_psn + index;
-  bth.ack_request = !answered_by_itself &&
-                    (packet.last || recovery_.wants_ack(bth.psn, packets_to_acknowledge()));
+  bth.ack_request =
+      !answered_by_itself &&
+      (packet.last || recovery_.wants_ack(bth.psn + (packets - 1), packets_to_acknowledge()));
   // Solicited events belong to messages that consume a receive (IBTA vol 1, 9.2.3).
   bth.solicited =
       !answered_by_itself && packet.last && work.solicited && work.opcode != WorkOpcode::write;
@@ -240,8 +264,11 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   ControlledFlow* const flow = context_.flow.get();
   const uint32_t telemetry_bytes =
       flow == nullptr || answered_by_itself ? 0 : flow->telemetry_bytes();
-  std::byte* payload = burst.add(context_.qp, Side::requester, context_.attributes.path, bth,
-                                 packet.ext, place_bytes + packet.payload_bytes, telemetry_bytes);
+  const Path& path = context_.attributes.path;
+  std::byte* payload = packets > 1 ? burst.add_run(context_.qp, Side::requester, path, bth,
+                                                   packet.ext, packet.payload_bytes, packets, mtu)
+                                   : burst.add(context_.qp, Side::requester, path, bth, packet.ext,
+                                               place_bytes + packet.payload_bytes, telemetry_bytes);
   if (payload == nullptr) return Turn::no_buffer;
   if (telemetry_bytes != 0) [[unlikely]]
     flow->write_telemetry(burst.added_telemetry());
@@ -258,12 +285,12 @@ Turn RcRequester::send_packet(TimeNs now, Burst& burst, const Request& request) 
   return Turn::sent;
 }
 
-// The packet at the cursor has been added to the burst.
+// The packet at the cursor has been added to the burst, or a run that begins with it.
 inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered,
                                    uint32_t bytes) {
   const wire::Psn end = psn + packets;
   const bool again = recovery_.on_sent(now, psn, end, answered);
-  if (again) context_.tally.note(TraceEvent::retransmitted, psn.value());
+  if (again) note_again(psn, packets);
   round_trip_.on_sent(now, psn, end, again, answered);
   if (repeats_selectively()) [[unlikely]] {
     selective_->on_sent(now, psn, end, is_read_or_atomic(window_.current().work.opcode));
@@ -275,6 +302,12 @@ inline void RcRequester::note_sent(TimeNs now, wire::Psn psn, uint32_t packets, 
     context_.flow->on_request_sent(now, psn, packets, again, bytes);
   pace_.on_sent(now, packet_interval_ns());
   window_.advance(packets);
+}
+
+// A READ that is asked for again is one packet, whatever it asks for.
+void RcRequester::note_again(wire::Psn psn, uint32_t packets) {
+  const bool is_run = packets > 1 && !is_read_or_atomic(window_.current().work.opcode);
+  context_.tally.note_packets(TraceEvent::retransmitted, psn.value(), is_run ? packets : 1);
 }
 
 void RcRequester::on_fetch_failed(wire::Psn psn) {

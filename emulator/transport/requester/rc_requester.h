@@ -59,6 +59,8 @@ class RcRequester {
   void add_facts(TimeNs now, WaitFacts& facts) const;
 
   Turn transmit(TimeNs now, Burst& burst);
+  // Says whether a run of READ responses can be handed over as a whole.
+  bool takes_whole(const wire::Packet& run) const { return !run.bth.psn.before(recovery_.una()); }
   void on_response(TimeNs now, const wire::Packet& packet);
   void on_timeout(TimeNs now, TimeNs answers_by);
   TimeNs deadline() const {
@@ -88,7 +90,10 @@ class RcRequester {
   Turn transmit_next(TimeNs now, Burst& burst);
   Turn take_local_turn(const SendWork& work);
   Turn send_packet(TimeNs now, Burst& burst, const Request& request);
+  Turn send_packets(TimeNs now, Burst& burst, const Request& request, uint32_t packets);
+  uint32_t run_packets(const Burst& burst, const Request& request) const;
   void note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered, uint32_t bytes);
+  void note_again(wire::Psn psn, uint32_t packets);
 
   // rc_completer.cc
   void on_acknowledge(TimeNs now, const wire::Packet& packet);
@@ -101,7 +106,7 @@ class RcRequester {
   bool accept_response_psn(TimeNs now, const wire::Packet& packet, bool atomic);
   bool take_data(const Request& request, std::span<const std::byte> data, uint32_t offset_bytes,
                  wire::Psn psn, ScatterKind kind = ScatterKind::read_response);
-  void response_done(TimeNs now, Request& request);
+  void responses_done(TimeNs now, Request& request, uint32_t packets);
   void progress(TimeNs now, wire::Psn before);
   void on_implied_nak(TimeNs now);
   void note_loss(TimeNs now);

@@ -102,7 +102,7 @@ Refusal RcResponder::execute(const wire::Packet& packet) {
   Refusal refusal = choose_target(packet, target);
   if (refusal == Refusal::none)
     refusal = check_message(packet.traits(), packet.payload.size(),
-                            context_.attributes.path_mtu_bytes, message_);
+                            packet.packets * context_.attributes.path_mtu_bytes, message_);
   if (refusal != Refusal::none) return refusal;
   if (ahead_ && !is_in_its_place(packet)) [[unlikely]]
     return Refusal::wrong_place;
@@ -196,7 +196,7 @@ Refusal RcResponder::execute_send(const wire::Packet& packet, const SharedReceiv
     return Refusal::bad_invalidate;
   message_ = traits.ends ? MessageKind::none : MessageKind::send;
   if (traits.ends) complete_receive(WcStatus::success, &packet, receive_.received_bytes);
-  accept(packet, 1, traits.ends);
+  accept(packet, packet.packets, traits.ends);
   return Refusal::none;
 }
 
@@ -261,7 +261,7 @@ Refusal RcResponder::execute_write(const wire::Packet& packet, const SharedRecei
   write_.written_bytes = (traits.starts ? 0 : write_.written_bytes) + bytes;
   message_ = traits.ends ? MessageKind::none : MessageKind::write;
   if (traits.imm) complete_receive(WcStatus::success, &packet, write_.written_bytes);
-  accept(packet, 1, traits.ends);
+  accept(packet, packet.packets, traits.ends);
   return Refusal::none;
 }
 
@@ -340,7 +340,7 @@ void RcResponder::accept(const wire::Packet& packet, uint32_t psns, bool message
     if (kind != MessageKind::send) note_executed_request(kind, packet.bth.psn);
   }
   if (packet.bth.ack_request && (kind == MessageKind::send || kind == MessageKind::write))
-    queue_acknowledge(wire::syndrome::kAck, packet.bth.psn);
+    queue_acknowledge(wire::syndrome::kAck, expected_psn_ - 1);
 }
 
 void RcResponder::queue_acknowledge(uint8_t syndrome, wire::Psn psn) {

@@ -39,6 +39,10 @@ class RcResponder {
   void start();  // to RTR: the first PSN expected is attributes.receive_psn
 
   void on_request(const wire::Packet& packet);
+  // Says whether a run of requests can be handed over as a whole.
+  bool takes_whole(const wire::Packet& run) const {
+    return run.bth.psn == expected_psn_ && context_.resources.tags == nullptr;
+  }
   Turn transmit(Burst& burst) { return responses_.empty() ? Turn::idle : answer(burst); }
   void acknowledge(Burst& burst) { responses_.acknowledge(burst); }
 

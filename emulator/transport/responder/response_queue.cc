@@ -192,9 +192,7 @@ void ResponseQueue::acknowledge(Burst& burst) {
   }
 }
 
-std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn psn,
-                                    const Response& response, uint32_t payload_bytes,
-                                    uint32_t telemetry_bytes, uint8_t marks) {
+wire::Bth ResponseQueue::make_bth(Operation operation, wire::Psn psn, uint8_t marks) const {
   wire::Bth bth;
   bth.opcode = wire::bth_opcode(context_.transport, operation);
   bth.mig_req = context_.migration.migrated();
@@ -202,12 +200,23 @@ std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn
   bth.destination_qp = context_.attributes.remote_qpn;
   bth.psn = psn;
   bth.reserved7 = context_.limits.offer() | marks;
+  return bth;
+}
+
+wire::ExtendedHeaders ResponseQueue::headers_of(const Response& response) {
   wire::ExtendedHeaders ext;
   ext.aeth = {response.syndrome, response.msn};
   ext.atomic_original = response.value;
+  return ext;
+}
+
+std::byte* ResponseQueue::add_frame(Burst& burst, Operation operation, wire::Psn psn,
+                                    const Response& response, uint32_t payload_bytes,
+                                    uint32_t telemetry_bytes, uint8_t marks) {
+  const wire::Bth bth = make_bth(operation, psn, marks);
   const Path& path = context_.attributes.path;
-  std::byte* const payload =
-      burst.add(context_.qp, Side::responder, path, bth, ext, payload_bytes, telemetry_bytes);
+  std::byte* const payload = burst.add(context_.qp, Side::responder, path, bth,
+                                       headers_of(response), payload_bytes, telemetry_bytes);
   if (any_order_ && payload != nullptr && response.kind == Response::Kind::read) [[unlikely]]
     burst.spread_added(path);
   return payload;
@@ -257,12 +266,29 @@ Turn ResponseQueue::send_answer(Burst& burst, const Response& response) {
   return Turn::sent;
 }
 
-// Sends one packet of a READ response. `later`: nothing was sent, and the next answer may be.
+// The number of packets of a READ response that may leave as a run; 1: none.
+uint32_t ResponseQueue::run_packets(const Burst& burst, const Response& response) const {
+  const uint32_t rest = response.packets - response.sent;
+  if (rest < 2 || !context_.may_run()) return 1;
+  return std::min(rest, burst.run_packets(context_.attributes.path_mtu_bytes));
+}
+
+// Sends one packet of a READ response, or a run of them. `later`: nothing was sent, and the next
+// answer may be.
 Turn ResponseQueue::send_read(Burst& burst, Response& response,
                               std::optional<wire::Psn>& unreadable) {
+  if (const uint32_t packets = run_packets(burst, response); packets > 1) {
+    const Turn turn = send_responses(burst, response, packets, unreadable);
+    if (turn != Turn::no_buffer) return turn;
+  }
+  return send_responses(burst, response, 1, unreadable);
+}
+
+Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t packets,
+                                   std::optional<wire::Psn>& unreadable) {
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t offset = response.sent * mtu;
-  const uint32_t bytes = std::min(mtu, response.length_bytes - offset);
+  const uint32_t bytes = std::min(packets * mtu, response.length_bytes - offset);
   const wire::Psn psn = response.psn + response.sent;
   MemoryRange range;
   if (bytes > 0 &&
@@ -277,15 +303,20 @@ Turn ResponseQueue::send_read(Burst& burst, Response& response,
     return Turn::idle;
   }
   const bool first = response.sent == 0;
-  const bool last = response.sent + 1 == response.packets;
+  const bool last = response.sent + packets == response.packets;
   const Operation operation = first && last ? Operation::read_response_only
                               : first       ? Operation::read_response_first
                               : last        ? Operation::read_response_last
                                             : Operation::read_response_middle;
-  std::byte* const payload = add_frame(burst, operation, psn, response, bytes);
+  std::byte* const payload =
+      packets > 1
+          ? burst.add_run(context_.qp, Side::responder, context_.attributes.path,
+                          make_bth(operation, psn, 0), headers_of(response), bytes, packets, mtu)
+          : add_frame(burst, operation, psn, response, bytes);
   if (payload == nullptr) return Turn::no_buffer;
   if (bytes > 0) context_.memory.fetch(range, payload, bytes, burst.fetch_tag());
-  if (++response.sent == response.packets) pop_front();
+  response.sent += packets;
+  if (response.sent == response.packets) pop_front();
   return Turn::sent;
 }
 

@@ -99,7 +99,12 @@ class ResponseQueue {
   void drop_if(Unwanted unwanted);
   Turn send_selective_nak(Burst& burst, const Response& response);
   Turn send_answer(Burst& burst, const Response& response);
+  uint32_t run_packets(const Burst& burst, const Response& response) const;
   Turn send_read(Burst& burst, Response& response, std::optional<wire::Psn>& unreadable);
+  Turn send_responses(Burst& burst, Response& response, uint32_t packets,
+                      std::optional<wire::Psn>& unreadable);
+  wire::Bth make_bth(wire::Operation operation, wire::Psn psn, uint8_t marks) const;
+  static wire::ExtendedHeaders headers_of(const Response& response);
   std::byte* add_frame(Burst& burst, wire::Operation operation, wire::Psn psn,
                        const Response& response, uint32_t payload_bytes,
                        uint32_t telemetry_bytes = 0, uint8_t marks = 0);

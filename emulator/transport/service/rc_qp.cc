@@ -67,6 +67,16 @@ void RcQp::on_packet(TimeNs now, const wire::Packet& packet) {
   if (refusal != Refusal::none) note_refusal(context_, rule_of(refusal), packet.bth.psn);
 }
 
+// A run is taken as a whole where that is the same as taking its packets one by one: they have the
+// length that packets have here, and begin with what is expected.
+bool RcQp::takes_whole(const wire::Packet& run) const {
+  if (!context_.may_run() || run.segment_bytes != context_.attributes.path_mtu_bytes ||
+      context_.migration.watches())
+    return false;
+  return run.traits().kind == wire::MessageKind::response ? requester_.takes_whole(run)
+                                                          : responder_.takes_whole(run);
+}
+
 // Hands a packet of the connection to the side that it is for.
 Refusal RcQp::dispatch(TimeNs now, const wire::Packet& packet) {
   if (packet.traits().kind == wire::MessageKind::response) {

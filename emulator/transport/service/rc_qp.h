@@ -20,6 +20,7 @@ class RcQp final : public Qp {
   bool draining() const override;
   QpLoad load() const override;
   void on_packet(TimeNs now, const wire::Packet& packet) override;
+  bool takes_whole(const wire::Packet& run) const override;
   void on_timeout(TimeNs now, TimeNs answers_by) override;
   // Responder and requester take turns.
   Turn transmit(TimeNs now, Burst& burst) override;

@@ -15,7 +15,7 @@ constexpr size_t kSendDepth = 4096;
 
 Sent digest(const sim::FrameRecord& record) {
   wire::Packet packet;
-  REQUIRE(wire::parse_frame(record.frame, packet) == wire::ParseError::none);
+  REQUIRE(wire::parse_frame(record.frame, packet, wire::kMaxRunBytes) == wire::ParseError::none);
   return {record.now_ns,
           record.from == 0,
           packet.operation(),
