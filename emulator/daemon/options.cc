@@ -394,7 +394,7 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
       ->option_text("ADDRESS");
   app.add_option("--parallel", options.parallel,
                  "Devices on the switch work at the same time, on several cores: where that is "
-                 "faster (auto), never, or always, for tests")
+                 "faster and there are more than two (auto), never, or always, for tests")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, ParallelMode>{{"auto", ParallelMode::automatic},
                                               {"never", ParallelMode::never},

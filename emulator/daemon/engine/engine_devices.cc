@@ -29,11 +29,13 @@ void EngineDevices::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
   const auto on_switch =
       std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); });
   const bool automatic = mode == ParallelMode::automatic;
+  const bool fills_cpus = usable_cpus() <= ParallelTurns::kThreads;
   if (mode == ParallelMode::never || on_switch < 2) return;
-  if (automatic && usable_cpus() < ParallelTurns::kThreads) return;
+  // Without a CPU left for programs it never pays, and trials would cost some milliseconds each.
+  if (automatic && fills_cpus) return;
   try {
     parallel_turns_ = std::make_unique<ParallelTurns>(mode, fabric);
-    fills_cpus_ = usable_cpus() <= ParallelTurns::kThreads;
+    fills_cpus_ = fills_cpus;
   } catch (const std::system_error& error) {
     if (!automatic) throw;
     spdlog::warn("devices will not work at the same time: {}", error.what());
