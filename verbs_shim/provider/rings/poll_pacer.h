@@ -12,11 +12,11 @@
 //     sleeps there loses more than it gains. So it takes two long yields with next to none between
 //     them. After a while yields are tried again; if they still are long, the next while is twice
 //     as long.
-// The NIC ends the sleep (rocemu_cq_header of verbs_shim/abi/rings.h), or else its timer does after
-// kLongestSleepNs (empty_poll.h), which costs as much as a hundred polls and is paid to the core.
-// So while the NIC has more work than it can do there is no sleep as long as yields let it work:
-// what is waited for takes longer than that timer, and the timers of many threads would keep the
-// NIC from the work that they wait for.
+// The NIC ends the sleep (rocemu_cq_header of verbs_shim/abi/rings.h), or else a timer does after
+// kLongestSleepNs (empty_poll.h). In a virtual machine that timer costs the core 10 to 20 us. So
+// while the NIC has more work than it can do there is no sleep as long as yields let it work: what
+// is waited for takes longer than that, and the timers of many threads would keep the NIC from the
+// work that they wait for.
 //
 // One for each thread, whatever CQs it polls: a thread that finds completions in one of them does
 // not sleep over another.
