@@ -23,6 +23,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -102,7 +103,9 @@ class Switch {
   bool icrc_can_wait() const noexcept {
     return store_icrc_ != nullptr && !takes_time_ && !capture_.on();
   }
-  bool runs_can_pass() const noexcept { return icrc_can_wait() && single_frames_wanted_ == 0; }
+  bool runs_can_pass() const noexcept {
+    return icrc_can_wait() && single_frames_wanted_.load(std::memory_order_relaxed) == 0;
+  }
   bool storm(const SwitchPort& port, uint64_t now_ns, bool received, bool sent) noexcept;
   void advance(uint64_t now_ns) noexcept;
   void note_next_arrival() noexcept;
@@ -128,7 +131,9 @@ class Switch {
   Capture capture_;
   StoreIcrc store_icrc_ = nullptr;
   FramePool* run_pool_ = nullptr;
-  unsigned single_frames_wanted_ = 0;  // by so many
+  // By so many. Devices that have their turns at the same time change and read it; a run that was
+  // begun before the change is dropped when it is carried, or by the port that is not to have it.
+  std::atomic<unsigned> single_frames_wanted_{0};
   bool holds_ = false;
 };
 

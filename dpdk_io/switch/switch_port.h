@@ -90,7 +90,7 @@ class SwitchPort final : public LinkedPort {
   void want_single_frames(bool wanted) noexcept override {
     const unsigned one_more = wanted ? 1 : -1u;
     single_frames_wanted_ += one_more;
-    switch_.single_frames_wanted_ += one_more;
+    switch_.single_frames_wanted_.fetch_add(one_more, std::memory_order_relaxed);
   }
   bool has_work() const noexcept override { return !queue_.empty(); }
   uint64_t next_arrival_ns() const noexcept override { return switch_.next_arrival_ns_; }
