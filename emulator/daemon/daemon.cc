@@ -74,7 +74,7 @@ void Daemon::set_up_devices(const Options& options) {
                                  attachments_.of(config.index) == nullptr ? host++ : kNoHost));
   // An inspector looks at what other devices' inspectors remember.
   engine_.set_parallel(inspection_ == nullptr ? options.parallel : ParallelMode::never,
-                       dpdk_switch_.ports());
+                       options.parallel_threads, dpdk_switch_.ports());
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
 }

@@ -400,6 +400,10 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
                                               {"never", ParallelMode::never},
                                               {"always", ParallelMode::always}}))
       ->option_text("MODE");
+  app.add_option("--parallel-threads", options.parallel_threads,
+                 "On so many threads at most (0: half of the CPUs)")
+      ->check(CLI::Range(0U, ParallelPolicy::kMaxThreads))
+      ->option_text("N");
   app.add_option(
          "--icrc", options.icrc_always,
          "When the CRC of a packet is made and looked at: where somebody can see the packet "

@@ -44,7 +44,8 @@ struct Options {
   bool check = false;              // look for what only the NIC sees of programs that are checked
   std::optional<dma::Method> dma;  // empty: whichever works
   ParallelMode parallel = ParallelMode::automatic;
-  bool icrc_always = false;  // also where nobody sees it
+  unsigned parallel_threads = 0;  // at most; 0: by the number of CPUs
+  bool icrc_always = false;       // also where nobody sees it
   device::DeviceLimits limits;
   transport::TransportLimits transport;  // but for congestion control, which is by device
   std::vector<congestion::Settings> congestion;

@@ -52,8 +52,8 @@ class Engine {
   void add_device(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
   // To be called before start(): how devices on that switch, which outlives the engine, have their
   // turns. Without this, one after the other. Throws std::system_error in mode `always`.
-  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
-    devices_.set_parallel(mode, fabric);
+  void set_parallel(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric) {
+    devices_.set_parallel(mode, threads, fabric);
   }
   // To be called before start(). The writer outlives the engine; it is flushed when the engine has
   // time.

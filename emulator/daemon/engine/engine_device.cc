@@ -8,6 +8,7 @@ namespace rocemu::daemon {
 
 bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   transport::Endpoint& endpoint = hca_->endpoint();
+  ++turns_;
   bool busy = frames_.receive(now, endpoint, budget) != 0;
   patience_.on_turn(now, endpoint.next_deadline(), frames_.unread());
   if (endpoint.next_deadline() <= now) {

@@ -43,7 +43,8 @@ class EngineDevice {
   TimeNs next_event() const;
   DeviceSnapshot snapshot();
 
-  // Counts what was sent and received since the device was made.
+  // Count since the device was made: its turns, and the bytes that were sent and received.
+  uint64_t turns() const { return turns_; }
   uint64_t bytes_moved() const { return stats_.rx_bytes + stats_.tx_bytes; }
 
  private:
@@ -54,6 +55,7 @@ class EngineDevice {
   transport::AnswerPatience patience_;
   const dpdk_io::PortStats& stats_;
   bool on_switch_;
+  uint64_t turns_ = 0;
   bool touched_ = false;
   bool wants_other_frames_ = false;
 };

@@ -25,17 +25,18 @@ void EngineDevices::add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, b
   devices_.push_back(std::make_unique<EngineDevice>(std::move(hca), port, pool_, on_switch));
 }
 
-void EngineDevices::set_parallel(ParallelMode mode, dpdk_io::Switch& fabric) {
-  const auto on_switch =
-      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); });
+void EngineDevices::set_parallel(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric) {
+  const auto on_switch = static_cast<unsigned>(
+      std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); }));
   const bool automatic = mode == ParallelMode::automatic;
-  const bool fills_cpus = usable_cpus() <= ParallelTurns::kThreads;
-  if (mode == ParallelMode::never || on_switch < 2) return;
-  // Without a CPU left for programs it never pays, and trials would cost some milliseconds each.
-  if (automatic && fills_cpus) return;
+  usable_cpus_ = usable_cpus();
+  // Programs need CPUs as well: with one of two taken from them it never paid, and with 15 of 16
+  // eight pairs moved half of what they do with eight (docs/performance.md).
+  if (threads == 0) threads = automatic ? (usable_cpus_ + 1) / 2 : std::max(usable_cpus_, 2U);
+  threads = std::min({threads, on_switch, ParallelPolicy::kMaxThreads});
+  if (mode == ParallelMode::never || threads < 2) return;
   try {
-    parallel_turns_ = std::make_unique<ParallelTurns>(mode, fabric);
-    fills_cpus_ = fills_cpus;
+    parallel_turns_ = std::make_unique<ParallelTurns>(mode, threads, fabric);
   } catch (const std::system_error& error) {
     if (!automatic) throw;
     spdlog::warn("devices will not work at the same time: {}", error.what());

@@ -24,7 +24,7 @@ class EngineDevices {
 
   // Before the engine starts. See Engine.
   void add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch);
-  void set_parallel(ParallelMode mode, dpdk_io::Switch& fabric);
+  void set_parallel(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric);
 
   size_t count() const { return devices_.size(); }
   EngineDevice& at(size_t index) const { return *devices_[index]; }
@@ -33,7 +33,9 @@ class EngineDevices {
   // the devices have to wait for the next one, which begins with them.
   bool turn(TimeNs now);
   // Tells whether the last turn was on as many threads as there are CPUs.
-  bool takes_all_cpus() const { return fills_cpus_ && parallel_turns_->together(); }
+  bool takes_all_cpus() const {
+    return parallel_turns_ != nullptr && parallel_turns_->threads() >= usable_cpus_;
+  }
   // See EngineDevice::touch().
   void touch_all();
 
@@ -50,7 +52,7 @@ class EngineDevices {
   std::vector<std::unique_ptr<EngineDevice>> devices_;
   std::unique_ptr<ParallelTurns> parallel_turns_;  // nullptr: one device after the other
   size_t next_ = 0;                                // the device that the next turn begins with
-  bool fills_cpus_ = false;  // parallel turns use as many threads as there are CPUs, or more
+  unsigned usable_cpus_ = 0;                       // by this process; set with parallel_turns_
 };
 
 }  // namespace rocemu::daemon

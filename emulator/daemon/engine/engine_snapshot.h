@@ -14,7 +14,8 @@ namespace rocemu::daemon {
 
 struct ParallelStats {
   uint64_t parallel_turns = 0;
-  uint64_t worker_turns = 0;  // devices' turns that the helping thread took
+  uint64_t worker_turns = 0;  // devices' turns that helping threads took
+  unsigned most_threads = 1;  // that a turn was on
 };
 
 struct EngineStats {

@@ -1,19 +1,22 @@
 #include "emulator/daemon/engine/parallel_policy.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace rocemu::daemon {
 namespace {
 
-// Divisible turns in a window of load: those in which two devices each send a full burst take some
-// 20 to 60 us. Others do not count: an engine that waits for programs has thousands.
-constexpr uint32_t kLoadedTurns = 20;
+// Divisible turns in a window of load: those in which each thread moves a burst take 20 to 200 us,
+// the more threads there are the longer. Others do not count: an engine that waits for programs has
+// thousands.
+constexpr uint32_t kLoadedTurns = 8;
 
 }  // namespace
 
-bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible) {
-  if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always;
-  if (!loaded_ && !divisible && !in_window_) return false;
+unsigned ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, unsigned loaded) {
+  if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always ? max_threads_ : 1;
+  const bool divisible = loaded >= 2;
+  if (!under_load_ && !divisible && !in_window_) return 1;
   if (now - window_began_ >= 2 * parameters_.window_ns) {
     // There was a pause, of which neither way is the cause.
     give_up_trial(now);
@@ -21,8 +24,9 @@ bool ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, bool divisible)
   }
   if (!in_window_) begin_window(now, bytes_moved);
   divisible_turns_ += divisible;
+  most_loaded_ = std::max(most_loaded_, loaded);
   if (now - window_began_ >= parameters_.window_ns) end_window(now, bytes_moved);
-  return together_ && divisible;
+  return divisible ? std::min(threads_, loaded) : 1;
 }
 
 void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
@@ -30,59 +34,68 @@ void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
   bytes_at_begin_ = bytes_moved;
   in_window_ = true;
   divisible_turns_ = 0;
+  most_loaded_ = 0;
 }
 
 void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
   if (divisible_turns_ < kLoadedTurns) {
     give_up_trial(now);
-    loaded_ = together_ = in_window_ = false;
+    threads_ = 1;
+    under_load_ = in_window_ = false;
     return;
   }
-  if (in_trial()) {
-    rates_[trial_window_++] = static_cast<double>(bytes_moved - bytes_at_begin_) /
-                              static_cast<double>(now - window_began_);
-    if (in_trial()) {
-      together_ = trial_window_ % 2 != 0;
+  if (in_trial_) {
+    rates_[trial_window_ % ways_][trial_window_ / ways_] =
+        static_cast<double>(bytes_moved - bytes_at_begin_) /
+        static_cast<double>(now - window_began_);
+    if (++trial_window_ < ways_ * kWindowsPerWay) {
+      threads_ = threads_of(trial_window_ % ways_);
     } else {
       end_trial(now);
     }
-  } else if (now >= next_trial_at_) {
+  } else if (now >= next_trial_at_ || ways_for(most_loaded_) > ways_) {
     begin_trial();
   } else {
-    together_ = winner_;
+    threads_ = winner_;
   }
-  loaded_ = true;
+  under_load_ = true;
   begin_window(now, bytes_moved);
 }
 
+unsigned ParallelPolicy::ways_for(unsigned loaded) const {
+  const unsigned most = std::min(max_threads_, loaded);
+  return 1 + static_cast<unsigned>(std::bit_width(most - 1));
+}
+
 void ParallelPolicy::begin_trial() {
+  in_trial_ = true;
+  ways_ = ways_for(most_loaded_);
   trial_window_ = 0;
-  together_ = false;
+  threads_ = 1;
 }
 
 // The median of each way counts, since a window may have lost its CPU for a while.
 void ParallelPolicy::end_trial(TimeNs now) {
-  std::array<double, kWindowsPerWay> alone, together;
-  for (unsigned i = 0; i < kWindowsPerWay; ++i) {
-    alone[i] = rates_[2 * i];
-    together[i] = rates_[2 * i + 1];
+  unsigned best = 0;
+  const auto median = [&](unsigned way) { return rates_[way][kWindowsPerWay / 2]; };
+  for (unsigned way = 0; way < ways_; ++way) {
+    std::ranges::sort(rates_[way]);
+    if (median(way) >= parameters_.gain_at_least * median(best)) best = way;
   }
-  std::ranges::sort(alone);
-  std::ranges::sort(together);
-  constexpr unsigned kMiddle = kWindowsPerWay / 2;
-  const bool winner = together[kMiddle] >= parameters_.gain_at_least * alone[kMiddle];
+  const unsigned winner = threads_of(best);
   hold_ns_ = winner == winner_ && hold_ns_ != 0
                  ? std::min(2 * hold_ns_, parameters_.longest_hold_ns)
                  : parameters_.shortest_hold_ns;
-  winner_ = together_ = winner;
+  winner_ = threads_ = winner;
+  in_trial_ = false;
   next_trial_at_ = now + hold_ns_;
 }
 
 // The next trial begins later, so that a load which comes and goes is not on trial all the time.
 void ParallelPolicy::give_up_trial(TimeNs now) {
-  if (!in_trial()) return;
-  trial_window_ = kTrialWindows;
-  together_ = winner_;
+  if (!in_trial_) return;
+  in_trial_ = false;
+  threads_ = winner_;
   next_trial_at_ = now + parameters_.shortest_hold_ns;
 }
 

@@ -1,5 +1,6 @@
 #include "emulator/daemon/engine/parallel_turns.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <functional>
@@ -12,40 +13,55 @@ namespace {
 // other at the end of a turn.
 constexpr uint64_t kLoadedBytes = 16384;
 
-static_assert(dpdk_io::Switch::kMaxPorts <= TurnWorkers::kMaxJobs);
+static_assert(dpdk_io::Switch::kMaxPorts == TurnWorkers::kMaxJobs);  // both are a word's bits
 
 }  // namespace
 
-ParallelTurns::ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric)
-    : switch_(fabric), policy_(mode), mode_(mode) {}
+ParallelTurns::ParallelTurns(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric)
+    : switch_(fabric), policy_(mode, threads), mode_(mode), workers_(threads - 1) {}
 
 bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
   loaded_ = look_at_load(devices);
-  together_ = policy_.next_turn(now, bytes_moved_, std::popcount(loaded_) >= 2);
-  return together_;
+  threads_ = policy_.next_turn(now, bytes_moved_, static_cast<unsigned>(std::popcount(loaded_)));
+  return threads_ > 1;
 }
 
 // Returns a bit for each device that has moved much lately. A request and its answer often take
-// turns, so two turns count.
+// turns, so two turns count; those that the device had, as not every one has one in each turn of
+// the engine.
 uint64_t ParallelTurns::look_at_load(Devices devices) {
   uint64_t loaded = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!devices[i]->on_switch()) continue;
     Load& load = loads_[i];
-    const uint64_t moved = devices[i]->bytes_moved() - load.bytes_moved;
-    const bool much = moved + std::exchange(load.bytes_last_turn, moved) >= kLoadedBytes;
-    load.bytes_moved += moved;
-    bytes_moved_ += moved;
-    if (much || mode_ == ParallelMode::always) loaded |= uint64_t{1} << i;
+    if (const uint64_t turns = devices[i]->turns(); turns != load.turns) {
+      const uint64_t moved = devices[i]->bytes_moved() - load.bytes_moved;
+      load.much = moved + std::exchange(load.bytes_last_turn, moved) >= kLoadedBytes;
+      load.turns = turns;
+      load.bytes_moved += moved;
+      bytes_moved_ += moved;
+    }
+    if (load.much || mode_ == ParallelMode::always) loaded |= uint64_t{1} << i;
   }
   return loaded;
 }
 
+// A job is a device's turn, numbered from first_ on, so that those which had to wait come first.
 bool ParallelTurns::turn(TimeNs now, Devices devices) {
   std::atomic<bool> busy{false};
+  std::atomic<bool> spent{false};
+  std::atomic<uint64_t> left_out{0};
   const auto take_turn = [&](size_t index) {
     TurnBudget budget(now);
     if (devices[index]->turn(now, budget)) busy.store(true, std::memory_order_relaxed);
+    if (budget.spent()) spent.store(true, std::memory_order_relaxed);
+  };
+  const auto take_job = [&](unsigned job) {
+    if (spent.load(std::memory_order_relaxed)) {
+      left_out.fetch_or(uint64_t{1} << job, std::memory_order_relaxed);
+    } else {
+      take_turn((job + first_) % dpdk_io::Switch::kMaxPorts);
+    }
   };
   const auto take_others = [&] {
     for (size_t i = 0; i < devices.size(); ++i)
@@ -53,10 +69,15 @@ bool ParallelTurns::turn(TimeNs now, Devices devices) {
   };
   switch_.hold(now);
   // The functions go by reference, since a std::function with a copy of them would allocate.
-  stats_.worker_turns += workers_.run(loaded_, std::ref(take_turn), std::ref(take_others));
+  stats_.worker_turns += workers_.run(std::rotr(loaded_, static_cast<int>(first_)), threads_ - 1,
+                                      std::ref(take_job), std::ref(take_others));
   switch_.carry_held(now);
   ++stats_.parallel_turns;
-  return busy.load(std::memory_order_relaxed);
+  stats_.most_threads = std::max(stats_.most_threads, threads_);
+  const uint64_t left = left_out.load(std::memory_order_relaxed);
+  if (left == 0) return busy.load(std::memory_order_relaxed);
+  first_ = (first_ + static_cast<unsigned>(std::countr_zero(left))) % dpdk_io::Switch::kMaxPorts;
+  return true;
 }
 
 }  // namespace rocemu::daemon

@@ -1,5 +1,5 @@
 // ParallelTurns lets the devices that have much to do have their part of the engine's turn at the
-// same time, on the engine's thread and on another that helps it, where that is faster.
+// same time, on the engine's thread and on others that help it, where that is faster.
 // Each device has its turn on one thread; what is between devices, the switch above all, is done
 // before and after by the engine's alone. So nothing of a device, a queue or a connection needs a
 // lock.
@@ -23,26 +23,27 @@ class ParallelTurns {
  public:
   using Devices = std::span<const std::unique_ptr<EngineDevice>>;
 
-  static constexpr unsigned kThreads = 2;  // the engine's and another one
-
-  // `fabric` is the switch of all devices that say they are on one; it outlives this object. Throws
-  // std::system_error.
-  ParallelTurns(ParallelMode mode, dpdk_io::Switch& fabric);
+  // On at most `threads`, the engine's among them, two or more and at most
+  // ParallelPolicy::kMaxThreads. `fabric` is the switch of all devices that say they are on one; it
+  // outlives this object. Throws std::system_error.
+  ParallelTurns(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric);
 
   // To be called before each turn of the devices, which are the same each time, at most 64. True:
   // it is turn() that has to follow.
   bool next_is_together(TimeNs now, Devices devices);
   // Returns whether there was any work.
   bool turn(TimeNs now, Devices devices);
-  // True when the last turn was on several threads.
-  bool together() const { return together_; }
+  // How many threads the last turn was on.
+  unsigned threads() const { return threads_; }
 
   const ParallelStats& stats() const { return stats_; }
 
  private:
   struct Load {
-    uint64_t bytes_moved = 0;  // up to the last turn
+    uint64_t turns = 0;        // of the device, up to now
+    uint64_t bytes_moved = 0;  // likewise
     uint64_t bytes_last_turn = 0;
+    bool much = false;
   };
 
   uint64_t look_at_load(Devices devices);
@@ -50,11 +51,12 @@ class ParallelTurns {
   dpdk_io::Switch& switch_;
   ParallelPolicy policy_;
   ParallelMode mode_;
-  TurnWorkers workers_{kThreads - 1};
+  TurnWorkers workers_;
   std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
   uint64_t bytes_moved_ = 0;
   uint64_t loaded_ = 0;  // a bit for each device that has much to do in this turn
-  bool together_ = false;
+  unsigned threads_ = 1;
+  unsigned first_ = 0;  // the device that a turn begins with
   ParallelStats stats_;
 };
 

@@ -15,32 +15,39 @@ namespace rocemu::daemon {
 class TurnWorkers {
  public:
   static constexpr unsigned kMaxJobs = 64;
+  static constexpr unsigned kMaxWorkers = 64;
 
-  // Throws std::system_error.
+  // At most kMaxWorkers. Throws std::system_error.
   explicit TurnWorkers(unsigned threads);
   ~TurnWorkers();
   TurnWorkers(const TurnWorkers&) = delete;
   TurnWorkers& operator=(const TurnWorkers&) = delete;
 
-  // Calls job(n) once for each bit n that is set in `jobs`, on this thread and the workers, and
-  // `meanwhile` on this one when no job is left to begin. All have returned when this returns.
-  // Returns how many jobs workers did.
-  unsigned run(uint64_t jobs, const std::function<void(unsigned)>& job,
+  // Calls job(n) once for each bit n that is set in `jobs`, on this thread and the first `workers`
+  // workers, and `meanwhile` on this one when no job is left to begin. All have returned when this
+  // returns. A job mostly goes to the thread that had it the last time. Returns how many jobs
+  // workers did.
+  unsigned run(uint64_t jobs, unsigned workers, const std::function<void(unsigned)>& job,
                const std::function<void()>& meanwhile);
 
  private:
-  TurnWorkers() = default;
-  void work();
-  void sleep();
-  void wake_all();
+  struct alignas(64) Worker {
+    std::thread thread;
+    std::atomic<uint32_t> wake_ups{0};  // counts up
+  };
+
+  void work(unsigned index);
+  void sleep(unsigned index);
+  void wake(uint64_t workers);
+  void stop();
 
   const std::function<void(unsigned)>* job_ = nullptr;  // the one of the run() under way
-  alignas(64) std::atomic<uint64_t> to_begin_{0};       // the caller takes the lowest bits first
-  alignas(64) std::atomic<unsigned> done_{0};           // by workers, in the run() under way
-  alignas(64) std::atomic<uint32_t> sleepers_{0};       // or about to sleep
-  std::atomic<uint32_t> wake_ups_{0};                   // counts up
+  alignas(64) std::atomic<uint64_t> to_begin_{0};
+  std::atomic<unsigned> invited_{0};           // so many workers take part in the run() under way
+  alignas(64) std::atomic<unsigned> done_{0};  // by workers, in the run() under way
+  alignas(64) std::atomic<uint64_t> sleepers_{0};  // a bit for each that sleeps or is about to
   std::atomic<bool> stopping_{false};
-  std::vector<std::thread> threads_;
+  std::vector<Worker> workers_;
 };
 
 }  // namespace rocemu::daemon

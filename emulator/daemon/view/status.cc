@@ -195,7 +195,8 @@ ordered_json describe(const EngineStats& engine) {
           {"block_modes", engine.block_modes},
           {"borrowed_turns", engine.inline_turns},
           {"parallel_turns", engine.parallel.parallel_turns},
-          {"worker_turns", engine.parallel.worker_turns}};
+          {"worker_turns", engine.parallel.worker_turns},
+          {"most_threads", engine.parallel.most_threads}};
 }
 
 ordered_json describe(const device::HcaConfig& config, const DeviceSnapshot& snapshot,

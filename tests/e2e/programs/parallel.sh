@@ -4,6 +4,8 @@
 set -euo pipefail
 
 "$@"
-turns=$("$ROCEMU" status --json | sed -n 's/.*"worker_turns": \([0-9]*\).*/\1/p')
-echo "turns of devices by other threads than the engine's: $turns"
+status=$("$ROCEMU" status --json)
+turns=$(sed -n 's/.*"worker_turns": \([0-9]*\).*/\1/p' <<< "$status")
+threads=$(sed -n 's/.*"most_threads": \([0-9]*\).*/\1/p' <<< "$status")
+echo "turns of devices by other threads than the engine's: $turns, on up to $threads threads at a time"
 ((turns > 0))

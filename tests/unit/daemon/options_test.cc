@@ -37,6 +37,7 @@ TEST_CASE("the directory is all that has to be said") {
   CHECK_FALSE(parsed.options->ready_fd);
   CHECK_FALSE(parsed.options->dma);
   CHECK(parsed.options->parallel == ParallelMode::automatic);
+  CHECK(parsed.options->parallel_threads == 0);
   CHECK_FALSE(parsed.options->icrc_always);
   CHECK_FALSE(parsed.options->die_with_parent);
   CHECK_FALSE(parsed.options->check);
@@ -60,6 +61,8 @@ TEST_CASE("every option has an effect") {
                                       "mem_fd",
                                       "--parallel",
                                       "never",
+                                      "--parallel-threads",
+                                      "4",
                                       "--check",
                                       "--icrc",
                                       "always"});
@@ -72,6 +75,7 @@ TEST_CASE("every option has an effect") {
   CHECK(parsed.options->die_with_parent);
   CHECK(*parsed.options->dma == dma::Method::mem_fd);
   CHECK(parsed.options->parallel == ParallelMode::never);
+  CHECK(parsed.options->parallel_threads == 4);
   CHECK(parsed.options->icrc_always);
   CHECK(parsed.options->check);
 }
@@ -264,6 +268,7 @@ TEST_CASE("bad usage and bad configuration end with 2") {
   CHECK(refused({"--dir", "/tmp/x", "--devices", "65"}));
   CHECK(refused({"--dir", "/tmp/x", "--dma", "magic"}));
   CHECK(refused({"--dir", "/tmp/x", "--parallel", "sometimes"}));
+  CHECK(refused({"--dir", "/tmp/x", "--parallel-threads", "17"}));
   CHECK(refused({"--dir", "/tmp/x", "--icrc", "never"}));
   CHECK(refused({"--dir", "/tmp/x", "--nonsense"}));
   CHECK(refused({"--dir", "/tmp/x", "--config", "/nowhere/x.toml"}));

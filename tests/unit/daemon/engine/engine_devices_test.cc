@@ -42,7 +42,7 @@ TEST_CASE("devices that are not on the switch never have their turns at the same
     devices.add(std::make_unique<device::Hca>(device::default_config(i),
                                               transport::TransportLimits{}, gids),
                 ports[i], i == 0);
-  devices.set_parallel(ParallelMode::always, fabric);
+  devices.set_parallel(ParallelMode::always, 0, fabric);
   devices.turn(1000);
   CHECK(devices.parallel_stats().parallel_turns == 0);
   CHECK_FALSE(devices.takes_all_cpus());

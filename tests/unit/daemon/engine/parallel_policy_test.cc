@@ -1,6 +1,8 @@
 #include "emulator/daemon/engine/parallel_policy.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/time.h"
 
@@ -12,23 +14,32 @@ constexpr TimeNs kMs = 1000 * kUs;
 constexpr TimeNs kTurnNs = 20 * kUs;
 constexpr uint64_t kTurnBytes = 100'000;
 
-// A NIC whose turns take `speedup` times as long one after the other as at the same time.
+// A NIC whose turns take `speedup` times as long one after the other as on two threads, and
+// speedup^2 times as long as on four, up to its best number of them.
 struct Machine {
   ParallelPolicy& policy;
   double speedup;
+  unsigned devices = 2;
+  unsigned best_threads = 2;
   TimeNs now = 1;
   uint64_t bytes_moved = 0;
+  unsigned threads = 1;  // of the last turn
 
+  double speedup_of(unsigned threads_of_turn) const {
+    const double doublings = std::log2(std::min(threads_of_turn, best_threads));
+    const double too_many = std::max(1.0, double{1} * threads_of_turn / best_threads);
+    return std::pow(speedup, doublings) / too_many;
+  }
   // How many of the turns in that time were at the same time.
   double share(TimeNs length_ns, bool divisible = true) {
     TimeNs together_ns = 0;
     const TimeNs end = now + length_ns;
     const TimeNs begin = now;
     while (now < end) {
-      const bool together = policy.next_turn(now, bytes_moved, divisible);
-      CHECK((divisible || !together));
-      const auto took =
-          static_cast<TimeNs>(static_cast<double>(kTurnNs) / (together ? speedup : 1.0));
+      threads = policy.next_turn(now, bytes_moved, divisible ? devices : 1);
+      CHECK(threads <= (divisible ? devices : 1));
+      const bool together = threads > 1;
+      const auto took = static_cast<TimeNs>(static_cast<double>(kTurnNs) / speedup_of(threads));
       now += took;
       bytes_moved += kTurnBytes;
       if (together) together_ns += took;
@@ -40,7 +51,7 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("turns at the same time are kept where they move more") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   machine.share(30 * kMs);
   CHECK(machine.share(200 * kMs) == 1.0);
@@ -49,7 +60,7 @@ TEST_CASE("turns at the same time are kept where they move more") {
 
 TEST_CASE("and are not where they move less, nor where they gain hardly anything") {
   const double speedup = GENERATE(0.3, 0.8, 1.0, 1.03);
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, speedup};
   machine.share(30 * kMs);
   CHECK(machine.share(200 * kMs) == 0.0);
@@ -60,7 +71,7 @@ TEST_CASE("and are not where they move less, nor where they gain hardly anything
 }
 
 TEST_CASE("what changes is found out") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   machine.share(20'000 * kMs);
   machine.speedup = 0.5;
@@ -69,7 +80,7 @@ TEST_CASE("what changes is found out") {
 }
 
 TEST_CASE("one window in three may go wrong") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   machine.share(9 * kMs);  // one to begin with, and one alone
   machine.speedup = 0.01;
@@ -80,7 +91,7 @@ TEST_CASE("one window in three may go wrong") {
 }
 
 TEST_CASE("a short transfer is not worth a trial, and one device's is none") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 2.0};
   for (int i = 0; i < 100; ++i) {
     CHECK(machine.share(3 * kMs) == 0.0);
@@ -89,7 +100,7 @@ TEST_CASE("a short transfer is not worth a trial, and one device's is none") {
 }
 
 TEST_CASE("a load that comes and goes is on trial for a small part of the time") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 0.1};
   double together = 0;
   for (int i = 0; i < 100; ++i) {
@@ -101,7 +112,7 @@ TEST_CASE("a load that comes and goes is on trial for a small part of the time")
 }
 
 TEST_CASE("a transfer that goes on after a pause needs no new trial") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   machine.share(40 * kMs);
   machine.share(20 * kMs, false);
@@ -110,7 +121,7 @@ TEST_CASE("a transfer that goes on after a pause needs no new trial") {
 }
 
 TEST_CASE("a window with a pause in it is not counted") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   for (int i = 0; i < 20; ++i) {
     CHECK(machine.share(3 * kMs) == 0.0);
@@ -119,13 +130,13 @@ TEST_CASE("a window with a pause in it is not counted") {
 }
 
 TEST_CASE("short pauses are part of what is measured") {
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, 1.4};
   for (int i = 0; i < 500; ++i) {
     machine.share(kMs / 5);
     machine.now += kMs / 50;
     for (int idle = 0; idle < 200; ++idle)
-      policy.next_turn(machine.now += 100, machine.bytes_moved, false);
+      policy.next_turn(machine.now += 100, machine.bytes_moved, 0);
   }
   CHECK(machine.share(50 * kMs) == 1.0);
 }
@@ -133,7 +144,7 @@ TEST_CASE("short pauses are part of what is measured") {
 TEST_CASE("a trial with a pause in it is given up, and what the last one showed is kept") {
   const double speedup = GENERATE(0.7, 1.4);
   const double kept = speedup > 1 ? 1.0 : 0.0;
-  ParallelPolicy policy(ParallelMode::automatic);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
   Machine machine{policy, speedup};
   machine.share(40 * kMs);
   REQUIRE(machine.share(50 * kMs) == kept);
@@ -144,10 +155,31 @@ TEST_CASE("a trial with a pause in it is given up, and what the last one showed 
   CHECK(machine.share(200 * kMs) == kept);
 }
 
+TEST_CASE("as many threads are taken as are fastest, and not more than there are devices") {
+  const auto [devices, best, taken] = GENERATE(
+      table<unsigned, unsigned, unsigned>({{64, 8, 8}, {64, 4, 4}, {64, 16, 12}, {3, 8, 3}}));
+  ParallelPolicy policy(ParallelMode::automatic, 12);
+  Machine machine{policy, 1.4, devices, best};
+  machine.share(80 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+  CHECK(machine.threads == taken);
+}
+
+TEST_CASE("more devices than in the last trial are a reason for another one") {
+  ParallelPolicy policy(ParallelMode::automatic, 16);
+  Machine machine{policy, 1.4, 2, 8};
+  machine.share(20'000 * kMs);
+  CHECK(machine.threads == 2);
+  machine.devices = 16;
+  machine.share(100 * kMs);
+  machine.share(kMs);
+  CHECK(machine.threads == 8);
+}
+
 TEST_CASE("who is told never or always does not measure") {
-  ParallelPolicy never(ParallelMode::never);
+  ParallelPolicy never(ParallelMode::never, 2);
   CHECK(Machine{never, 2.0}.share(100 * kMs) == 0.0);
-  ParallelPolicy always(ParallelMode::always);
+  ParallelPolicy always(ParallelMode::always, 2);
   CHECK(Machine{always, 0.5}.share(100 * kMs) == 1.0);
 }
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <thread>
 
 namespace rocemu::daemon {
@@ -24,21 +26,22 @@ TEST_CASE("each job is done once, and all are when run() returns") {
     const uint64_t jobs = random & (random >> 11);
     done.fill(0);
     bool meanwhile = false;
+    const unsigned invited = round % (threads + 1);
     const unsigned by_workers = workers.run(
-        jobs, [&](unsigned job) { ++done[job]; }, [&] { meanwhile = true; });
+        jobs, invited, [&](unsigned job) { ++done[job]; }, [&] { meanwhile = true; });
     REQUIRE(meanwhile);
     REQUIRE(by_workers <= static_cast<unsigned>(std::popcount(jobs)));
-    if (threads == 0) REQUIRE(by_workers == 0);
+    if (invited == 0) REQUIRE(by_workers == 0);
     for (unsigned job = 0; job < done.size(); ++job) REQUIRE(done[job] == (jobs >> job & 1));
   }
 }
 
-TEST_CASE("a worker takes the highest job, while the caller is at the lowest") {
+TEST_CASE("threads begin with different jobs, the caller with the lowest") {
   TurnWorkers workers(1);
   std::array<std::thread::id, 2> by;
   std::atomic<unsigned> begun{0};
   const unsigned by_workers = workers.run(
-      0b11,
+      0b11, 1,
       [&](unsigned job) {
         by[job] = std::this_thread::get_id();
         ++begun;
@@ -57,7 +60,7 @@ TEST_CASE("workers that sleep are woken") {
     std::atomic<unsigned> inside{0};
     // Ends only when all three threads are in it.
     workers.run(
-        0b111,
+        0b111, 2,
         [&](unsigned) {
           ++inside;
           while (inside < 3) std::this_thread::yield();
@@ -67,12 +70,30 @@ TEST_CASE("workers that sleep are woken") {
   }
 }
 
+TEST_CASE("workers that are not invited take no job") {
+  TurnWorkers workers(3);
+  std::mutex mutex;
+  std::set<std::thread::id> by;
+  for (int round = 0; round < 2000; ++round) {
+    const unsigned invited = round < 100 ? 3 : 1;
+    if (round == 200) by.clear();  // a worker may look at how many are invited just before a run
+    workers.run(
+        0xffff, invited,
+        [&](unsigned) {
+          const std::lock_guard lock(mutex);
+          by.insert(std::this_thread::get_id());
+        },
+        [] {});
+  }
+  CHECK(by.size() <= 2);
+}
+
 TEST_CASE("workers that sleep, and those that do not yet, end with their owner") {
   for (int i = 0; i < 50; ++i) {
     TurnWorkers workers(3);
     if (i % 2 != 0)
       workers.run(
-          0b11, [](unsigned) {}, [] {});
+          0b11, 3, [](unsigned) {}, [] {});
     if (i % 10 == 0) std::this_thread::sleep_for(kLongEnoughToSleep);
   }
 }
