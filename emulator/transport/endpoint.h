@@ -170,6 +170,7 @@ class Endpoint {
   std::vector<Qp*> turns_over_;  // in this transmit call, while somebody is told what they wait for
   std::vector<Qp*> answering_;   // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;       // QPs that may have something to send
+  TimeNs short_bursts_until_ = 0;
   NotificationPoint notification_;
 };
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "base/random.h"
@@ -109,6 +110,42 @@ TEST_CASE("a hundred QPs with small messages hardly notice one with bulk") {
   CHECK(beside.little_ns.size() >= kLittleQps * (kMeasuredNs / kBetweenNs - 1));
   CHECK(beside.p99_ns() <= alone.p99_ns() + kTurnNs);
   CHECK(beside.bulk_bytes > 0);
+}
+
+TEST_CASE("bursts of bulk are short while small messages go, and long again soon after") {
+  constexpr uint64_t kMs = 1'000'000;
+  constexpr uint64_t kLastSmallNs = 5 * kMs;
+  NodeOptions options = of_a_nic();
+  options.tx_burst = 64;
+  Fabric fabric(1);
+  auto& a = fabric.add_node<EndpointNode>(options);
+  auto& b = fabric.add_node<EndpointNode>(options);
+  std::map<uint64_t, unsigned> bursts;  // the packets of `a` by the time at which they left
+  fabric.observer = [&](const FrameRecord& record) {
+    if (record.kind == FrameRecord::Kind::sent && record.from == 0) ++bursts[record.now_ns];
+    return true;
+  };
+  Connection bulk(a, b, kBulkBytes, kBulkInFlight), other(a, b, kBulkBytes, kBulkInFlight);
+  Connection little(a, b, kLittleBytes, 1);
+  for (Connection* each : {&bulk, &other}) {
+    each->cq().on_push = [&fabric, each](const Completion&) {
+      fabric.at(fabric.now_ns(), [each] { each->write(); });
+    };
+    for (uint32_t i = 0; i < kBulkInFlight; ++i) each->write();
+  }
+  for (uint64_t at = 2 * kMs; at <= kLastSmallNs; at += kMs / 10)
+    fabric.at(at, [&] { little.write(); });
+  fabric.run(8 * kMs);
+
+  const auto longest = [&](uint64_t from, uint64_t to) {
+    unsigned packets = 0;
+    for (const auto& [at, count] : bursts)
+      if (at >= from && at < to) packets = std::max(packets, count);
+    return packets;
+  };
+  CHECK(longest(kMs, 2 * kMs) == 64);
+  CHECK(longest(2 * kMs + 5 * kTurnNs, kLastSmallNs) < 32);
+  CHECK(longest(kLastSmallNs + kMs + 5 * kTurnNs, 8 * kMs) == 64);
 }
 
 }  // namespace rocemu::sim
