@@ -15,6 +15,9 @@ namespace {
 // Frames the thread of the Eal keeps for itself; DPDK lets it grow to 1.5 times that before it
 // gives some back.
 constexpr unsigned kThreadCacheFrames = 256;
+// And in bytes: frames that one thread takes and another one frees go through both caches, and with
+// more than this through memory.
+constexpr unsigned kThreadCacheBytes = 512 * 1024;
 // DPDK wants a cache of at most two thirds of the pool.
 constexpr unsigned kCacheDivisor = 2;
 // Last in, first out: the frames in use stay few, and stay in the CPU's cache.
@@ -35,7 +38,8 @@ FramePool::FramePool(const char* name, unsigned frames, unsigned data_room_bytes
   }
   const unsigned room_bytes =
       RTE_ALIGN_CEIL(data_room_bytes, unsigned{RTE_CACHE_LINE_SIZE}) + RTE_PKTMBUF_HEADROOM;
-  const unsigned cache = std::min(kThreadCacheFrames, frames / kCacheDivisor);
+  const unsigned cache = std::min(
+      {kThreadCacheFrames, std::max(kThreadCacheBytes / room_bytes, 1U), frames / kCacheDivisor});
   pool_ = rte_pktmbuf_pool_create_by_ops(name, frames, cache, 0, static_cast<uint16_t>(room_bytes),
                                          SOCKET_ID_ANY, kPoolOrder);
   if (pool_ != nullptr) return;

@@ -21,9 +21,9 @@ namespace {
 // All devices together have so many frames. Each QP may have a window (256) of them on the wire;
 // when the pool is empty, senders wait.
 constexpr unsigned kFrames = 4096;
-// Runs have buffers of their own, few enough to stay in the CPU's cache; where they are all in use,
-// packets leave one by one.
-constexpr unsigned kRuns = 128;
+// Runs have buffers of their own; where they are all in use, packets leave one by one. A device has
+// some 16 of them under way while it moves bulk.
+constexpr unsigned kRuns = 1024;
 constexpr uint64_t kBytesPerMb = 1'000'000;
 
 uint64_t realtime_ns() {
