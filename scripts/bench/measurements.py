@@ -112,6 +112,19 @@ def nic_measurements(nic):
                                own.environment)
         return {"gb_per_s": row[3] * MIB / 1e9}
 
+    def pairs(how, count):
+        devices = ("--devices", str(2 * count))
+        with lab.Nic(nic.build, f'parallel = "{how}"', devices) as own, contextlib.ExitStack() as stack:
+            programs = [stack.enter_context(subprocess.Popen(
+                [str(nic.build.bench / "qp_scale"), "--from", f"rocemu{2 * i}", "--to", f"rocemu{2 * i + 1}"],
+                env=own.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) for i in range(count)]
+            if not all(program.stdout.readline().startswith("connected") for program in programs):
+                raise lab.MeasurementFailed("qp_scale did not connect")
+            for program in programs:
+                program.stdin.write("\n")
+                program.stdin.flush()
+            return {"gb_per_s": sum(float(program.communicate(timeout=lab.LIMIT_SECONDS)[0]) for program in programs)}
+
     def start_up():
         start = time.monotonic()
         lab.output_of([nic.build.rocemu, "run", "--", "true"])
@@ -161,6 +174,9 @@ def nic_measurements(nic):
         yield Measurement(f"rocemu-parallel-{how}/ib_write_bw/65536", lambda h=how: turns(h, "ib_write_bw", []))
         yield Measurement(f"rocemu-parallel-{how}/ib_send_bw-events/65536",
                           lambda h=how: turns(h, "ib_send_bw", ["-e"]))
+    for count in (1, 2, 4, 8):
+        for how in ("never", "auto"):
+            yield Measurement(f"rocemu-parallel-{how}/pairs-{count}/65536", lambda h=how, c=count: pairs(h, c), quick=False)
     yield Measurement(f"rocemu/all-to-all-{MANY_DEVICES}/{MANY_QPS}", all_to_all)
     for operation in OPERATIONS:
         yield Measurement(f"rocemu/cpu-{operation}/65536", lambda o=operation: processor(o))
