@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/unique_fd.h"
+#include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/daemon/wait_sources.h"
 
 namespace rocemu::daemon {
@@ -79,6 +80,9 @@ class WaitInquiry {
 };
 
 // Signals are for other threads.
+// Those of the devices' turns, and the control thread.
+static_assert(ParallelPolicy::kMaxThreads + 1 <= dma::MoveMarks::kMax);
+
 MoveWatchdog::MoveWatchdog() {
   sigset_t all, before;
   ::sigfillset(&all);

@@ -18,10 +18,11 @@ struct MoveMark {
   std::atomic<pid_t> thread{0};    // the last that came to use this mark
 };
 
-// A mark for each thread that makes such calls; more of them than kMax share marks.
+// A mark for each thread that makes such calls. Two that shared one would look like a call that
+// does not end, so kMax is more than the NIC has threads.
 class MoveMarks {
  public:
-  static constexpr size_t kMax = 16;
+  static constexpr size_t kMax = 32;
   static std::array<MoveMark, kMax>& all() noexcept;
   static MoveMark& of_this_thread() noexcept;
 };
