@@ -21,6 +21,17 @@ unsigned usable_cpus() {
 
 }  // namespace
 
+// Programs need CPUs as well: with one of two taken from them it never paid, and with 15 of 16
+// eight pairs moved half of what they do with eight (docs/performance.md).
+unsigned parallel_threads(ParallelMode mode, unsigned asked, unsigned usable_cpus,
+                          unsigned devices_on_switch) {
+  if (mode == ParallelMode::never) return 1;
+  const unsigned threads = asked != 0                        ? asked
+                           : mode == ParallelMode::automatic ? (usable_cpus + 1) / 2
+                                                             : std::max(usable_cpus, 2U);
+  return std::min({threads, devices_on_switch, ParallelPolicy::kMaxThreads});
+}
+
 void EngineDevices::add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch) {
   devices_.push_back(std::make_unique<EngineDevice>(std::move(hca), port, pool_, on_switch));
 }
@@ -28,17 +39,13 @@ void EngineDevices::add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, b
 void EngineDevices::set_parallel(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric) {
   const auto on_switch = static_cast<unsigned>(
       std::ranges::count_if(devices_, [](const auto& device) { return device->on_switch(); }));
-  const bool automatic = mode == ParallelMode::automatic;
   usable_cpus_ = usable_cpus();
-  // Programs need CPUs as well: with one of two taken from them it never paid, and with 15 of 16
-  // eight pairs moved half of what they do with eight (docs/performance.md).
-  if (threads == 0) threads = automatic ? (usable_cpus_ + 1) / 2 : std::max(usable_cpus_, 2U);
-  threads = std::min({threads, on_switch, ParallelPolicy::kMaxThreads});
-  if (mode == ParallelMode::never || threads < 2) return;
+  threads = parallel_threads(mode, threads, usable_cpus_, on_switch);
+  if (threads < 2) return;
   try {
     parallel_turns_ = std::make_unique<ParallelTurns>(mode, threads, fabric);
   } catch (const std::system_error& error) {
-    if (!automatic) throw;
+    if (mode != ParallelMode::automatic) throw;
     spdlog::warn("devices will not work at the same time: {}", error.what());
   }
 }

@@ -18,6 +18,11 @@
 
 namespace rocemu::daemon {
 
+// On how many threads devices may have their turns at the same time; below 2, it is one after the
+// other. `asked`: 0 leaves it to the number of CPUs.
+unsigned parallel_threads(ParallelMode mode, unsigned asked, unsigned usable_cpus,
+                          unsigned devices_on_switch);
+
 class EngineDevices {
  public:
   explicit EngineDevices(dpdk_io::FramePool& pool) : pool_(pool) {}
@@ -34,7 +39,8 @@ class EngineDevices {
   bool turn(TimeNs now);
   // Tells whether the last turn was on as many threads as there are CPUs.
   bool takes_all_cpus() const {
-    return parallel_turns_ != nullptr && parallel_turns_->threads() >= usable_cpus_;
+    return parallel_turns_ != nullptr && parallel_turns_->threads() > 1 &&
+           parallel_turns_->threads() >= usable_cpus_;
   }
   // See EngineDevice::touch().
   void touch_all();

@@ -7,8 +7,8 @@
 
 namespace rocemu::daemon {
 
-// EngineThread is made by a thread at its start and lives as long as that runs. It raises the
-// thread's priority, makes its timers exact and registers it with DPDK. What the system does not
+// EngineThread is made by a thread at its start and lives as long as that runs. It makes
+// the thread's timers exact and registers it with DPDK. What the system does not
 // grant is done without.
 class EngineThread {
  public:

@@ -74,14 +74,17 @@ void ParallelPolicy::begin_trial() {
   threads_ = 1;
 }
 
-// The median of each way counts, since a window may have lost its CPU for a while.
+// The median of each way counts, since a window may have lost its CPU for a while. What was fastest
+// the last time stays when nothing is faster, so that noise does not shorten the time to the next
+// trial; but no more threads than needed.
 void ParallelPolicy::end_trial(TimeNs now) {
-  unsigned best = 0;
   const auto median = [&](unsigned way) { return rates_[way][kWindowsPerWay / 2]; };
-  for (unsigned way = 0; way < ways_; ++way) {
-    std::ranges::sort(rates_[way]);
-    if (median(way) >= parameters_.gain_at_least * median(best)) best = way;
-  }
+  for (unsigned way = 0; way < ways_; ++way) std::ranges::sort(rates_[way]);
+  unsigned best = std::min(ways_for(winner_), ways_) - 1;
+  for (unsigned fewer = 0; fewer < best; ++fewer)
+    if (median(fewer) >= median(best)) best = fewer;
+  for (unsigned more = best + 1; more < ways_; ++more)
+    if (median(more) >= parameters_.gain_at_least * median(best)) best = more;
   const unsigned winner = threads_of(best);
   hold_ns_ = winner == winner_ && hold_ns_ != 0
                  ? std::min(2 * hold_ns_, parameters_.longest_hold_ns)

@@ -27,7 +27,7 @@ class ParallelPolicy {
  public:
   struct Parameters {
     TimeNs window_ns = 4'000'000;           // length of one measurement
-    double gain_at_least = 1.05;            // more threads have to be faster by this factor
+    double gain_at_least = 1.05;            // more threads than now are to be faster by this factor
     TimeNs shortest_hold_ns = 250'000'000;  // the outcome of a trial is kept so long
     TimeNs longest_hold_ns = 4'000'000'000;
   };

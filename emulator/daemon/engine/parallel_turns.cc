@@ -4,7 +4,10 @@
 #include <atomic>
 #include <bit>
 #include <functional>
+#include <thread>
 #include <utility>
+
+#include "base/monotonic_clock.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -51,28 +54,35 @@ bool ParallelTurns::turn(TimeNs now, Devices devices) {
   std::atomic<bool> busy{false};
   std::atomic<bool> spent{false};
   std::atomic<uint64_t> left_out{0};
-  const auto take_turn = [&](size_t index) {
-    TurnBudget budget(now);
+  std::atomic<uint64_t> by_workers{0};
+  const std::thread::id engine = std::this_thread::get_id();
+  const auto take_turn = [&](size_t index, TurnBudget& budget) {
     if (devices[index]->turn(now, budget)) busy.store(true, std::memory_order_relaxed);
-    if (budget.spent()) spent.store(true, std::memory_order_relaxed);
   };
   const auto take_job = [&](unsigned job) {
     if (spent.load(std::memory_order_relaxed)) {
       left_out.fetch_or(uint64_t{1} << job, std::memory_order_relaxed);
-    } else {
-      take_turn((job + first_) % dpdk_io::Switch::kMaxPorts);
+      return;
     }
+    TurnBudget budget(now);
+    take_turn((job + first_) % dpdk_io::Switch::kMaxPorts, budget);
+    if (budget.spent()) spent.store(true, std::memory_order_relaxed);
+    if (std::this_thread::get_id() != engine) by_workers.fetch_add(1, std::memory_order_relaxed);
   };
   const auto take_others = [&] {
-    for (size_t i = 0; i < devices.size(); ++i)
-      if ((loaded_ >> i & 1) == 0) take_turn(i);
+    TurnBudget budget(monotonic_now_ns());
+    for (size_t taken = 0; taken < devices.size() && !budget.spent(); ++taken) {
+      if ((loaded_ >> next_other_ & 1) == 0) take_turn(next_other_, budget);
+      next_other_ = (next_other_ + 1) % devices.size();
+    }
   };
   switch_.hold(now);
   // The functions go by reference, since a std::function with a copy of them would allocate.
-  stats_.worker_turns += workers_.run(std::rotr(loaded_, static_cast<int>(first_)), threads_ - 1,
-                                      std::ref(take_job), std::ref(take_others));
+  workers_.run(std::rotr(loaded_, static_cast<int>(first_)), threads_ - 1, std::ref(take_job),
+               std::ref(take_others));
   switch_.carry_held(now);
   ++stats_.parallel_turns;
+  stats_.worker_turns += by_workers.load(std::memory_order_relaxed);
   stats_.most_threads = std::max(stats_.most_threads, threads_);
   const uint64_t left = left_out.load(std::memory_order_relaxed);
   if (left == 0) return busy.load(std::memory_order_relaxed);

@@ -56,7 +56,8 @@ class ParallelTurns {
   uint64_t bytes_moved_ = 0;
   uint64_t loaded_ = 0;  // a bit for each device that has much to do in this turn
   unsigned threads_ = 1;
-  unsigned first_ = 0;  // the device that a turn begins with
+  unsigned first_ = 0;     // the device that a turn begins with, of those with much to do
+  size_t next_other_ = 0;  // and of the others
   ParallelStats stats_;
 };
 

@@ -19,8 +19,8 @@ uint64_t first_bits(unsigned count) {
   return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0};
 }
 
-// The bit that a thread is to try next: each of so many threads begins with another one, the same
-// every time, and goes on with its neighbours. Devices that are neighbours often talk to each
+// The bit that a thread is to try next: each of so many threads begins with another one, mostly the
+// same every time, and goes on with its neighbours. Devices that are neighbours often talk to each
 // other, and find their frames in that CPU's cache.
 uint64_t choice_of(unsigned thread, unsigned threads, uint64_t jobs) {
   const auto left = static_cast<unsigned>(std::popcount(jobs));

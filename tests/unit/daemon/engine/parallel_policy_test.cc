@@ -165,6 +165,19 @@ TEST_CASE("as many threads are taken as are fastest, and not more than there are
   CHECK(machine.threads == taken);
 }
 
+TEST_CASE(
+    "what is kept needs fewer threads when they do as well, and the same when they do not quite") {
+  const double speedup = GENERATE(1.0, 1.02);
+  ParallelPolicy policy(ParallelMode::automatic, 2);
+  Machine machine{policy, 1.4};
+  machine.share(40 * kMs);
+  CHECK(machine.share(200 * kMs) == 1.0);
+  machine.speedup = speedup;
+  machine.share(20'000 * kMs);
+  const double kept = speedup > 1.0 ? 1.0 : 0.0;
+  CHECK(machine.share(20'000 * kMs) == Approx(kept).margin(0.03));
+}
+
 TEST_CASE("more devices than in the last trial are a reason for another one") {
   ParallelPolicy policy(ParallelMode::automatic, 16);
   Machine machine{policy, 1.4, 2, 8};
