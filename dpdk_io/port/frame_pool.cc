@@ -12,8 +12,8 @@
 namespace rocemu::dpdk_io {
 namespace {
 
-// Frames the thread of the Eal keeps for itself; DPDK lets it grow to 1.5 times that before it
-// gives some back.
+// Frames that a thread registered with DPDK keeps for itself; DPDK lets it grow to 1.5 times that
+// before it gives some back.
 constexpr unsigned kThreadCacheFrames = 256;
 // And in bytes: frames that one thread takes and another one frees go through both caches, and with
 // more than this through memory.

@@ -22,8 +22,8 @@ namespace {
 // when the pool is empty, senders wait.
 constexpr unsigned kFrames = 4096;
 // Runs have buffers of their own; where they are all in use, packets leave one by one. A device has
-// some 16 of them under way while it moves bulk.
-constexpr unsigned kRuns = 1024;
+// some 16 of them under way while it moves bulk, and each thread some in its cache.
+constexpr unsigned kRunsByDevice = 64, kLeastRuns = 128, kMostRuns = 1024;
 constexpr uint64_t kBytesPerMb = 1'000'000;
 
 uint64_t realtime_ns() {
@@ -74,7 +74,8 @@ std::unique_ptr<dpdk_io::FrameWriter> open_plain(const Options& options) {
 DpdkSwitch::DpdkSwitch(const Options& options)
     : eal_(eal_options(options)),
       pool_("frames", kFrames, transport::kMaxFrameBytes),
-      run_pool_("runs", kRuns, transport::kMaxRunFrameBytes),
+      run_pool_("runs", std::clamp(kRunsByDevice * options.devices, kLeastRuns, kMostRuns),
+                transport::kMaxRunFrameBytes),
       capture_(open_commented(options)),
       commented_(static_cast<PcapngFile*>(capture_.get())),
       switch_(pool_) {

@@ -18,10 +18,10 @@ constexpr uint32_t kMaxMtuBytes = 4096;
 // A burst that begins with so little of QPs that send little is not filled up with others' bulk:
 // all of a burst is moved, and arrives, at once.
 constexpr uint32_t kLightWeight = 4 * (Burst::kFrameWeight + kMaxMtuBytes);
-// Once a QP has sent no more than this and has nothing left, bursts are short for a while: the
-// round trip of a small message waits for two to four of them. What a burst costs besides its
+// Once a QP has sent a small message or two, and has nothing left, bursts are short for a while:
+// the round trip of such a message waits for two to four of them. What a burst costs besides its
 // bytes, some microseconds of system calls, bulk then pays more often.
-constexpr uint32_t kSmallWeight = 2 * Burst::kFrameWeight + kMaxMtuBytes / 4;
+constexpr uint32_t kFewMessages = 2;
 constexpr uint32_t kShortBurstWeight = 16 * (Burst::kFrameWeight + kMaxMtuBytes);
 constexpr TimeNs kShortBurstsForNs = 1'000'000;
 
@@ -344,18 +344,18 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_packets) {
   const bool tells = tally_.observer != nullptr && tally_.observer->wants_waits();
   const uint32_t most = now < short_bursts_until_ ? kShortBurstWeight : UINT32_MAX;
   bool at_line = false;
-  while (!turns_.empty() && !burst_.full() && burst_.weight() < most) {
+  while (!turns_.empty() && !burst_.full() && burst_.weight() - acknowledgements < most) {
     if (!at_line && turns_.at_line()) {
       at_line = true;
       const uint32_t sparse = burst_.weight() - acknowledgements;
       if (sparse != 0 && sparse <= kLightWeight) break;
     }
     Qp& qp = turns_.first();
-    const uint32_t before = burst_.weight();
+    const uint32_t small_before = burst_.small_messages();
     const Turn turn = transmit_share(qp, now);
     if (turn == Turn::no_buffer) break;
-    const uint32_t by_qp = burst_.weight() - before;
-    if (turn == Turn::idle && by_qp != 0 && by_qp <= kSmallWeight)
+    const uint32_t small = burst_.small_messages() - small_before;
+    if (turn == Turn::idle && small != 0 && small <= kFewMessages)
       short_bursts_until_ = now + kShortBurstsForNs;
     // Its timer was started by what it sent.
     watch(qp);

@@ -17,6 +17,9 @@ std::byte* Burst::add(Qp& qp, Side side, const Path& path, wire::Bth bth,
   if (!sink_->allocate(buffer)) return nullptr;
   ++packets_;
   weight_ += kFrameWeight + payload_bytes;
+  const wire::OpcodeTraits& traits = wire::traits_of(bth.opcode);
+  small_messages_ +=
+      traits.starts && traits.ends && payload_bytes != 0 && payload_bytes <= kSmallBytes;
   return start(buffer, qp, side, path, bth, ext, payload_bytes, telemetry_bytes);
 }
 

@@ -24,6 +24,7 @@ class Burst {
     sink_ = &sink;
     room_ = max_packets;
     weight_ = 0;
+    small_messages_ = 0;
     owes_icrc_ = sink.may_owe_icrc();
     takes_runs_ = may_run && sink.takes_runs();
     packets_ = 0;
@@ -33,6 +34,10 @@ class Burst {
   // The cost in bytes of the packets added so far: each costs kFrameWeight besides its payload.
   static constexpr uint32_t kFrameWeight = 2048;
   uint32_t weight() const { return weight_; }
+  // Of the packets added so far, those that are a whole message of at most kSmallBytes, not of
+  // none.
+  static constexpr uint32_t kSmallBytes = 1024;
+  uint32_t small_messages() const { return small_messages_; }
 
   // Starts a frame of `qp`: writes the headers and the pad bytes, returns where its payload
   // belongs. Null when the sink has no buffer. `bth.pad_bytes` is set here. `telemetry_bytes` are
@@ -104,6 +109,7 @@ class Burst {
   FrameSink* sink_ = nullptr;
   unsigned room_ = 0;
   uint32_t weight_ = 0;
+  uint32_t small_messages_ = 0;
   uint32_t packets_ = 0;  // added so far
   bool owes_icrc_ = false;
   bool takes_runs_ = false;
