@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the NIC against Linux's Soft RoCE (rdma_rxe), which is in the kernel of a virtual machine (qemu without KVM).
+# Runs the NIC against Linux's Soft RoCE (rdma_rxe), or measures it beside that, in a virtual machine (qemu without KVM).
 #
 #   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
 #   scripts/interop.sh --scripts tests/scripts [--table FILE]     scripts of verbs and frames (docs/scripts.md)
 #   scripts/interop.sh --pci CARD... [--short] [--driver vfio-pci|uio_pci_generic] [--only REGEX] [--list] [--table FILE]
+#   scripts/interop.sh --bench [--repetitions N] [--table FILE]   beside rxe, siw and TCP in one machine
 #
 # With --pci the NIC is on a network card of a second virtual machine: e1000e, igb, vmxnet3 or virtio-net-pci of qemu's.
 #
@@ -20,5 +21,6 @@ export AGENT=$PWD/build/release/bin/rocemu-script-agent
 run=run.py
 for word in "$@"; do
   [[ $word == --pci ]] && run=run_pci.py
+  [[ $word == --bench ]] && run=run_bench.py
 done
 exec "tests/interop/$run" "$@"

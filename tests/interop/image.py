@@ -19,7 +19,8 @@ from pathlib import Path
 from machine_kind import AMD64
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ["busybox-static", "dash", "ibverbs-providers", "ibverbs-utils", "iproute2", "kmod", "perftest", "rdmacm-utils"]
+PACKAGES = ["busybox-static", "dash", "ibverbs-providers", "ibverbs-utils", "iproute2", "kmod", "perftest", "qperf",
+            "rdmacm-utils"]
 BARE_PACKAGES = ["rdma-core"]  # unpacked without what they depend on (udev, perl)
 UNNEEDED_PACKAGES = ("debconf_", "dpkg_", "perl-base_", "systemd_", "udev_")
 MODULES = ["ib_umad", "ib_uverbs", "rdma_rxe", "rdma_ucm", "sch_netem", "uio_pci_generic", "veth", "vfio_iommu_type1",

@@ -21,9 +21,9 @@ class Kind:
 
 
 # no_timer_check: on a busy host the kernel would believe that the emulated timer does not work, and stop.
-AMD64 = Kind("amd64", "x86_64-linux-gnu", os.environ.get("ROCEMU_INTEROP_KERNEL", "linux-image-amd64"), ("crc32_pclmul",),
-             os.environ.get("ROCEMU_INTEROP_QEMU", "qemu-system-x86_64"), "qemu-system-x86", ("-cpu", "max", "-machine", "q35"),
-             "ttyS0", "mitigations=off no_timer_check")
+AMD64 = Kind("amd64", "x86_64-linux-gnu", os.environ.get("ROCEMU_INTEROP_KERNEL", "linux-image-amd64"),
+             ("crc32_pclmul", "dummy", "libcrc32c"), os.environ.get("ROCEMU_INTEROP_QEMU", "qemu-system-x86_64"),
+             "qemu-system-x86", ("-cpu", "max", "-machine", "q35"), "ttyS0", "mitigations=off no_timer_check")
 # pauth-impdef: signatures of pointers by a cheap algorithm, since the architecture's own is slow to emulate.
 ARM64 = Kind("arm64", "aarch64-linux-gnu", "linux-image-arm64", (), "qemu-system-aarch64", "qemu-system-arm",
              ("-cpu", "max,pauth-impdef=on", "-machine", "virt"), "ttyAMA0", "mitigations=off", ("qemu-aarch64",))
