@@ -4,7 +4,7 @@
 #   scripts/interop.sh [--short] [--only REGEX] [--port interface|udp|vlan] [--list] [--verbose] [--table FILE]
 #   scripts/interop.sh --scripts tests/scripts [--table FILE]     scripts of verbs and frames (docs/scripts.md)
 #   scripts/interop.sh --pci CARD... [--short] [--driver vfio-pci|uio_pci_generic] [--only REGEX] [--list] [--table FILE]
-#   scripts/interop.sh --bench [--repetitions N] [--table FILE]   beside rxe, siw and TCP in one machine
+#   scripts/interop.sh --bench [--repetitions N] [--only REGEX] [--table FILE] [--siw FILE]   beside rxe, siw and TCP in one machine
 #
 # With --pci the NIC is on a network card of a second virtual machine: e1000e, igb, vmxnet3 or virtio-net-pci of qemu's.
 #

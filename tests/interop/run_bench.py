@@ -189,7 +189,12 @@ def parse():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", metavar="FILE")
     parser.add_argument("--siw", metavar="FILE", type=Path)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.repetitions < 1:
+        parser.error("--repetitions: at least 1")
+    if options.siw and not options.siw.is_file():
+        parser.error(f"--siw: there is no file {options.siw}")
+    return options
 
 
 def set_up(guest, rocemu, siw):
