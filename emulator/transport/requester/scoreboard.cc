@@ -68,6 +68,7 @@ void Scoreboard::advance_expected(TimeNs now, wire::Psn expected) {
   }
   if (psn != expected) tail_.reached = true;
   expected_ = expected;
+  advanced_at_ = now;
 }
 
 void Scoreboard::on_arrived(TimeNs now, wire::Psn psn) {
@@ -229,9 +230,9 @@ bool Scoreboard::is_answered(wire::Psn psn) const {
 std::optional<TimeNs> Scoreboard::oldest_out_since() const {
   const Slot& oldest = at(una_);
   if (una_ == sent_end_ || oldest.state != State::out) return std::nullopt;
-  if (!oldest.awaits_answer) return std::max(oldest.sent_at, answered_at_);
-  if (!oldest.again) return std::nullopt;
-  return oldest.sent_at;
+  if (oldest.awaits_answer) return oldest.again ? std::optional(oldest.sent_at) : std::nullopt;
+  const TimeNs since = std::max(oldest.sent_at, answered_at_);
+  return oldest.again ? since : std::max(since, advanced_at_);
 }
 
 wire::Psn Scoreboard::first_lost() const {

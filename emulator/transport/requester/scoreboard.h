@@ -73,8 +73,10 @@ class Scoreboard {
   // True when `psn` is in flight and near enough to una() to have a slot of its own.
   bool is_held(wire::Psn psn) const { return !psn.before(una_) && psn.before(held_end()); }
   // The time since which the oldest PSN could have been answered: it was sent, and the answers to
-  // READs and atomics before it, which go before its own for as long as they like, have come. Empty
-  // when it is not out, or belongs to such an answer itself, and was asked for once.
+  // READs and atomics before it, which go before its own for as long as they like, have come. When
+  // it was sent once, its time begins when all before it is known to have arrived: its own answer
+  // comes behind that. Empty when it is not out, or belongs to the answer to a READ or an atomic
+  // itself, and was asked for once.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
   bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
@@ -138,6 +140,7 @@ class Scoreboard {
   uint32_t settled_ = 0;  // arrived or answered
   uint32_t delivered_ = 0;
   TimeNs answered_at_ = 0;  // the newest answer to a READ or an atomic
+  TimeNs advanced_at_ = 0;  // when expected_ got where it is
   Evidence evidence_;
   std::optional<TimeNs> round_trip_;
 };

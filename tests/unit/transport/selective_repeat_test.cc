@@ -178,6 +178,22 @@ TEST_CASE("What stood behind the answer to a READ is not overdue when that has c
   CHECK(board.oldest_out_since() == 1300);
 }
 
+TEST_CASE("What has just become the oldest packet is not overdue, unless it was sent again") {
+  Scoreboard board;
+  board.begin(Psn{100}, 64);
+  for (uint32_t psn = 100; psn < 103; ++psn) board.on_sent(1, Psn{psn}, Psn{psn + 1}, false);
+  CHECK(board.oldest_out_since() == 1);
+  board.on_report(1000, {Psn{101}, false, {}});
+  board.slide(Psn{101});
+  CHECK(board.oldest_out_since() == 1000);
+  // Nothing that left behind a copy tells of its loss.
+  board.give_up(Psn{102});
+  board.on_sent(1300, Psn{102}, Psn{103}, false);
+  board.on_report(2000, {Psn{102}, false, {}});
+  board.slide(Psn{102});
+  CHECK(board.oldest_out_since() == 1300);
+}
+
 TEST_CASE("A packet that is lost again is found by what has left after it") {
   Pair pair(selective());
   agree(pair);
