@@ -14,15 +14,18 @@ inline constexpr size_t kMinFrameBytes = 60;  // the least that Ethernet carries
 inline constexpr size_t kIpv4Bytes = 20;      // without options
 inline constexpr size_t kIpv6Bytes = 40;
 inline constexpr size_t kUdpBytes = 8;
+inline constexpr size_t kTcpBytes = 20;  // without options
 
 inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
+inline constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // 802.1ad
 
 inline constexpr uint8_t kIpProtocolHopByHop = 0;
 inline constexpr uint8_t kIpProtocolIcmp = 1;
 inline constexpr uint8_t kIpProtocolIgmp = 2;
+inline constexpr uint8_t kIpProtocolTcp = 6;
 inline constexpr uint8_t kIpProtocolUdp = 17;
 inline constexpr uint8_t kIpProtocolIcmpv6 = 58;
 

@@ -96,6 +96,7 @@ inline constexpr uint8_t kAtomicFetchAndAdd = 6;
 inline constexpr uint8_t kLocalInv = 7;
 inline constexpr uint8_t kBindMw = 8;
 inline constexpr uint8_t kSendWithInv = 9;
+inline constexpr uint8_t kTso = 10;
 inline constexpr uint8_t kAtomicWrite = 15;
 }  // namespace wr_opcode
 
@@ -128,6 +129,7 @@ enum class WcOpcode : uint8_t {
   fetch_add = 4,
   bind_window = 5,
   local_invalidate = 6,
+  tso = 7,
   atomic_write = 9,
   receive = 128,
   receive_rdma_with_imm = 129,

@@ -98,7 +98,9 @@ int check_qp(const DeviceLimits& limits, const QpSpec& spec) {
   if (!service_of(spec.type)) return EOPNOTSUPP;
   const bool fits = spec.max_send_wr <= limits.max_qp_wr && spec.max_recv_wr <= limits.max_qp_wr &&
                     spec.max_send_sge <= limits.max_sge && spec.max_recv_sge <= limits.max_sge &&
-                    spec.max_inline_data <= limits.max_inline_data;
+                    spec.max_inline_data <= limits.max_inline_data &&
+                    spec.max_tso_header <= transport::kMaxTsoHeaderBytes &&
+                    (spec.max_tso_header == 0 || service_of(spec.type) == Service::raw_packet);
   return fits ? 0 : EINVAL;
 }
 

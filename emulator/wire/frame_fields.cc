@@ -8,9 +8,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint8_t kIpProtocolTcp = 6;
-constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // 802.1ad
-
 // The headers that may stand between IPv6's and that of UDP (RFC 8200, 4; RFC 4302).
 constexpr uint8_t kHopByHopOptions = 0;
 constexpr uint8_t kRouting = 43;

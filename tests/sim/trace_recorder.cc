@@ -81,6 +81,8 @@ uint8_t verbs_opcode(transport::WorkOpcode opcode) {
       return verbs::wr_opcode::kLocalInv;
     case WorkOpcode::atomic_write:
       return verbs::wr_opcode::kAtomicWrite;
+    case WorkOpcode::tso:
+      return verbs::wr_opcode::kTso;
   }
   return 0;
 }

@@ -30,7 +30,7 @@ extern "C" {
 
 enum {
   ROCEMU_ABI_MAGIC = 0x524f4345, /* "ROCE" */
-  ROCEMU_ABI_VERSION = 8,
+  ROCEMU_ABI_VERSION = 9,
   ROCEMU_MESSAGE_MAX = 4096,  /* bytes of one message, header included */
   ROCEMU_MESSAGE_MAX_FDS = 4, /* descriptors with one message */
   ROCEMU_NAME_MAX = 64,       /* device, netdev and version names, NUL included */
@@ -308,8 +308,11 @@ struct rocemu_create_qp {
   uint64_t user_pointer; /* carried by async events about this QP */
   uint32_t srq;          /* handle, or 0: a receive queue of its own */
   uint32_t xrcd;         /* XRC_RECV: handle; else 0 */
+  /* RAW_PACKET: the most headers of a request for TCP segmentation; 0: there are none. */
+  uint32_t max_tso_header;
+  uint32_t reserved;
 };
-ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp, 80);
+ROCEMU_ABI_ASSERT_SIZE(rocemu_create_qp, 88);
 
 struct rocemu_create_qp_reply {
   struct rocemu_header header;

@@ -100,8 +100,8 @@ enum rocemu_send_flags {
 enum { ROCEMU_INLINE_WQE_DATA_MAX = 16 };
 
 /* One send work request: this, then num_sge rocemu_sge or inline_bytes of payload.
- * The stride of the ring is at least 64 + max(16 * max_send_sge, max_inline_data). An inline
- * payload stays in its slot until sq_consumer has passed it. */
+ * The stride of the ring is at least 64 + max(16 * max_send_sge + max_tso_header, max_inline_data).
+ * What is inline stays in its slot until sq_consumer has passed it. */
 struct rocemu_send_wqe {
   uint64_t wr_id;
   uint8_t opcode; /* enum ibv_wr_opcode */
@@ -115,7 +115,9 @@ struct rocemu_send_wqe {
   uint64_t swap;
   /* IBV_WR_BIND_MW: imm_or_rkey is the region's lkey, remote_address and compare_add are where the
    * window begins and its length, rkey is the window's new key, swap its access flags.
-   * IBV_WR_ATOMIC_WRITE inline: its 8 bytes are compare_add, and not behind the WQE. */
+   * IBV_WR_ATOMIC_WRITE inline: its 8 bytes are compare_add, and not behind the WQE.
+   * IBV_WR_TSO, which has no inline payload: rkey is the maximum segment size, inline_bytes the
+   * length of the headers, which stand behind the room for max_send_sge SGEs. */
   uint32_t ah;          /* UD: handle; else 0 */
   uint32_t remote_qpn;  /* UD: QPN; XRC: number of the remote SRQ; else 0 */
   uint32_t remote_qkey; /* UD */

@@ -57,6 +57,9 @@ device::CqSpec to_cq_spec(const rocemu_create_cq& m) {
           (m.flags & ROCEMU_CQ_IGNORES_OVERRUN) != 0};
 }
 
+static_assert(ROCEMU_TSO_BYTES_MAX == transport::kMaxTsoBytes);
+static_assert(ROCEMU_TSO_HEADER_MAX == transport::kMaxTsoHeaderBytes);
+
 device::QpSpec to_qp_spec(const rocemu_create_qp& m) {
   device::QpSpec spec;
   spec.pd = m.pd;
@@ -68,6 +71,7 @@ device::QpSpec to_qp_spec(const rocemu_create_qp& m) {
   spec.max_send_sge = m.max_send_sge;
   spec.max_recv_sge = m.max_recv_sge;
   spec.max_inline_data = m.max_inline_data;
+  spec.max_tso_header = m.max_tso_header;
   spec.srq = m.srq;
   spec.xrcd = m.xrcd;
   spec.user_pointer = m.user_pointer;
@@ -205,6 +209,8 @@ uint32_t to_wr_opcode(transport::WorkOpcode opcode) {
       return number::kLocalInv;
     case atomic_write:
       return number::kAtomicWrite;
+    case tso:
+      return number::kTso;
   }
   return number::kSend;
 }

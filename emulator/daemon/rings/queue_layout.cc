@@ -53,14 +53,16 @@ SrqLayout lay_out_srq(const device::DeviceLimits& limits, const device::SrqSpec&
 
 QpLayout lay_out_qp(const device::DeviceLimits& limits, const device::QpSpec& spec) {
   QpLayout layout;
-  const size_t send_payload =
-      std::max<size_t>(spec.max_send_sge * sizeof(rocemu_sge), spec.max_inline_data);
+  const size_t send_payload = std::max<size_t>(
+      spec.max_send_sge * sizeof(rocemu_sge) + spec.max_tso_header, spec.max_inline_data);
   const size_t send_stride = aligned(sizeof(rocemu_send_wqe) + send_payload);
   const size_t send_room = send_stride - sizeof(rocemu_send_wqe);
   set_entries(limits, spec.max_send_wr, layout.send);
   layout.send.stride_bytes = static_cast<uint32_t>(send_stride);
   layout.send.offset_bytes = aligned(sizeof(rocemu_queue_header));
-  layout.send.max_sge = granted_sge(limits, send_room, limits.max_sge, spec.max_send_sge);
+  layout.send.max_sge =
+      granted_sge(limits, send_room - spec.max_tso_header, limits.max_sge, spec.max_send_sge);
+  layout.max_tso_header = spec.max_tso_header;
   layout.max_inline_data = granted(limits, spec.max_inline_data, static_cast<uint32_t>(send_room),
                                    limits.max_inline_data);
 

@@ -24,6 +24,7 @@ struct QpLayout {
   RingLayout send;
   RingLayout receive;
   uint32_t max_inline_data = 0;
+  uint32_t max_tso_header = 0;
   size_t memory_bytes = 0;
 };
 

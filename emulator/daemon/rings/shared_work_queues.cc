@@ -42,6 +42,8 @@ std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
       return WorkOpcode::bind_window;
     case number::kSendWithInv:
       return WorkOpcode::send_invalidate;
+    case number::kTso:
+      return WorkOpcode::tso;
     case number::kAtomicWrite:
       return WorkOpcode::atomic_write;
     default:
@@ -101,15 +103,16 @@ void RingCursor::skip_all() noexcept {
   broken_ = false;
 }
 
-SharedSendQueue::SharedSendQueue(std::byte* memory, const RingLayout& ring,
-                                 uint32_t max_inline_data, uint32_t max_message_bytes)
+SharedSendQueue::SharedSendQueue(std::byte* memory, const QpLayout& layout,
+                                 uint32_t max_message_bytes)
     : header_(header_at(memory)),
-      ring_(memory + ring.offset_bytes),
-      layout_(ring),
-      max_inline_data_(max_inline_data),
+      ring_(memory + layout.send.offset_bytes),
+      layout_(layout.send),
+      max_inline_data_(layout.max_inline_data),
+      max_tso_header_(layout.max_tso_header),
       max_message_bytes_(max_message_bytes),
-      cursor_(header_.sq_producer, ring.entries) {
-  sges_.reserve(ring.max_sge);
+      cursor_(header_.sq_producer, layout.send.entries) {
+  sges_.reserve(layout.send.max_sge);
 }
 
 bool SharedSendQueue::pop(transport::SendWork& work) noexcept {
@@ -151,8 +154,10 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   const bool is_inline = (wqe.flags & ROCEMU_SEND_INLINE) != 0;
   const bool is_local = transport::is_local(work.opcode);
   const bool is_atomic_write = work.opcode == WorkOpcode::atomic_write;
-  const bool takes_inline = !is_local && !transport::brings_data(work.opcode);
-  if (!opcode || (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
+  const bool is_tso = work.opcode == WorkOpcode::tso;
+  const bool takes_inline = !is_local && !is_tso && !transport::brings_data(work.opcode);
+  if (!opcode || (is_tso && (max_tso_header_ == 0 || wqe.inline_bytes > max_tso_header_)) ||
+      (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
       (is_inline &&
        wqe.inline_bytes > (is_atomic_write ? transport::kAtomicBytes : max_inline_data_))) {
     work.fault = WcStatus::local_qp_operation_error;
@@ -179,6 +184,9 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
                           total <= ROCEMU_INLINE_WQE_DATA_MAX;
     if (has_data) work.inline_wqe_data = slot + offsetof(rocemu_send_wqe, compare_add);
   }
+  if (is_tso)
+    work.segmentation = {{payload + layout_.max_sge * sizeof(rocemu_sge), wqe.inline_bytes},
+                         wqe.rkey};
 }
 
 void SharedSendQueue::release(uint32_t count) noexcept {
@@ -277,7 +285,7 @@ SharedReceiveRing::SharedReceiveRing(SharedMemory memory, const RingLayout& ring
 SharedWorkQueues::SharedWorkQueues(SharedMemory memory, const QpLayout& layout,
                                    uint32_t max_message_bytes)
     : memory_(std::move(memory)),
-      send_(memory_.data(), layout.send, layout.max_inline_data, max_message_bytes),
+      send_(memory_.data(), layout, max_message_bytes),
       receive_(memory_.data(), layout.receive) {}
 
 void SharedWorkQueues::show_state(transport::QpState state) noexcept {

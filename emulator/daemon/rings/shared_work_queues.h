@@ -51,8 +51,7 @@ class RingCursor {
 
 class SharedSendQueue final : public transport::SendQueue {
  public:
-  SharedSendQueue(std::byte* memory, const RingLayout& ring, uint32_t max_inline_data,
-                  uint32_t max_message_bytes);
+  SharedSendQueue(std::byte* memory, const QpLayout& layout, uint32_t max_message_bytes);
   bool pop(transport::SendWork& work) noexcept override;
   void release(uint32_t count) noexcept override;
   uint32_t waiting() const noexcept override { return cursor_.waiting(); }
@@ -67,6 +66,7 @@ class SharedSendQueue final : public transport::SendQueue {
   const std::byte* ring_;
   RingLayout layout_;
   uint32_t max_inline_data_;
+  uint32_t max_tso_header_;
   uint32_t max_message_bytes_;
   RingCursor cursor_;
   std::vector<transport::Sge> sges_;  // scratch

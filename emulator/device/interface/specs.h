@@ -128,8 +128,9 @@ struct QpSpec {
   uint32_t max_send_sge = 0;
   uint32_t max_recv_sge = 0;
   uint32_t max_inline_data = 0;
-  Handle srq = 0;   // 0: a receive queue of its own
-  Handle xrcd = 0;  // XRC_RECV
+  uint32_t max_tso_header = 0;  // raw packets; 0: no TSO
+  Handle srq = 0;               // 0: a receive queue of its own
+  Handle xrcd = 0;              // XRC_RECV
   uint64_t user_pointer = 0;
 };
 

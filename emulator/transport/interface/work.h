@@ -56,6 +56,7 @@ enum class WorkOpcode : uint8_t {
   bind_window,
   local_invalidate,
   atomic_write,
+  tso,
 };
 
 constexpr bool is_send(WorkOpcode op) {
@@ -90,6 +91,13 @@ struct WindowBinding {
   uint64_t address = 0;
   uint64_t length_bytes = 0;
   uint32_t access = 0;  // verbs::access
+};
+
+// What the frames of a request for TCP segmentation are made of: each has `headers`, made its own
+// (wire/tcp_segment.h), and `payload_bytes` of the message, the last one the rest of it.
+struct Segmentation {
+  std::span<const std::byte> headers;  // in queue memory, as SendWork::inline_payload
+  uint32_t payload_bytes = 0;          // the maximum segment size
 };
 
 // A program that is traced says in each request when it posted it, in units of kPostStampNs that
@@ -135,6 +143,8 @@ struct SendWork {
   const std::byte* inline_wqe_data = nullptr;
   // For bind_window alone.
   WindowBinding binding;
+  // For tso alone.
+  Segmentation segmentation;
 };
 
 // One receive work request.

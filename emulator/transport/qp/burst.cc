@@ -71,6 +71,15 @@ std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
   return buffer.data;
 }
 
+std::byte* Burst::add_segment(Qp& qp, wire::Psn psn, uint32_t frame_bytes,
+                              const wire::TcpSegment& segment) {
+  std::byte* const frame = add_whole(qp, psn, frame_bytes);
+  if (frame == nullptr) return nullptr;
+  frames_.back().segment = static_cast<int32_t>(segments_.size());
+  segments_.push_back(segment);
+  return frame;
+}
+
 void Burst::mark_ecn_capable() {
   const Frame& frame = frames_.back();
   if (frame.payload_bytes == 0) return;
@@ -88,7 +97,9 @@ bool Burst::seal(Frame& frame) {
     }
     return true;
   }
-  if (!wire::may_be_roce(bytes)) return true;
+  const bool is_right =
+      frame.segment < 0 || wire::finish_tcp_segment(bytes, segments_[frame.segment]);
+  if (is_right && !wire::may_be_roce(bytes)) return true;
   frame.qp->tally().note(TraceEvent::message_dropped);
   return false;
 }
@@ -124,6 +135,7 @@ unsigned Burst::finish() {
     sent += packets;
   }
   frames_.clear();
+  segments_.clear();
   for (Qp* qp : waiting_qps_) qp->on_burst_sent();
   waiting_qps_.clear();
   return sent;

@@ -11,6 +11,7 @@
 #include "emulator/transport/interface/attributes.h"
 #include "emulator/transport/qp/deferred_completions.h"
 #include "emulator/wire/headers.h"
+#include "emulator/wire/tcp_segment.h"
 
 namespace rocemu::transport {
 
@@ -69,6 +70,10 @@ class Burst {
   }
   // Starts a frame of which all comes from the program; as add().
   std::byte* add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes);
+  // Starts a frame that is one of a TCP message's segments, the headers of which the program has
+  // given; as add(), but the whole frame is to be filled in. finish() makes the headers its own.
+  std::byte* add_segment(Qp& qp, wire::Psn psn, uint32_t frame_bytes,
+                         const wire::TcpSegment& segment);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 
@@ -98,6 +103,7 @@ class Burst {
     uint8_t telemetry_bytes;
     Side side;
     bool discarded;
+    int32_t segment = -1;  // the index in segments_; -1: none
   };
   std::byte* start(const FrameBuffer& buffer, Qp& qp, Side side, const Path& path, wire::Bth bth,
                    const wire::ExtendedHeaders& ext, uint32_t payload_bytes,
@@ -115,6 +121,7 @@ class Burst {
   bool takes_runs_ = false;
   uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
+  std::vector<wire::TcpSegment> segments_;
   std::vector<uint32_t> failed_;
   std::vector<Qp*> failed_qps_;
   std::vector<Qp*> waiting_qps_;

@@ -30,10 +30,13 @@ void SendWindow::number(Request& request) {
   request.first_psn = next_psn_;
   request.responses = 0;
   request.started = request.answered = false;
+  const uint32_t packet_bytes = request.work.opcode == WorkOpcode::tso
+                                    ? request.work.segmentation.payload_bytes
+                                    : context_.attributes.path_mtu_bytes;
   request.packets = !request.sends_packets() ? 0
                     : is_atomic(request.work.opcode)
                         ? 1
-                        : packets_of(request.work.length_bytes, context_.attributes.path_mtu_bytes);
+                        : packets_of(request.work.length_bytes, packet_bytes);
   next_psn_ = request.end_psn();
 }
 

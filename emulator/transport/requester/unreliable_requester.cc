@@ -56,9 +56,30 @@ Turn UnreliableRequester::send_whole(Burst& burst, const Request& request) {
   return Turn::sent;
 }
 
+Turn UnreliableRequester::send_segment(Burst& burst, const Request& request) {
+  const Segmentation& segmentation = request.work.segmentation;
+  const uint32_t index = window_.current_packet();
+  const uint32_t offset = index * segmentation.payload_bytes;
+  const uint32_t bytes = std::min(segmentation.payload_bytes, request.work.length_bytes - offset);
+  const auto headers_bytes = static_cast<uint32_t>(segmentation.headers.size());
+  std::byte* const frame =
+      burst.add_segment(context_.qp, request.first_psn + index, headers_bytes + bytes,
+                        {index, offset, index + 1 == request.packets});
+  if (frame == nullptr) return Turn::no_buffer;
+  burst.tell_when_sent(context_.qp);
+  std::ranges::copy(segmentation.headers, frame);
+  if (bytes > 0 && !gather(context_, burst, request.work, offset, bytes, frame + headers_bytes)) {
+    burst.discard_added();  // as if the memory could not be read
+    return Turn::idle;
+  }
+  window_.advance(1);
+  return Turn::sent;
+}
+
 Turn UnreliableRequester::send_packet(Burst& burst, Request& request) {
   if (sends_ == Sends::whole_frames) [[unlikely]]
-    return send_whole(burst, request);
+    return request.work.opcode == WorkOpcode::tso ? send_segment(burst, request)
+                                                  : send_whole(burst, request);
   SendWork& work = request.work;
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
   const uint32_t index = window_.current_packet();

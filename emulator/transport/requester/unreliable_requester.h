@@ -1,7 +1,8 @@
 // The send queue of the services without acknowledgements, UC and UD: a request is complete when
 // its packets have left (IBTA vol 1, 9.8.2.1 and 9.8.3.1).
 //
-// A request of a raw packet QP is a whole frame, which goes out as it is.
+// A request of a raw packet QP is a whole frame, which goes out as it is, or a TCP message with its
+// headers, of which frames are made.
 //
 // Requests stay in the send window until the burst with their last packet has been sent, since only
 // then is it known that their memory could be read. A request that fails takes the send queue to
@@ -56,6 +57,7 @@ class UnreliableRequester {
   WcStatus find_fault(const SendWork& work) const;
   Turn send_packet(Burst& burst, Request& request);
   Turn send_whole(Burst& burst, const Request& request);
+  Turn send_segment(Burst& burst, const Request& request);
   Turn take_local_turn(const SendWork& work);
   void fail_oldest(WcStatus status);
 

@@ -1,13 +1,28 @@
 #include "emulator/transport/service/raw_qp.h"
 
+#include <algorithm>
+
 #include "emulator/transport/qp/payload.h"
 #include "emulator/transport/responder/packet_checks.h"
+#include "emulator/wire/tcp_segment.h"
 
 namespace rocemu::transport {
 
 WcStatus RawQp::find_fault(const SendWork& work) const {
+  if (work.opcode == WorkOpcode::tso) return find_fault_of_tso(work);
   if (work.opcode != WorkOpcode::send) return WcStatus::local_qp_operation_error;
   return work.length_bytes >= kEthernetBytes && work.length_bytes <= kMaxPlainFrameBytes
+             ? WcStatus::success
+             : WcStatus::local_length_error;
+}
+
+WcStatus RawQp::find_fault_of_tso(const SendWork& work) {
+  const Segmentation& segmentation = work.segmentation;
+  if (segmentation.payload_bytes == 0 || !wire::are_tcp_headers(segmentation.headers))
+    return WcStatus::local_qp_operation_error;
+  const uint64_t frame_bytes = segmentation.headers.size() +
+                               uint64_t{std::min(segmentation.payload_bytes, work.length_bytes)};
+  return work.length_bytes <= kMaxTsoBytes && frame_bytes <= kMaxPlainFrameBytes
              ? WcStatus::success
              : WcStatus::local_length_error;
 }

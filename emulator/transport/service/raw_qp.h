@@ -1,5 +1,6 @@
-// A raw packet QP: each send is a whole Ethernet frame, and what it receives are those frames that
-// its flows match (interface/flow.h). No header is added, none is looked at, no ICRC is made.
+// A raw packet QP: each send is a whole Ethernet frame, or a TCP message that leaves as many
+// (wire/tcp_segment.h), and what it receives are those frames that its flows match
+// (interface/flow.h). No header is added, no ICRC is made.
 //
 // A frame that would pass for one of RoCE is not sent, but counted as a message dropped: with it a
 // program could speak in the name of other programs' QPs.
@@ -29,6 +30,7 @@ class RawQp final : public UnreliableQp {
   }
 
  private:
+  static WcStatus find_fault_of_tso(const SendWork& work);
   void start_receiving() override {}
   Refusal execute(std::span<const std::byte> frame, const Flow& flow);
 

@@ -43,12 +43,15 @@ int extended_cq(const Bench& b, uint64_t wc_flags, uint32_t create_flags = 0) {
   return polled != ENOENT ? EIO : destroyed;
 }
 
-int extended_qp(const Bench& b, uint64_t send_ops) {
+int extended_qp(const Bench& b, uint64_t send_ops, ibv_qp_type type = IBV_QPT_RC,
+                uint16_t max_tso_header = 0) {
   ibv_qp_init_attr_ex init{};
   init.send_cq = init.recv_cq = b.cq.get();
   init.cap = {4, 4, 1, 1, 0};
-  init.qp_type = IBV_QPT_RC;
+  init.qp_type = type;
   init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if (max_tso_header != 0) init.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+  init.max_tso_header = max_tso_header;
   init.pd = b.pd();
   init.send_ops_flags = send_ops;
   ibv_qp* qp = ibv_create_qp_ex(b.context(), &init);
@@ -212,8 +215,12 @@ std::span<const Probe> queue_probes() {
        }},
       {"ibv_create_qp_ex, IBV_QP_EX_WITH_ATOMIC_WRITE",
        [](const Bench& b) { return extended_qp(b, IBV_QP_EX_WITH_ATOMIC_WRITE); }},
-      {"ibv_create_qp_ex, IBV_QP_EX_WITH_TSO",
+      {"ibv_create_qp_ex, IBV_QP_EX_WITH_TSO of RAW_PACKET",
+       [](const Bench& b) { return extended_qp(b, IBV_QP_EX_WITH_TSO, IBV_QPT_RAW_PACKET, 100); }},
+      {"ibv_create_qp_ex, IBV_QP_EX_WITH_TSO of RC",
        [](const Bench& b) { return extended_qp(b, IBV_QP_EX_WITH_TSO); }},
+      {"ibv_create_qp_ex, IBV_QP_INIT_ATTR_MAX_TSO_HEADER of UD",
+       [](const Bench& b) { return extended_qp(b, IBV_QP_EX_WITH_SEND, IBV_QPT_UD, 100); }},
       {"ibv_modify_qp",
        [](const Bench& b) {
          ibv_qp_attr attr{};

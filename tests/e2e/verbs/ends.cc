@@ -63,6 +63,10 @@ End make_end(const Device& device, const EndOptions& options) {
     init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     init.send_ops_flags = options.send_ops;
   }
+  if (options.max_tso_header != 0) {
+    init.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+    init.max_tso_header = options.max_tso_header;
+  }
   end.qp.reset(ibv_create_qp_ex(context, &init));
   if (!end.qp && errno == EOPNOTSUPP) throw Skipped("the device has no such QP");
   must(end.qp.get(), "ibv_create_qp_ex");

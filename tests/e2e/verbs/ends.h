@@ -48,6 +48,7 @@ struct EndOptions {
   uint32_t max_send_wr = 16;
   uint32_t max_inline_bytes = 0;
   uint64_t send_ops = 0;  // ibv_qp_create_send_ops_flags; 0: no ibv_qp_ex
+  uint16_t max_tso_header = 0;
 };
 
 struct End {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
+#include <vector>
 
 #include "tests/e2e/verbs/ends.h"
 
@@ -106,9 +108,11 @@ ibv_flow_spec_tcp_udp to_port(uint16_t port) {
   return udp;
 }
 
-End make_raw_end(const Device& device) {
+End make_raw_end(const Device& device, uint16_t max_tso_header = 0) {
   EndOptions options;
   options.type = IBV_QPT_RAW_PACKET;
+  options.max_tso_header = max_tso_header;
+  if (max_tso_header != 0) options.send_ops = IBV_QP_EX_WITH_TSO;
   End end = make_end(device, options);
   QpChange init = change_to(IBV_QPS_INIT);
   init.attr.port_num = kPort;
@@ -325,6 +329,140 @@ void lost_and_refused(Lab& lab) {
   expect_refused(FlowPtr(FlowRequest().make(rc.qp.get())), {EINVAL}, "a flow to an RC QP");
 }
 
+// The headers of TCP over IPv4 or IPv6 to the group's MAC, as a program gives them: without lengths
+// and checksums.
+std::vector<uint8_t> tcp_headers(bool ipv6) {
+  std::vector<uint8_t> all(kGroup, kGroup + 6);
+  const auto put = [&](std::initializer_list<int> bytes) {
+    for (const int byte : bytes) all.push_back(static_cast<uint8_t>(byte));
+  };
+  put({2, 1, 2, 3, 4, 5});
+  if (ipv6) {
+    put({0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 6, 64});
+    for (const int host : {1, 2}) put({0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host});
+  } else {
+    put({8, 0, 0x45, 0, 0, 0, 0, 9, 0x40, 0, 64, 6, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2});
+  }
+  put({0x12, 0x34, 0x16, 0x2e, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 1, 0x50, 0x19, 1, 0, 0, 0, 0, 0});
+  return all;
+}
+
+uint16_t internet_sum(const uint8_t* bytes, size_t count, uint32_t sum = 0) {
+  for (size_t i = 0; i < count; ++i) sum += i % 2 == 0 ? bytes[i] << 8 : bytes[i];
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(sum);
+}
+
+uint32_t be32_at(const uint8_t* bytes) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes, 4);
+  return ntohl(value);
+}
+
+constexpr uint32_t kMss = 100;
+constexpr uint32_t kTsoPayloadAt = 4096;  // in the sender's memory
+constexpr uint32_t kSlotBytes = 256;
+
+// A message of two and a half segments: each frame is right by itself, and their payloads are the
+// message.
+void segmented_frames(End& from, End& to, bool ipv6, const std::function<void()>& post) {
+  const std::vector<uint8_t> headers = tcp_headers(ipv6);
+  const size_t ip_at = 14;
+  const size_t tcp_at = ip_at + (ipv6 ? 40 : 20);
+  post_receives(to, 3);
+  for (uint32_t i = 0; i < 250; ++i)
+    from.memory.data()[kTsoPayloadAt + i] = static_cast<std::byte>(i * 13);
+  post();
+  const ibv_wc sent = expect_completion(from.send_cq.get(), 77, {IBV_WC_SUCCESS});
+  expect_equal(sent.opcode, IBV_WC_TSO, "opcode");
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint32_t payload = i < 2 ? kMss : 50;
+    const ibv_wc wc = expect_completion(to.recv_cq.get(), i, {IBV_WC_SUCCESS});
+    expect_equal(wc.byte_len, headers.size() + payload, "byte_len");
+    const auto* frame = reinterpret_cast<const uint8_t*>(to.memory.data()) + i * kSlotBytes;
+    const size_t tcp_bytes = wc.byte_len - tcp_at;
+    const uint8_t* const ip = frame + ip_at;
+    if (ipv6) {
+      expect_equal(ip[4] << 8 | ip[5], tcp_bytes, "payload length");
+    } else {
+      expect_equal(ip[2] << 8 | ip[3], wc.byte_len - ip_at, "total length");
+      expect_equal(ip[4] << 8 | ip[5], 9 + i, "identification");
+      expect_equal(internet_sum(ip, 20), 0xffff, "checksum of IPv4");
+    }
+    expect_equal(be32_at(frame + tcp_at + 4), 0xfffffff0 + static_cast<uint32_t>(i) * kMss,
+                 "sequence number");
+    expect_equal(frame[tcp_at + 13], i < 2 ? 0x10 : 0x19, "flags");
+    const uint32_t pseudo =
+        internet_sum(ipv6 ? ip + 8 : ip + 12, ipv6 ? 32 : 8, 6 + static_cast<uint32_t>(tcp_bytes));
+    expect_equal(internet_sum(frame + tcp_at, tcp_bytes, pseudo), 0xffff, "checksum of TCP");
+    if (std::memcmp(frame + headers.size(), from.memory.data() + kTsoPayloadAt + i * kMss,
+                    payload) != 0)
+      fail("the payload is another");
+  }
+  expect_no_completion(to.recv_cq.get());
+}
+
+void segment(SendRequest& request, const std::vector<uint8_t>& headers, uint16_t mss) {
+  request.wr.tso.hdr = const_cast<uint8_t*>(headers.data());
+  request.wr.tso.hdr_sz = static_cast<uint16_t>(headers.size());
+  request.wr.tso.mss = mss;
+}
+
+void segmentation(Lab& lab) {
+  ibv_device_attr_ex attr{};
+  must(ibv_query_device_ex(lab.a().context.get(), nullptr, &attr), "ibv_query_device_ex");
+  expect_equal(attr.tso_caps.supported_qpts, 1u << IBV_QPT_RAW_PACKET, "supported_qpts");
+  if (attr.tso_caps.max_tso < 65536) fail("max_tso is below 64 KiB");
+  End from = make_raw_end(lab.a(), 74);
+  End to = make_raw_end(lab.b());
+  const FlowPtr flow = FlowRequest().to_group().must_make(to);
+  for (const bool ipv6 : {false, true}) {
+    const std::vector<uint8_t> headers = tcp_headers(ipv6);
+    segmented_frames(from, to, ipv6, [&] {
+      SendRequest request(IBV_WR_TSO, 77, from.sge(kTsoPayloadAt, 250));
+      segment(request, headers, kMss);
+      post_ok(from.qp.get(), request);
+    });
+    segmented_frames(from, to, ipv6, [&] {
+      ibv_qp_ex* const qp = must(ibv_qp_to_qp_ex(from.qp.get()), "ibv_qp_to_qp_ex");
+      ibv_wr_start(qp);
+      qp->wr_id = 77;
+      qp->wr_flags = IBV_SEND_SIGNALED;
+      ibv_wr_send_tso(qp, const_cast<uint8_t*>(headers.data()),
+                      static_cast<uint16_t>(headers.size()), kMss);
+      const ibv_sge sge = from.sge(kTsoPayloadAt, 250);
+      ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
+      must(ibv_wr_complete(qp), "ibv_wr_complete");
+    });
+  }
+}
+
+void wrong_segmentation(Lab& lab) {
+  const std::vector<uint8_t> headers = tcp_headers(false);
+  const auto refused = [&](std::vector<uint8_t> wrong, uint16_t mss, uint32_t bytes,
+                           ibv_wc_status status) {
+    End from = make_raw_end(lab.a(), 100);
+    SendRequest request(IBV_WR_TSO, 77, from.sge(0, bytes));
+    segment(request, wrong, mss);
+    expect_send_queue_error(from, request, status);
+  };
+  std::vector<uint8_t> udp = headers;
+  udp[14 + 9] = 17;
+  refused(udp, kMss, 250, IBV_WC_LOC_QP_OP_ERR);
+  refused({}, kMss, 250, IBV_WC_LOC_QP_OP_ERR);
+  refused(headers, 0, 250, IBV_WC_LOC_QP_OP_ERR);
+  refused(headers, 60000, 60000, IBV_WC_LOC_LEN_ERR);
+
+  const auto not_taken = [&](End end, const char* what) {
+    SendRequest request(IBV_WR_TSO, 77, end.sge(0, 250));
+    segment(request, headers, kMss);
+    expect_errno(post_send(end.qp.get(), request.wr), {EINVAL}, what);
+  };
+  not_taken(make_raw_end(lab.a(), 53), "headers longer than asked for");
+  not_taken(make_raw_end(lab.a()), "TSO that was not asked for");
+  not_taken(std::move(make_ends(lab, IBV_QPT_RC).a), "TSO over RC");
+}
+
 constexpr Row kRows[] = {
     {"raw packets: flows by each field", by_each_field},
     {"raw packets: to a device's MAC; the default flow", to_the_mac},
@@ -332,6 +470,8 @@ constexpr Row kRows[] = {
     {"raw packets: counters of a flow", counted},
     {"raw packets: what may not be sent", not_sent},
     {"raw packets: lost ones, and flows that are refused", lost_and_refused},
+    {"raw packets: TCP segmentation", segmentation},
+    {"raw packets: TCP segmentation that is refused", wrong_segmentation},
 };
 
 }  // namespace

@@ -97,6 +97,7 @@ TEST_CASE("numbers of work and of completions are those of verbs") {
   SAME(wr_opcode::kLocalInv, IBV_WR_LOCAL_INV);
   SAME(wr_opcode::kBindMw, IBV_WR_BIND_MW);
   SAME(wr_opcode::kSendWithInv, IBV_WR_SEND_WITH_INV);
+  SAME(wr_opcode::kTso, IBV_WR_TSO);
   SAME(wr_opcode::kAtomicWrite, IBV_WR_ATOMIC_WRITE);
 
   SAME(WcStatus::success, IBV_WC_SUCCESS);
@@ -121,6 +122,7 @@ TEST_CASE("numbers of work and of completions are those of verbs") {
   SAME(WcOpcode::fetch_add, IBV_WC_FETCH_ADD);
   SAME(WcOpcode::bind_window, IBV_WC_BIND_MW);
   SAME(WcOpcode::local_invalidate, IBV_WC_LOCAL_INV);
+  SAME(WcOpcode::tso, IBV_WC_TSO);
   SAME(WcOpcode::atomic_write, IBV_WC_ATOMIC_WRITE);
   SAME(WcOpcode::receive, IBV_WC_RECV);
   SAME(WcOpcode::receive_rdma_with_imm, IBV_WC_RECV_RDMA_WITH_IMM);

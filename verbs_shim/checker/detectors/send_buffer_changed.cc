@@ -23,6 +23,7 @@ bool sends_bytes(ibv_wr_opcode opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
     case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_TSO:
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
     case IBV_WR_ATOMIC_WRITE:

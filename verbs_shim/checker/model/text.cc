@@ -64,6 +64,7 @@ const char* name_of(ibv_wr_opcode opcode) {
     ROCEMU_NAME(IBV_WR_, ATOMIC_FETCH_AND_ADD)
     ROCEMU_NAME(IBV_WR_, LOCAL_INV)
     ROCEMU_NAME(IBV_WR_, BIND_MW)
+    ROCEMU_NAME(IBV_WR_, TSO)
     ROCEMU_NAME(IBV_WR_, ATOMIC_WRITE)
     default:
       return "request";

@@ -93,6 +93,15 @@ void wr_atomic_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, const void*
   if (ibv_send_wr* request = staged(qp).last()) request->send_flags |= IBV_SEND_INLINE;
 }
 
+void wr_send_tso(ibv_qp_ex* qp, void* headers, uint16_t headers_bytes, uint16_t segment_bytes) {
+  plain.wr_send_tso(qp, headers, headers_bytes, segment_bytes);
+  ibv_send_wr* request = stage(qp, IBV_WR_TSO);
+  if (request == nullptr) return;
+  request->tso.hdr = headers;
+  request->tso.hdr_sz = headers_bytes;
+  request->tso.mss = segment_bytes;
+}
+
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
   plain.wr_set_ud_addr(qp, ah, remote_qpn, remote_qkey);
   ibv_send_wr* request = staged(qp).last();
@@ -160,6 +169,7 @@ void check_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   replace(qp.wr_rdma_read, wr_rdma_read);
   replace(qp.wr_atomic_cmp_swp, wr_atomic_cmp_swp);
   replace(qp.wr_atomic_fetch_add, wr_atomic_fetch_add);
+  replace(qp.wr_send_tso, wr_send_tso);
   // Libraries before rdma-core 44 have something else in its place.
   if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) qp.wr_atomic_write = wr_atomic_write;
   qp.wr_set_ud_addr = wr_set_ud_addr;

@@ -101,6 +101,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     full.rss_caps.max_rwq_indirection_table_size = ROCEMU_FLOW_RECEIVERS_MAX;
     full.rss_caps.rx_hash_fields_mask = kHashFields;
     full.rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+    full.tso_caps.max_tso = ROCEMU_TSO_BYTES_MAX;
+    full.tso_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
   }
   full.tm_caps.max_rndv_hdr_size = ROCEMU_RENDEZVOUS_BYTES_MAX;
   full.tm_caps.max_num_tags = ROCEMU_TAGS_MAX;

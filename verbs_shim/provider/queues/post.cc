@@ -46,6 +46,8 @@ bool set_operation(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& t
       return true;
     case IBV_WR_BIND_MW:
       return set_binding(qp, from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, to);
+    case IBV_WR_TSO:
+      return qp.qp_type == IBV_QPT_RAW_PACKET;
     default:
       return false;
   }
@@ -63,7 +65,8 @@ bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to)
       to.remote_qkey = from.wr.ud.remote_qkey;
       return true;
     case IBV_QPT_RAW_PACKET:
-      return from.opcode == IBV_WR_SEND && (from.send_flags & IBV_SEND_IP_CSUM) == 0;
+      return (from.opcode == IBV_WR_SEND || from.opcode == IBV_WR_TSO) &&
+             (from.send_flags & IBV_SEND_IP_CSUM) == 0;
     case IBV_QPT_XRC_SEND:
       to.remote_qpn = from.qp_type.xrc.remote_srqn;
       return true;
@@ -110,6 +113,11 @@ int put_send(QueuePair& queue, const ibv_send_wr& request) {
   if (queue.signal_all) wqe.flags |= ROCEMU_SEND_SIGNALED;
   wqe.post_stamp = queue.send_ring.post_stamp();
   uint8_t* payload = slot + sizeof(wqe);
+  if (request.opcode == IBV_WR_TSO &&
+      !set_segmentation(queue, request.tso.hdr, request.tso.hdr_sz, request.tso.mss, wqe, slot)) {
+    queue.send_ring.unclaim_last();
+    return EINVAL;
+  }
   if (is_inline) {
     const bool is_atomic_write = request.opcode == IBV_WR_ATOMIC_WRITE;
     auto* const into = is_atomic_write ? reinterpret_cast<uint8_t*>(&wqe.compare_add) : payload;
@@ -145,6 +153,16 @@ bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_
                  rocemu_send_wqe& wqe) {
   return mw != nullptr && mw->type == IBV_MW_TYPE_2 && mw->context == qp.context &&
          set_binding(qp, window_key(to_window(mw), rkey), info, wqe);
+}
+
+bool set_segmentation(const QueuePair& queue, const void* headers, uint16_t headers_bytes,
+                      uint16_t segment_bytes, rocemu_send_wqe& wqe, uint8_t* slot) {
+  if (headers_bytes > queue.max_tso_header) return false;
+  const uint32_t offset = sizeof(wqe) + queue.cap.max_send_sge * sizeof(rocemu_sge);
+  if (headers_bytes > 0) memcpy(slot + offset, headers, headers_bytes);
+  wqe.inline_bytes = headers_bytes;
+  wqe.rkey = segment_bytes;
+  return true;
 }
 
 int check_can_send(const QueuePair& queue) {

@@ -22,8 +22,9 @@ bool is_ring(uint32_t entries, uint32_t stride, uint64_t offset, uint64_t least_
          uint64_t{ring_slots(entries)} * stride <= memory_bytes - offset;
 }
 
-bool is_queue_pair(const rocemu_create_qp_reply& reply, const Doorbells& doorbells) {
-  const uint64_t sges = uint64_t{reply.max_send_sge} * sizeof(struct rocemu_sge);
+bool is_queue_pair(const rocemu_create_qp_reply& reply, uint32_t max_tso_header,
+                   const Doorbells& doorbells) {
+  const uint64_t sges = uint64_t{reply.max_send_sge} * sizeof(struct rocemu_sge) + max_tso_header;
   const uint64_t payload = sges > reply.max_inline_data ? sges : reply.max_inline_data;
   const uint64_t send_stride = sizeof(struct rocemu_send_wqe) + payload;
   const uint64_t recv_stride =
@@ -72,13 +73,14 @@ int create_in_nic(DeviceContext& context, QueuePair& queue, const ibv_qp_init_at
   request.max_send_sge = attr.cap.max_send_sge;
   request.max_recv_sge = attr.cap.max_recv_sge;
   request.max_inline_data = attr.cap.max_inline_data;
+  request.max_tso_header = queue.max_tso_header;
   request.sq_sig_all = attr.sq_sig_all != 0 ? 1 : 0;
   request.user_pointer = reinterpret_cast<uintptr_t>(&queue.verbs.qp);
   rocemu_create_qp_reply reply;
   ReceivedFds received;
   int error = context.call(ROCEMU_OP_CREATE_QP, request, reply, &received);
   if (error != 0) return error;
-  error = is_queue_pair(reply, context.state.doorbells)
+  error = is_queue_pair(reply, request.max_tso_header, context.state.doorbells)
               ? queue.memory.map(queue.verbs.qp.pd, QueueResource::kQueuePair, received.get(0),
                                  reply.memory_bytes)
               : EPROTO;
@@ -107,12 +109,18 @@ void fill(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& attr) {
   pthread_cond_init(&qp.cond, nullptr);
 }
 
+uint32_t tso_header_of(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0 ? attr.max_tso_header : 0;
+}
+
 // Refuses what the provider can't bring to the NIC, as creation flags. Demands what a type of QP
 // needs, so that nothing is looked for where the program has put nothing.
 int check_attributes(const ibv_qp_init_attr_ex& attr) {
   constexpr unsigned kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
-                              IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+                              IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+                              IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
   if ((attr.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
+  if (tso_header_of(attr) != 0 && attr.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0) {
     return EOPNOTSUPP;
   }
@@ -164,6 +172,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if (error == 0) {
     fill(queue->verbs.qp, context, *attr);
     queue->signal_all = attr->sq_sig_all != 0;
+    queue->max_tso_header = tso_header_of(*attr);
     if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       if ((attr->send_ops_flags & ~offered_send_ops(*queue, device.state.limits)) != 0) {
         error = EOPNOTSUPP;

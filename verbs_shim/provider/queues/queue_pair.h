@@ -44,6 +44,7 @@ struct QueuePair {
   WorkRing recv_ring;
   const rocemu_queue_header* header = nullptr;
   ibv_qp_cap cap = {};
+  uint32_t max_tso_header = 0;
   uint32_t doorbell = 0;
   bool signal_all = false;
 
@@ -75,6 +76,10 @@ int check_can_send(const QueuePair& queue);
 // it to.
 bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
                  rocemu_send_wqe& wqe);
+// Fills in what an IBV_WR_TSO has beyond its opcode, and puts its headers into `slot`. False when
+// they are longer than the QP was made for.
+bool set_segmentation(const QueuePair& queue, const void* headers, uint16_t headers_bytes,
+                      uint16_t segment_bytes, rocemu_send_wqe& wqe, uint8_t* slot);
 // ibv_post_send, ibv_bind_mw and ibv_post_recv, for callers that hold the queue's lock.
 int post_send_locked(QueuePair& queue, ibv_send_wr* request, ibv_send_wr** bad);
 int bind_mw_locked(QueuePair& queue, ibv_mw* mw, ibv_mw_bind* bind);

@@ -107,6 +107,16 @@ void wr_atomic_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, const void*
   wqe->inline_bytes = sizeof(wqe->compare_add);
 }
 
+void wr_send_tso(ibv_qp_ex* qp, void* headers, uint16_t headers_bytes, uint16_t segment_bytes) {
+  rocemu_send_wqe* wqe = begin(qp, IBV_WR_TSO);
+  if (wqe == nullptr) return;
+  QueuePair& queue = to_queue_pair(qp);
+  if (!set_segmentation(queue, headers, headers_bytes, segment_bytes, *wqe,
+                        queue.building.request)) {
+    fail(queue, EINVAL);
+  }
+}
+
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, uint32_t remote_qpn, uint32_t remote_qkey) {
   QueuePair& queue = to_queue_pair(qp);
   if (queue.building.request == nullptr) return;
@@ -189,7 +199,7 @@ constexpr uint64_t kAtomicWriteCap = uint64_t{1} << 40;
 uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits) {
   const ibv_qp_type type = queue.verbs.qp.qp_type;
   if (type == IBV_QPT_XRC_RECV) return 0;
-  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND;
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
   uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   if (type == IBV_QPT_UD) return ops;
   ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
@@ -223,6 +233,7 @@ void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   qp.wr_rdma_read = wanted(IBV_QP_EX_WITH_RDMA_READ, &wr_rdma_read);
   qp.wr_atomic_cmp_swp = wanted(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, &wr_atomic_cmp_swp);
   qp.wr_atomic_fetch_add = wanted(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &wr_atomic_fetch_add);
+  qp.wr_send_tso = wanted(IBV_QP_EX_WITH_TSO, &wr_send_tso);
   // Libraries before rdma-core 44 have something else in its place.
   if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) qp.wr_atomic_write = wr_atomic_write;
   qp.wr_set_ud_addr = wr_set_ud_addr;

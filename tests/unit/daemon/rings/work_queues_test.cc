@@ -20,15 +20,18 @@ constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrLo
 
 // Both sides of one QP's memory.
 struct Program {
-  explicit Program(uint32_t entries = 8, uint32_t sges = 2, uint32_t inline_data = 64)
-      : layout(lay_out_qp({}, spec(entries, sges, inline_data))) {
+  explicit Program(uint32_t entries = 8, uint32_t sges = 2, uint32_t inline_data = 64,
+                   uint32_t tso_header = 0)
+      : layout(lay_out_qp({}, spec(entries, sges, inline_data, tso_header))) {
     SharedMemory shared("test", layout.memory_bytes);
     memory = shared.data();
     queues = std::make_unique<SharedWorkQueues>(std::move(shared), layout, kMaxMessage);
   }
 
-  static device::QpSpec spec(uint32_t entries, uint32_t sges, uint32_t inline_data) {
+  static device::QpSpec spec(uint32_t entries, uint32_t sges, uint32_t inline_data,
+                             uint32_t tso_header = 0) {
     device::QpSpec spec;
+    spec.max_tso_header = tso_header;
     spec.max_send_wr = spec.max_recv_wr = entries;
     spec.max_send_sge = spec.max_recv_sge = sges;
     spec.max_inline_data = inline_data;
@@ -274,6 +277,36 @@ TEST_CASE("malformed requests complete with the status that names the mistake") 
   CHECK(program.fault_of(inline_write) == WcStatus::local_length_error);
   inline_write.inline_bytes = 9;
   CHECK(program.fault_of(inline_write) == WcStatus::local_qp_operation_error);
+}
+
+TEST_CASE("The headers of a TSO request stay within its entry, whatever a program says") {
+  for (const uint32_t sges : {1u, 3u, 16u}) {
+    Program program(8, sges, 64, 100);
+    const RingLayout& ring = program.layout.send;
+    const uint32_t headers_at =
+        static_cast<uint32_t>(sizeof(rocemu_send_wqe) + ring.max_sge * sizeof(rocemu_sge));
+    CHECK(ring.max_sge >= sges);
+    CHECK(headers_at + 100 <= ring.stride_bytes);
+
+    rocemu_send_wqe wqe = wqe_of(kWrTso, 1);
+    wqe.inline_bytes = 100;
+    wqe.rkey = 1448;
+    program.post(wqe, {{0x1000, 5000, 7}});
+    SendWork work;
+    REQUIRE(program.queues->send().pop(work));
+    CHECK(work.fault == WcStatus::success);
+    CHECK(work.opcode == WorkOpcode::tso);
+    CHECK(work.length_bytes == 5000);
+    CHECK(work.segmentation.headers.data() == program.send_slot(0) + headers_at);
+    CHECK(work.segmentation.headers.size() == 100);
+    CHECK(work.segmentation.payload_bytes == 1448);
+
+    wqe.inline_bytes = 101;
+    CHECK(program.fault_of(wqe, {{0x1000, 5000, 7}}) == WcStatus::local_qp_operation_error);
+    wqe.inline_bytes = 54;
+    wqe.flags = ROCEMU_SEND_INLINE;
+    CHECK(program.fault_of(wqe) == WcStatus::local_qp_operation_error);
+  }
 }
 
 TEST_CASE(
