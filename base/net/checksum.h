@@ -10,7 +10,7 @@
 namespace rocemu {
 
 // The sum of 16-bit words, carries not folded in; an odd byte at the end is a word's first. Sums of
-// up to 64 KiB and `sum` below 2^16 do not overflow.
+// up to 64 KiB and `sum` below 2^31 do not overflow.
 template <Byte B>
 inline uint32_t sum16(const B* bytes, size_t count, uint32_t sum = 0) noexcept {
   size_t i = 0;

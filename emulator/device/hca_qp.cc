@@ -320,7 +320,8 @@ transport::QpAttributes Hca::Impl::transport_attributes(const QpBody& body, cons
   result.path = paths.path;
   result.alternate = paths.alternate;
   if (body.service == Service::raw_packet) {
-    result.path_mtu_bytes = transport::kMaxPlainFrameBytes;  // a request is one frame
+    result.path_mtu_bytes =
+        transport::kMaxPlainFrameBytes;  // a request is one frame, or says itself
   } else if (body.service == Service::ud) {
     result.path_mtu_bytes = config.port.mtu_bytes;
   } else if (attr.path_mtu != 0) {

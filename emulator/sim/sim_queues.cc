@@ -38,6 +38,7 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.compare_add = request.compare_add;
   work.swap = request.swap;
   work.binding = request.binding;
+  work.segmentation = {request.tso_headers, request.tso_segment_bytes};
   work.inline_payload = nullptr;
   work.inline_wqe_data = request.inline_wqe_data.empty() ? nullptr : request.inline_wqe_data.data();
   if (request.inline_payload) {

@@ -13,8 +13,8 @@
 
 namespace rocemu::sim {
 
-// A send request as a program posts it; `inline_payload` and `inline_wqe_data` stand for payload in
-// queue memory.
+// A send request as a program posts it; `inline_payload`, `inline_wqe_data` and `tso_headers` stand
+// for what is in queue memory.
 struct SendRequest {
   uint64_t wr_id = 0;
   transport::WorkOpcode opcode = transport::WorkOpcode::send;
@@ -35,6 +35,8 @@ struct SendRequest {
   std::vector<transport::Sge> sges{};
   std::optional<std::vector<std::byte>> inline_payload{};
   std::vector<std::byte> inline_wqe_data{};  // empty: none
+  std::vector<std::byte> tso_headers{};
+  uint32_t tso_segment_bytes = 0;
 };
 
 struct ReceiveRequest {

@@ -113,18 +113,24 @@ bool is_roce(const FrameFields& fields) {
   return fields.protocol == kIpProtocolUdp && fields.destination_port == kPort;
 }
 
+NetworkLayer network_layer(Bytes frame) {
+  size_t at = kEthernetBytes;
+  uint16_t ether_type = load_be16(frame.data() + at - 2);
+  while ((ether_type == kEtherTypeVlan || ether_type == kEtherTypeServiceVlan) &&
+         frame.size() - at >= kVlanTagBytes) {
+    at += kVlanTagBytes;
+    ether_type = load_be16(frame.data() + at - 2);
+  }
+  return {at, ether_type};
+}
+
 bool may_be_roce(Bytes frame) {
   if (frame.size() < kEthernetBytes) return false;
-  uint16_t ether_type = load_be16(frame.data() + kEthernetBytes - 2);
-  Bytes rest = frame.subspan(kEthernetBytes);
-  while ((ether_type == kEtherTypeVlan || ether_type == kEtherTypeServiceVlan) &&
-         rest.size() >= kVlanTagBytes) {
-    ether_type = load_be16(rest.data() + 2);
-    rest = rest.subspan(kVlanTagBytes);
-  }
-  if (ether_type == kEtherTypeIpv6) return may_be_roce_over_ipv6(rest);
+  const NetworkLayer l3 = network_layer(frame);
+  const Bytes rest = frame.subspan(l3.offset_bytes);
+  if (l3.ether_type == kEtherTypeIpv6) return may_be_roce_over_ipv6(rest);
   FrameFields fields;
-  if (ether_type == kEtherTypeIpv4) take_ipv4(rest, fields);
+  if (l3.ether_type == kEtherTypeIpv4) take_ipv4(rest, fields);
   return is_roce(fields);
 }
 

@@ -48,6 +48,14 @@ inline bool matches(const FrameFields& fields, const FrameFields& value, const F
   return differ == 0;
 }
 
+// What a frame carries behind its Ethernet header and all VLAN tags.
+struct NetworkLayer {
+  size_t offset_bytes = 0;
+  uint16_t ether_type = 0;
+};
+// Precondition: the frame has an Ethernet header. A tag that is cut off ends the search.
+NetworkLayer network_layer(std::span<const std::byte> frame);
+
 // A datagram to the port of RoCE v2, whether what it holds is right or not.
 bool is_roce(const FrameFields& fields);
 

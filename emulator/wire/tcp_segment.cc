@@ -3,6 +3,7 @@
 #include "base/byte_order.h"
 #include "base/net/checksum.h"
 #include "base/net/headers.h"
+#include "emulator/wire/frame_fields.h"
 
 namespace rocemu::wire {
 namespace {
@@ -31,13 +32,7 @@ size_t tcp_bytes(const std::byte* tcp) { return size_t{load_u8(tcp + 12)} / 16 *
 std::optional<TcpOffsets> find_tcp(std::span<const std::byte> bytes) {
   if (bytes.size() < kEthernetBytes) return std::nullopt;
   const std::byte* const p = bytes.data();
-  size_t at = kEthernetBytes;
-  uint16_t ether_type = load_be16(p + at - 2);
-  while ((ether_type == kEtherTypeVlan || ether_type == kEtherTypeServiceVlan) &&
-         at + kVlanTagBytes <= bytes.size()) {
-    at += kVlanTagBytes;
-    ether_type = load_be16(p + at - 2);
-  }
+  const auto [at, ether_type] = network_layer(bytes);
   const std::byte* const ip = p + at;
   const size_t rest = bytes.size() - at;
   TcpOffsets offsets;

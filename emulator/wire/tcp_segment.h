@@ -6,7 +6,8 @@
 //    not looked at.
 // 2. Each frame has its own lengths, sequence number and checksums, and with IPv4 its own
 //    identification, the first frame's being the one given (RFC 6864).
-// 3. FIN and PSH are for the last frame alone, CWR for the first (RFC 3168, 6.1.2).
+// 3. FIN and PSH are for the last frame alone, CWR for the first (RFC 3168, 6.1.2). All other
+//    flags, and the urgent pointer, go with each.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,10 @@
 
 #include "base/byte_order.h"
 #include "emulator/wire/build.h"
+#include "emulator/wire/frame_fields.h"
 #include "emulator/wire/icrc.h"
 #include "emulator/wire/packet.h"
+#include "emulator/wire/tcp_segment.h"
 #include "tests/fuzz/expect.h"
 
 namespace {
@@ -109,10 +111,28 @@ void check_cut(Bytes frame, const Packet& packet) {
          "what stands behind the datagram does not count");
 }
 
+// Headers for TCP segmentation: whatever they are, all is within the frame, and what is done once
+// is done.
+void check_segment(Bytes frame) {
+  const auto copy = std::make_unique<std::byte[]>(frame.size());
+  std::ranges::copy(frame, copy.get());
+  const std::span segment(copy.get(), frame.size());
+  const bool is_tcp = wire::find_tcp(frame).has_value();
+  expect(is_tcp || !wire::are_tcp_headers(frame), "no headers are TCP's but those that are found");
+  expect(wire::finish_tcp_segment(segment, {}) == is_tcp, "what is found can be finished");
+  expect(is_tcp || std::ranges::equal(segment, frame), "what is not found stays as it is");
+  const std::vector<std::byte> once(segment.begin(), segment.end());
+  if (!is_tcp) return;
+  expect(wire::finish_tcp_segment(segment, {}) && std::ranges::equal(segment, once),
+         "the first segment is finished once");
+  expect(!wire::may_be_roce(segment), "TCP is no RoCE");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   const Bytes frame = std::as_bytes(std::span(data, size_bytes));
+  check_segment(frame);
   Packet packet;
   const ParseError error = wire::parse_frame(frame, packet);
   expect(wire::to_string(error) != "unknown parse error", "each error has a name");

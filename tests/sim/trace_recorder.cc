@@ -56,37 +56,6 @@ Record header_of(const wire::Packet& packet) {
   return record;
 }
 
-uint8_t verbs_opcode(transport::WorkOpcode opcode) {
-  using transport::WorkOpcode;
-  switch (opcode) {
-    case WorkOpcode::send:
-      return verbs::wr_opcode::kSend;
-    case WorkOpcode::send_imm:
-      return verbs::wr_opcode::kSendWithImm;
-    case WorkOpcode::write:
-      return verbs::wr_opcode::kRdmaWrite;
-    case WorkOpcode::write_imm:
-      return verbs::wr_opcode::kRdmaWriteWithImm;
-    case WorkOpcode::read:
-      return verbs::wr_opcode::kRdmaRead;
-    case WorkOpcode::compare_swap:
-      return verbs::wr_opcode::kAtomicCmpAndSwp;
-    case WorkOpcode::fetch_add:
-      return verbs::wr_opcode::kAtomicFetchAndAdd;
-    case WorkOpcode::send_invalidate:
-      return verbs::wr_opcode::kSendWithInv;
-    case WorkOpcode::bind_window:
-      return verbs::wr_opcode::kBindMw;
-    case WorkOpcode::local_invalidate:
-      return verbs::wr_opcode::kLocalInv;
-    case WorkOpcode::atomic_write:
-      return verbs::wr_opcode::kAtomicWrite;
-    case WorkOpcode::tso:
-      return verbs::wr_opcode::kTso;
-  }
-  return 0;
-}
-
 // Events that are records of their own; `none`: those that are not, or come of others.
 Kind kind_of(TraceEvent event) {
   switch (event) {
@@ -296,7 +265,7 @@ void TraceRecorder::on_post(uint32_t node, wire::Qpn qpn, const sim::SendRequest
   Record& record = add(Kind::posted, node, qpn.value);
   record.wr_id = request.wr_id;
   record.request = static_cast<uint32_t>(request.wr_id) + 1;
-  record.opcode = verbs_opcode(request.opcode);
+  record.opcode = wr_opcode_of(request.opcode);
   record.length_bytes = request.inline_payload
                             ? static_cast<uint32_t>(request.inline_payload->size())
                             : sim::total_bytes(request.sges);

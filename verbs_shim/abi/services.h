@@ -145,7 +145,7 @@ struct rocemu_limit_qp_rate {
 ROCEMU_ABI_ASSERT_SIZE(rocemu_limit_qp_rate, 40);
 
 /* TCP segmentation over RAW_PACKET: the most payload of a request, and of headers. */
-enum { ROCEMU_TSO_BYTES_MAX = 256 * 1024, ROCEMU_TSO_HEADER_MAX = 192 };
+enum { ROCEMU_TSO_BYTES_MAX = 256 * 1024, ROCEMU_TSO_HEADER_MAX = 1024 };
 
 /* ---- CREATE_FLOW ---- reply: rocemu_handle_message. Frames that have `value` wherever `mask` has
  * ones go to the raw packet QPs `qps`: to one, or to one of a power of two of them, by the Toeplitz

@@ -183,36 +183,4 @@ rocemu_qp_attr from_qp_attr(const device::QpAttr& attr) {
   return m;
 }
 
-uint32_t to_wr_opcode(transport::WorkOpcode opcode) {
-  namespace number = verbs::wr_opcode;
-  using enum transport::WorkOpcode;
-  switch (opcode) {
-    case send:
-      return number::kSend;
-    case send_imm:
-      return number::kSendWithImm;
-    case write:
-      return number::kRdmaWrite;
-    case write_imm:
-      return number::kRdmaWriteWithImm;
-    case read:
-      return number::kRdmaRead;
-    case compare_swap:
-      return number::kAtomicCmpAndSwp;
-    case fetch_add:
-      return number::kAtomicFetchAndAdd;
-    case send_invalidate:
-      return number::kSendWithInv;
-    case bind_window:
-      return number::kBindMw;
-    case local_invalidate:
-      return number::kLocalInv;
-    case atomic_write:
-      return number::kAtomicWrite;
-    case tso:
-      return number::kTso;
-  }
-  return number::kSend;
-}
-
 }  // namespace rocemu::daemon

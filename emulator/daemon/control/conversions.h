@@ -24,6 +24,5 @@ device::SrqSpec to_srq_spec(const rocemu_create_srq& message);
 device::TagOp to_tag_op(const rocemu_change_tags& message);
 device::QpAttr to_qp_attr(const rocemu_qp_attr& message);
 rocemu_qp_attr from_qp_attr(const device::QpAttr& attr);
-uint32_t to_wr_opcode(transport::WorkOpcode opcode);  // enum ibv_wr_opcode
 
 }  // namespace rocemu::daemon

@@ -60,8 +60,8 @@ rocemu_nic_finding from_finding(const inspection::Finding& finding) {
   body.rkey = finding.key;
   body.wr_id = finding.wr_id;
   body.other_wr_id = finding.other_wr_id;
-  body.opcode = to_wr_opcode(finding.opcode);
-  body.other_opcode = to_wr_opcode(finding.other_opcode);
+  body.opcode = wr_opcode_of(finding.opcode);
+  body.other_opcode = wr_opcode_of(finding.other_opcode);
   body.address = finding.address;
   body.length_bytes = finding.length_bytes;
   body.left = finding.left;

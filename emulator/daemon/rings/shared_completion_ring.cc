@@ -17,9 +17,10 @@ namespace rocemu::daemon {
 namespace {
 
 // An answer is what a program can go on with: data from its peer. That a SEND or WRITE has arrived
-// there is none: it is mostly followed by the peer's answer.
+// there, or has left, is none: it is mostly followed by the peer's answer.
 bool is_answer(transport::WcOpcode opcode) {
-  return opcode != transport::WcOpcode::send && opcode != transport::WcOpcode::rdma_write;
+  return opcode != transport::WcOpcode::send && opcode != transport::WcOpcode::rdma_write &&
+         opcode != transport::WcOpcode::tso;
 }
 
 uint16_t wc_flags(const transport::Completion& completion) {

@@ -184,9 +184,10 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
                           total <= ROCEMU_INLINE_WQE_DATA_MAX;
     if (has_data) work.inline_wqe_data = slot + offsetof(rocemu_send_wqe, compare_add);
   }
-  if (is_tso)
-    work.segmentation = {{payload + layout_.max_sge * sizeof(rocemu_sge), wqe.inline_bytes},
-                         wqe.rkey};
+  if (!is_tso) return;
+  work.rkey = {};
+  work.segmentation = {{payload + layout_.max_sge * sizeof(rocemu_sge), wqe.inline_bytes},
+                       wqe.rkey};
 }
 
 void SharedSendQueue::release(uint32_t count) noexcept {

@@ -33,22 +33,6 @@ uint8_t qp_type(transport::Service service) {
   return 0;
 }
 
-uint8_t wr_opcode(transport::WorkOpcode opcode) {
-  namespace number = verbs::wr_opcode;
-  constexpr uint8_t kNumbers[] = {number::kSend,
-                                  number::kSendWithImm,
-                                  number::kRdmaWrite,
-                                  number::kRdmaWriteWithImm,
-                                  number::kRdmaRead,
-                                  number::kAtomicCmpAndSwp,
-                                  number::kAtomicFetchAndAdd,
-                                  number::kSendWithInv,
-                                  number::kBindMw,
-                                  number::kLocalInv,
-                                  number::kAtomicWrite};
-  return kNumbers[static_cast<size_t>(opcode)];
-}
-
 uint16_t flags_of(const transport::SendWork& work) {
   return static_cast<uint16_t>((work.signaled ? flag::kSignaled : 0) |
                                (work.solicited ? flag::kSolicited : 0) |
@@ -473,7 +457,7 @@ void DeviceRecorder::on_send_taken(wire::Qpn qpn, const transport::SendWork& wor
   note_taken(qpn, *qp, work.post_stamp, [&](Record& record) {
     record.wr_id = work.wr_id;
     record.request = request;
-    record.opcode = wr_opcode(work.opcode);
+    record.opcode = wr_opcode_of(work.opcode);
     record.length_bytes = work.length_bytes;
     record.flags = flags_of(work);
     if (record.kind == Kind::posted) return;

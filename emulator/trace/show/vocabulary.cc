@@ -60,14 +60,22 @@ constexpr std::pair<uint8_t, std::string_view> kRequests[] = {
 };
 
 constexpr std::pair<uint8_t, std::string_view> kCompletions[] = {
-    {0, "send"},          {1, "RDMA WRITE"},
-    {2, "RDMA READ"},     {3, "compare swap"},
-    {4, "fetch add"},     {5, "bind window"},
-    {6, "local invalid"}, {7, "TSO"},
-    {9, "ATOMIC WRITE"},  {128, "receive"},
-    {130, "tag added"},   {129, "receive with immediate"},
-    {131, "tag deleted"}, {132, "tags synced"},
-    {134, "no tag"},      {133, "tagged receive"},
+    {0, "send"},
+    {1, "RDMA WRITE"},
+    {2, "RDMA READ"},
+    {3, "compare swap"},
+    {4, "fetch add"},
+    {5, "bind window"},
+    {6, "local invalid"},
+    {7, "TSO"},
+    {9, "ATOMIC WRITE"},
+    {128, "receive"},
+    {129, "receive with immediate"},
+    {130, "tag added"},
+    {131, "tag deleted"},
+    {132, "tags synced"},
+    {133, "tagged receive"},
+    {134, "no tag"},
 };
 
 constexpr std::pair<uint8_t, std::string_view> kStatuses[] = {

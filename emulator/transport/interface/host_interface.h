@@ -171,10 +171,10 @@ class FrameSink {
 
 // The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.
 inline constexpr uint32_t kMaxPlainFrameBytes = 14 + 4 + 40 + 8 + 12 + 28 + 4096 + 4 + 4;
-// The most payload of one request for TCP segmentation, and of headers (Ethernet with two tags,
-// IPv4 and TCP with all options are 142).
+// The most payload of one request for TCP segmentation, and of its headers. Ethernet with two tags,
+// IPv4 and TCP with all options are 142, but programs ask for room for more.
 inline constexpr uint32_t kMaxTsoBytes = 256 * 1024;
-inline constexpr uint32_t kMaxTsoHeaderBytes = 192;
+inline constexpr uint32_t kMaxTsoHeaderBytes = 1024;
 inline constexpr uint32_t kMaxFrameBytes = kMaxPlainFrameBytes + kMaxTelemetryBytes;
 inline constexpr uint32_t kMaxRunFrameBytes =
     kMaxPlainFrameBytes - wire::kMaxMtuBytes + wire::kMaxRunBytes;

@@ -59,6 +59,38 @@ enum class WorkOpcode : uint8_t {
   tso,
 };
 
+// The request's number in verbs (enum ibv_wr_opcode).
+constexpr uint8_t wr_opcode_of(WorkOpcode op) {
+  namespace number = verbs::wr_opcode;
+  switch (op) {
+    case WorkOpcode::send:
+      return number::kSend;
+    case WorkOpcode::send_imm:
+      return number::kSendWithImm;
+    case WorkOpcode::write:
+      return number::kRdmaWrite;
+    case WorkOpcode::write_imm:
+      return number::kRdmaWriteWithImm;
+    case WorkOpcode::read:
+      return number::kRdmaRead;
+    case WorkOpcode::compare_swap:
+      return number::kAtomicCmpAndSwp;
+    case WorkOpcode::fetch_add:
+      return number::kAtomicFetchAndAdd;
+    case WorkOpcode::send_invalidate:
+      return number::kSendWithInv;
+    case WorkOpcode::bind_window:
+      return number::kBindMw;
+    case WorkOpcode::local_invalidate:
+      return number::kLocalInv;
+    case WorkOpcode::atomic_write:
+      return number::kAtomicWrite;
+    case WorkOpcode::tso:
+      return number::kTso;
+  }
+  return number::kSend;
+}
+
 constexpr bool is_send(WorkOpcode op) {
   return op == WorkOpcode::send || op == WorkOpcode::send_imm || op == WorkOpcode::send_invalidate;
 }
@@ -96,8 +128,10 @@ struct WindowBinding {
 // What the frames of a request for TCP segmentation are made of: each has `headers`, made its own
 // (wire/tcp_segment.h), and `payload_bytes` of the message, the last one the rest of it.
 struct Segmentation {
-  std::span<const std::byte> headers;  // in queue memory, as SendWork::inline_payload
-  uint32_t payload_bytes = 0;          // the maximum segment size
+  // In queue memory, valid as long as SendWork::inline_payload. A program may scribble on them:
+  // they are looked at again in each frame.
+  std::span<const std::byte> headers;
+  uint32_t payload_bytes = 0;  // the maximum segment size
 };
 
 // A program that is traced says in each request when it posted it, in units of kPostStampNs that

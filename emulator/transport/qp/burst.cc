@@ -66,6 +66,7 @@ std::byte* Burst::add_whole(Qp& qp, wire::Psn psn, uint32_t frame_bytes) {
   FrameBuffer buffer;
   if (!sink_->allocate(buffer)) return nullptr;
   ++packets_;
+  weight_ += kFrameWeight + frame_bytes;
   frames_.push_back({buffer, &qp, frame_bytes, psn, 0, static_cast<uint16_t>(frame_bytes), 0,
                      Side::requester, false});
   return buffer.data;

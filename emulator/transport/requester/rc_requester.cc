@@ -128,6 +128,7 @@ void RcRequester::on_attributes_changed(bool of_another_path) {
 
 // The checks come in the order in which hardware makes them.
 WcStatus RcRequester::find_fault(const SendWork& work) const {
+  if (work.opcode == WorkOpcode::tso) return WcStatus::local_qp_operation_error;
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;
   if (work.opcode == WorkOpcode::atomic_write && context_.transport != wire::Transport::rc)

@@ -68,7 +68,7 @@ void Scoreboard::advance_expected(TimeNs now, wire::Psn expected) {
   }
   if (psn != expected) tail_.reached = true;
   expected_ = expected;
-  advanced_at_ = now;
+  if (expected.after(una_)) advanced_at_ = now;
 }
 
 void Scoreboard::on_arrived(TimeNs now, wire::Psn psn) {

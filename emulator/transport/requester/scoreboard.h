@@ -140,7 +140,7 @@ class Scoreboard {
   uint32_t settled_ = 0;  // arrived or answered
   uint32_t delivered_ = 0;
   TimeNs answered_at_ = 0;  // the newest answer to a READ or an atomic
-  TimeNs advanced_at_ = 0;  // when expected_ got where it is
+  TimeNs advanced_at_ = 0;  // when expected_ last went beyond una_
   Evidence evidence_;
   std::optional<TimeNs> round_trip_;
 };

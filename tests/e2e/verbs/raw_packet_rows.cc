@@ -13,6 +13,7 @@ namespace rocemu::e2e {
 namespace {
 
 constexpr uint32_t kBytes = 100;
+constexpr uint32_t kSlotBytes = 256;  // of each receive
 constexpr uint8_t kGroup[6] = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7};
 
 // A frame of UDP over IPv4. What a row is about differs.
@@ -136,12 +137,13 @@ void receive_one(End& end, const Frame& frame, uint64_t wr_id) {
   expect_equal(wc.byte_len, kBytes, "byte_len");
   expect_equal(wc.qp_num, end.qp->qp_num, "qp_num");
   const auto bytes = frame.bytes();
-  if (std::memcmp(end.memory.data() + wr_id * 256, bytes.data(), kBytes) != 0)
+  if (std::memcmp(end.memory.data() + wr_id * kSlotBytes, bytes.data(), kBytes) != 0)
     fail("the frame is another");
 }
 
 void post_receives(End& end, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) post_recv_ok(end.qp.get(), i, end.sge(i * 256, 256));
+  for (uint64_t i = 0; i < count; ++i)
+    post_recv_ok(end.qp.get(), i, end.sge(i * kSlotBytes, kSlotBytes));
 }
 
 // Frames of six kinds, and the QP that each of them is for.
@@ -361,7 +363,6 @@ uint32_t be32_at(const uint8_t* bytes) {
 
 constexpr uint32_t kMss = 100;
 constexpr uint32_t kTsoPayloadAt = 4096;  // in the sender's memory
-constexpr uint32_t kSlotBytes = 256;
 
 // A message of two and a half segments: each frame is right by itself, and their payloads are the
 // message.
@@ -449,7 +450,8 @@ void wrong_segmentation(Lab& lab) {
   std::vector<uint8_t> udp = headers;
   udp[14 + 9] = 17;
   refused(udp, kMss, 250, IBV_WC_LOC_QP_OP_ERR);
-  refused({}, kMss, 250, IBV_WC_LOC_QP_OP_ERR);
+  refused(std::vector<uint8_t>(headers.begin(), headers.end() - 1), kMss, 250,
+          IBV_WC_LOC_QP_OP_ERR);
   refused(headers, 0, 250, IBV_WC_LOC_QP_OP_ERR);
   refused(headers, 60000, 60000, IBV_WC_LOC_LEN_ERR);
 

@@ -46,7 +46,7 @@ rocemu_create_qp draw_create_qp(ByteSource& input) {
   m.max_inline_data = input.pick<uint32_t>({0, 64, 256, 257});
   m.srq = input.u8() < 0xc0 ? 0 : draw_handle(input);
   m.xrcd = m.qp_type == 10 || input.u8() >= 0xf0 ? draw_handle(input) : 0;
-  if (m.qp_type == 8) m.max_tso_header = input.pick<uint32_t>({0, 100, 192, 193});
+  if (m.qp_type == 8) m.max_tso_header = input.pick<uint32_t>({0, 100, 1024, 1025});
   return m;
 }
 

@@ -409,6 +409,16 @@ TEST_CASE("trace recorder: an unsignaled request is over, too") {
   CHECK(trace.of(0, Kind::completion_pushed)[0].request == 2);
 }
 
+TEST_CASE("trace recorder: TCP segmentation, which any QP may be asked for") {
+  Pair pair;
+  Recording trace(pair);
+  pair.a.post({.wr_id = 8, .opcode = transport::WorkOpcode::tso});
+  pair.drive();
+  const auto taken = trace.of(0, Kind::taken);
+  REQUIRE(taken.size() == 1);
+  CHECK(taken[0].opcode == verbs::wr_opcode::kTso);
+}
+
 TEST_CASE("trace recorder: requests that one answer is for are one record") {
   Pair pair;
   Recording trace(pair);

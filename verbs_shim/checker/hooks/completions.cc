@@ -88,7 +88,8 @@ class Retirement {
   void note_failure(const ibv_wc& wc) {
     if (wc.status == IBV_WC_SUCCESS || qp_ == nullptr) return;
     const bool stops_sends_alone =
-        wc.status != IBV_WC_WR_FLUSH_ERR && (qp_->type == IBV_QPT_UD || qp_->type == IBV_QPT_UC);
+        wc.status != IBV_WC_WR_FLUSH_ERR &&
+        (qp_->type == IBV_QPT_UD || qp_->type == IBV_QPT_UC || qp_->type == IBV_QPT_RAW_PACKET);
     qp_->state = stops_sends_alone ? IBV_QPS_SQE : IBV_QPS_ERR;
   }
 

@@ -65,8 +65,9 @@ bool set_service(const ibv_qp& qp, const ibv_send_wr& from, rocemu_send_wqe& to)
       to.remote_qkey = from.wr.ud.remote_qkey;
       return true;
     case IBV_QPT_RAW_PACKET:
-      return (from.opcode == IBV_WR_SEND || from.opcode == IBV_WR_TSO) &&
-             (from.send_flags & IBV_SEND_IP_CSUM) == 0;
+      // TSO makes both checksums, whatever the flag says.
+      return from.opcode == IBV_WR_TSO ||
+             (from.opcode == IBV_WR_SEND && (from.send_flags & IBV_SEND_IP_CSUM) == 0);
     case IBV_QPT_XRC_SEND:
       to.remote_qpn = from.qp_type.xrc.remote_srqn;
       return true;
@@ -157,9 +158,10 @@ bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_
 
 bool set_segmentation(const QueuePair& queue, const void* headers, uint16_t headers_bytes,
                       uint16_t segment_bytes, rocemu_send_wqe& wqe, uint8_t* slot) {
-  if (headers_bytes > queue.max_tso_header) return false;
+  constexpr uint16_t kEthernetBytes = 14;
+  if (headers_bytes < kEthernetBytes || headers_bytes > queue.max_tso_header) return false;
   const uint32_t offset = sizeof(wqe) + queue.cap.max_send_sge * sizeof(rocemu_sge);
-  if (headers_bytes > 0) memcpy(slot + offset, headers, headers_bytes);
+  memcpy(slot + offset, headers, headers_bytes);
   wqe.inline_bytes = headers_bytes;
   wqe.rkey = segment_bytes;
   return true;

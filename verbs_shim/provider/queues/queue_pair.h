@@ -77,7 +77,7 @@ int check_can_send(const QueuePair& queue);
 bool set_binding(const ibv_qp& qp, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info& info,
                  rocemu_send_wqe& wqe);
 // Fills in what an IBV_WR_TSO has beyond its opcode, and puts its headers into `slot`. False when
-// they are longer than the QP was made for.
+// they are shorter than Ethernet's or longer than the QP was made for.
 bool set_segmentation(const QueuePair& queue, const void* headers, uint16_t headers_bytes,
                       uint16_t segment_bytes, rocemu_send_wqe& wqe, uint8_t* slot);
 // ibv_post_send, ibv_bind_mw and ibv_post_recv, for callers that hold the queue's lock.

@@ -51,7 +51,12 @@ rocemu_send_wqe* begin_remote(ibv_qp_ex* qp, ibv_wr_opcode opcode, uint32_t rkey
   return wqe;
 }
 
-void wr_send(ibv_qp_ex* qp) { begin(qp, IBV_WR_SEND); }
+void wr_send(ibv_qp_ex* qp) {
+  if (begin(qp, IBV_WR_SEND) == nullptr) return;
+  QueuePair& queue = to_queue_pair(qp);
+  const bool wants_checksum = (qp->wr_flags & IBV_SEND_IP_CSUM) != 0;
+  if (wants_checksum && queue.verbs.qp.qp_type == IBV_QPT_RAW_PACKET) fail(queue, EINVAL);
+}
 
 void wr_send_imm(ibv_qp_ex* qp, __be32 immediate) {
   if (rocemu_send_wqe* wqe = begin(qp, IBV_WR_SEND_WITH_IMM)) wqe->imm_or_rkey = immediate;
@@ -147,6 +152,7 @@ void wr_set_sge(ibv_qp_ex* qp, uint32_t lkey, uint64_t address, uint32_t length)
 void wr_set_inline_data_list(ibv_qp_ex* qp, size_t count, const ibv_data_buf* buffers) {
   QueuePair& queue = to_queue_pair(qp);
   if (queue.building.request == nullptr) return;
+  if (wqe_of(queue)->opcode == IBV_WR_TSO) return fail(queue, EINVAL);
   uint8_t* payload = queue.building.request + sizeof(rocemu_send_wqe);
   const uint32_t room = queue.cap.max_inline_data;
   uint32_t bytes = 0;
