@@ -295,6 +295,9 @@ void not_sent(Lab& lab) {
   }
   SendRequest write(IBV_WR_RDMA_WRITE, 1, from.sge(0, 64));
   expect_errno(post_send(from.qp.get(), write.wr), {EINVAL}, "a WRITE over raw packets");
+  SendRequest checksummed(IBV_WR_SEND, 1, from.sge(0, 64));
+  checksummed.wr.send_flags |= IBV_SEND_IP_CSUM;
+  expect_errno(post_send(from.qp.get(), checksummed.wr), {EINVAL}, "a checksum of the NIC's");
 }
 
 void lost_and_refused(Lab& lab) {
@@ -422,6 +425,7 @@ void segmentation(Lab& lab) {
     segmented_frames(from, to, ipv6, [&] {
       SendRequest request(IBV_WR_TSO, 77, from.sge(kTsoPayloadAt, 250));
       segment(request, headers, kMss);
+      request.wr.send_flags |= IBV_SEND_IP_CSUM;
       post_ok(from.qp.get(), request);
     });
     segmented_frames(from, to, ipv6, [&] {
@@ -455,12 +459,14 @@ void wrong_segmentation(Lab& lab) {
   refused(headers, 0, 250, IBV_WC_LOC_QP_OP_ERR);
   refused(headers, 60000, 60000, IBV_WC_LOC_LEN_ERR);
 
-  const auto not_taken = [&](End end, const char* what) {
+  const auto not_taken = [&](End end, const char* what, unsigned flags = 0) {
     SendRequest request(IBV_WR_TSO, 77, end.sge(0, 250));
     segment(request, headers, kMss);
+    request.wr.send_flags |= flags;
     expect_errno(post_send(end.qp.get(), request.wr), {EINVAL}, what);
   };
   not_taken(make_raw_end(lab.a(), 53), "headers longer than asked for");
+  not_taken(make_raw_end(lab.a(), 100), "inline payload", IBV_SEND_INLINE);
   not_taken(make_raw_end(lab.a()), "TSO that was not asked for");
   not_taken(std::move(make_ends(lab, IBV_QPT_RC).a), "TSO over RC");
 }
