@@ -460,7 +460,7 @@ void wrong_segmentation(Lab& lab) {
   refused(headers, 60000, 60000, IBV_WC_LOC_LEN_ERR);
 
   const auto not_taken = [&](End end, const char* what, unsigned flags = 0) {
-    SendRequest request(IBV_WR_TSO, 77, end.sge(0, 250));
+    SendRequest request(IBV_WR_TSO, 77, end.sge(0, 0));
     segment(request, headers, kMss);
     request.wr.send_flags |= flags;
     expect_errno(post_send(end.qp.get(), request.wr), {EINVAL}, what);
