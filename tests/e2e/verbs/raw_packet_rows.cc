@@ -113,7 +113,8 @@ End make_raw_end(const Device& device, uint16_t max_tso_header = 0) {
   EndOptions options;
   options.type = IBV_QPT_RAW_PACKET;
   options.max_tso_header = max_tso_header;
-  if (max_tso_header != 0) options.send_ops = IBV_QP_EX_WITH_TSO;
+  options.send_ops = IBV_QP_EX_WITH_SEND;
+  if (max_tso_header != 0) options.send_ops |= IBV_QP_EX_WITH_TSO;
   End end = make_end(device, options);
   QpChange init = change_to(IBV_QPS_INIT);
   init.attr.port_num = kPort;
@@ -298,6 +299,14 @@ void not_sent(Lab& lab) {
   SendRequest checksummed(IBV_WR_SEND, 1, from.sge(0, 64));
   checksummed.wr.send_flags |= IBV_SEND_IP_CSUM;
   expect_errno(post_send(from.qp.get(), checksummed.wr), {EINVAL}, "a checksum of the NIC's");
+  ibv_qp_ex* const qp = must(ibv_qp_to_qp_ex(from.qp.get()), "ibv_qp_to_qp_ex");
+  ibv_wr_start(qp);
+  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_IP_CSUM;
+  ibv_wr_send(qp);
+  const ibv_sge sge = from.sge(0, 64);
+  ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
+  expect_errno(ibv_wr_complete(qp), {EINVAL}, "a checksum of the NIC's, by ibv_wr_send");
+  expect_no_completion(from.send_cq.get());
 }
 
 void lost_and_refused(Lab& lab) {

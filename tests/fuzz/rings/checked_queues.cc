@@ -42,8 +42,7 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
   expect((!is_atomic(work.opcode) && work.opcode != transport::WorkOpcode::atomic_write) ||
              work.length_bytes == 8,
          "an atomic is 8 bytes long");
-  expect(work.opcode != transport::WorkOpcode::tso || layout_.max_tso_header > 0,
-         "what has not been asked for is no request");
+  if (work.opcode == transport::WorkOpcode::tso) check_segmentation(work);
   if (work.inline_payload != nullptr) {
     check_inline(work);
   } else {
@@ -65,6 +64,17 @@ void CheckedQueues::check_inline(const transport::SendWork& work) const {
   expect(offset < layout_.send.size_bytes() &&
              offset % layout_.send.stride_bytes + work.length_bytes <= layout_.send.stride_bytes,
          "inline payload lies in its slot");
+}
+
+void CheckedQueues::check_segmentation(const transport::SendWork& work) const {
+  const std::span<const std::byte> headers = work.segmentation.headers;
+  expect(layout_.max_tso_header > 0 && headers.size() <= layout_.max_tso_header,
+         "no longer headers than asked for");
+  const std::byte* const ring = memory_ + layout_.send.offset_bytes;
+  const auto offset = static_cast<size_t>(headers.data() - ring);
+  expect(offset < layout_.send.size_bytes() &&
+             offset % layout_.send.stride_bytes + headers.size() <= layout_.send.stride_bytes,
+         "headers lie in their slot");
 }
 
 void CheckedQueues::check_inline_wqe_data(const transport::SendWork& work) const {

@@ -26,6 +26,7 @@ class CheckedQueues final : public device::WorkQueues,
   void release(uint32_t count) noexcept override;
   bool pop(transport::ReceiveWork& work) noexcept override;
   void check_inline(const transport::SendWork& work) const;
+  void check_segmentation(const transport::SendWork& work) const;
   void check_inline_wqe_data(const transport::SendWork& work) const;
 
   const std::byte* memory_;

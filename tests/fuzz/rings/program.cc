@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/verbs/numbers.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/nic/loopback.h"
 
@@ -13,7 +14,6 @@ namespace rocemu::fuzz {
 namespace {
 
 constexpr uint32_t kAllAccess = 15;
-constexpr uint32_t kTypeRc = 2;  // IBV_QPT_RC
 constexpr uint32_t kDoorbellSlots = 64;
 
 // Nobody looks at the events.
@@ -22,18 +22,22 @@ struct Events final : device::EventChannel {
   bool async_event(uint64_t, uint32_t) noexcept override { return true; }
 };
 
+// Returns where, behind the entry, its elements have their room.
 template <class Wqe>
-void write_entry(const Piece& piece, const daemon::RingLayout& ring, uint32_t producer,
-                 const Wqe& wqe, std::span<const rocemu_sge> sges) {
+std::byte* write_entry(const Piece& piece, const daemon::RingLayout& ring, uint32_t producer,
+                       const Wqe& wqe, std::span<const rocemu_sge> sges) {
   std::byte* const slot = piece.program.data() + ring.offset_bytes +
                           size_t{producer & (ring.entries - 1)} * ring.stride_bytes;
   std::memcpy(slot, &wqe, sizeof(wqe));
-  if (!sges.empty()) std::memcpy(slot + sizeof(wqe), sges.data(), sges.size_bytes());
+  std::byte* const elements = slot + sizeof(wqe);
+  if (!sges.empty()) std::memcpy(elements, sges.data(), sges.size_bytes());
+  return elements;
 }
 
 }  // namespace
 
-Program::Program(device::Hca& hca, const Options& options) : hca_(hca), memory_(kProgramBytes) {
+Program::Program(device::Hca& hca, const Options& options)
+    : hca_(hca), options_(options), memory_(kProgramBytes) {
   context_ = hca.open_context(dma::AddressSpace::local(memory_, kProgramAddress),
                               std::make_unique<Events>())
                  .value();
@@ -54,7 +58,7 @@ Program::Program(device::Hca& hca, const Options& options) : hca_(hca), memory_(
   daemon::SharedMemory page("fuzz-doorbells", sizeof(rocemu_doorbell_page));
   pieces_[kDoorbells] = make_piece(page, sizeof(rocemu_doorbell_page));
   doorbells_ = std::make_unique<daemon::Doorbells>(std::move(page), kDoorbellSlots);
-  for (size_t i = 0; i < kQps; ++i) make_qp(i, options);
+  for (size_t i = 0; i < kQps; ++i) make_qp(i);
 }
 
 Program::~Program() {
@@ -71,14 +75,15 @@ Piece Program::make_piece(daemon::SharedMemory& memory, size_t used_bytes) {
           used_bytes};
 }
 
-void Program::make_qp(size_t index, const Options& options) {
+void Program::make_qp(size_t index) {
   device::QpSpec spec;
   spec.pd = pd_;
   spec.send_cq = spec.receive_cq = cq_;
-  spec.type = kTypeRc;
-  spec.max_send_wr = spec.max_recv_wr = options.entries;
-  spec.max_send_sge = spec.max_recv_sge = options.sges;
-  spec.max_inline_data = options.inline_bytes;
+  spec.type = sends_raw_packets() ? verbs::qp_type::kRawPacket : verbs::qp_type::kRc;
+  spec.max_send_wr = spec.max_recv_wr = options_.entries;
+  spec.max_send_sge = spec.max_recv_sge = options_.sges;
+  spec.max_inline_data = options_.inline_bytes;
+  spec.max_tso_header = options_.tso_header_bytes;
   const device::DeviceLimits& limits = hca_.config().limits;
   Qp& qp = qps_[index];
   qp.layout = daemon::lay_out_qp(limits, spec);
@@ -100,8 +105,12 @@ bool Program::modify(size_t index, uint32_t mask, uint32_t state) {
 }
 
 void Program::connect(size_t index) {
-  const bool connected = modify(index, device::kState, 0) && modify(index, kToInit, 1) &&
-                         modify(index, kToReceive, 2) && modify(index, kToSend, 3);
+  const bool is_raw = sends_raw_packets();
+  const uint32_t to_init = is_raw ? device::kState | device::kPort : kToInit;
+  const uint32_t to_receive = is_raw ? device::kState : kToReceive;
+  const uint32_t to_send = is_raw ? device::kState : kToSend;
+  const bool connected = modify(index, device::kState, 0) && modify(index, to_init, 1) &&
+                         modify(index, to_receive, 2) && modify(index, to_send, 3);
   expect(connected, "a QP can be connected again from any state");
 }
 
@@ -113,10 +122,15 @@ rocemu_cq_header& Program::completion_header() {
   return *reinterpret_cast<rocemu_cq_header*>(pieces_[kCompletions].program.data());
 }
 
-void Program::post_send(size_t index, const rocemu_send_wqe& wqe,
-                        std::span<const rocemu_sge> sges) {
+void Program::post_send(size_t index, const rocemu_send_wqe& wqe, std::span<const rocemu_sge> sges,
+                        std::span<const std::byte> headers) {
   uint32_t& producer = queue_header(index).sq_producer;
-  write_entry(pieces_[index], qps_[index].layout.send, producer, wqe, sges);
+  const daemon::RingLayout& ring = qps_[index].layout.send;
+  std::byte* const elements = write_entry(pieces_[index], ring, producer, wqe, sges);
+  if (!headers.empty()) {
+    std::byte* const room = elements + ring.max_sge * sizeof(rocemu_sge);
+    std::memcpy(room, headers.data(), headers.size());
+  }
   ++producer;
 }
 

@@ -33,6 +33,7 @@ class Program {
     uint32_t entries = 4;
     uint32_t sges = 2;
     uint32_t inline_bytes = 64;
+    uint32_t tso_header_bytes = 0;  // other than 0: the QPs are of raw packets, and segment TCP
   };
   struct Qp {
     device::Handle handle = 0;
@@ -52,14 +53,16 @@ class Program {
 
   const Piece& piece(size_t index) const { return pieces_[index]; }
   Qp& qp(size_t index) { return qps_[index]; }
+  bool sends_raw_packets() const { return options_.tso_header_bytes != 0; }
   uint32_t key() const { return keys_.lkey.value; }
 
-  // The QP from RESET to RTS, with the other as its peer.
+  // The QP from RESET to RTS, with the other as its peer where it is connected.
   void connect(size_t index);
   bool modify(size_t index, uint32_t mask, uint32_t state);
 
-  // These do what a well-behaved program does.
-  void post_send(size_t index, const rocemu_send_wqe& wqe, std::span<const rocemu_sge> sges);
+  // These do what a well-behaved program does. `headers` are those of TSO.
+  void post_send(size_t index, const rocemu_send_wqe& wqe, std::span<const rocemu_sge> sges,
+                 std::span<const std::byte> headers = {});
   void post_receive(size_t index, const rocemu_recv_wqe& wqe, std::span<const rocemu_sge> sges);
   void ring(size_t index);
   std::vector<rocemu_cqe> poll();
@@ -72,9 +75,10 @@ class Program {
 
  private:
   Piece make_piece(daemon::SharedMemory& memory, size_t used_bytes);
-  void make_qp(size_t index, const Options& options);
+  void make_qp(size_t index);
 
   device::Hca& hca_;
+  Options options_;
   std::vector<std::byte> memory_;
   std::array<Piece, kPieces> pieces_;
   std::array<Qp, kQps> qps_;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/time.h"
+#include "base/verbs/numbers.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/nic/loopback.h"
@@ -19,8 +20,18 @@ using namespace rocemu::fuzz;
 constexpr uint32_t kMaxSteps = 200;
 constexpr size_t kMaxTrapped = 400;  // accesses of one input: each costs two signals
 constexpr uint32_t kMaxTurns = 64;
-constexpr uint8_t kWrSend = 2;  // IBV_WR_SEND
-constexpr uint8_t kWrOpcodes = 8;
+constexpr uint8_t kWrOpcodes = verbs::wr_opcode::kAtomicWrite + 1;  // those of verbs, and some more
+constexpr uint32_t kTsoHeaderBytes = 60;
+
+// Ethernet, IPv4 and TCP with as few options as there can be.
+std::array<std::byte, 54> tcp_headers() {
+  std::array<std::byte, 54> headers{};
+  headers[12] = std::byte{0x08};      // EtherType: IPv4
+  headers[14] = std::byte{0x45};      // version, header length
+  headers[23] = std::byte{6};         // protocol: TCP
+  headers[46] = std::byte{0x5 << 4};  // data offset
+  return headers;
+}
 
 rocemu_sge draw_sge(ByteSource& input, uint32_t key) {
   const uint8_t choice = input.u8();
@@ -57,7 +68,8 @@ class Scribbles {
     return {.cqe = input.pick<uint32_t>({8, 1, 100}),
             .entries = input.pick<uint32_t>({4, 1, 16, 0}),
             .sges = input.pick<uint32_t>({2, 1, 8, 0}),
-            .inline_bytes = input.pick<uint32_t>({64, 0, 256})};
+            .inline_bytes = input.pick<uint32_t>({64, 0, 256}),
+            .tso_header_bytes = input.below(4) == 3 ? kTsoHeaderBytes : 0};
   }
 
   void step() {
@@ -151,10 +163,18 @@ class Scribbles {
     wqe.remote_address = kProgramAddress + 4096 + input_.u8() / 16 * 8u;
     wqe.rkey = hostile_.key();
     wqe.inline_bytes = input_.u16() % 400;
+    std::array<std::byte, 54> headers{};
+    const bool segments = wqe.opcode == verbs::wr_opcode::kTso && hostile_.sends_raw_packets();
+    if (segments) {
+      wqe.rkey = input_.pick<uint32_t>({64, 1, 0, 1400, 60'000, UINT32_MAX});  // of each segment
+      wqe.inline_bytes = input_.pick<uint32_t>({54, kTsoHeaderBytes, kTsoHeaderBytes + 1, 10, 0});
+      headers = tcp_headers();
+    }
     std::array<rocemu_sge, 4> sges;
     const uint32_t room = std::min<uint32_t>(wqe.num_sge, hostile_.qp(qp).layout.send.max_sge);
     for (uint32_t i = 0; i < room; ++i) sges[i] = draw_sge(input_, hostile_.key());
-    hostile_.post_send(qp, wqe, std::span(sges).first(room));
+    hostile_.post_send(qp, wqe, std::span(sges).first(room),
+                       std::span(headers).first(segments ? headers.size() : 0));
     hostile_.ring(qp);
   }
 
@@ -188,7 +208,7 @@ class Scribbles {
     honest_.post_receive(1, receive, {&to, 1});
     rocemu_send_wqe send{};
     send.wr_id = 2;
-    send.opcode = kWrSend;
+    send.opcode = verbs::wr_opcode::kSend;
     send.flags = ROCEMU_SEND_SIGNALED;
     send.num_sge = 1;
     honest_.post_send(0, send, {&from, 1});

@@ -539,7 +539,13 @@ TEST_CASE("Registrations and QPs outside of what verbs allows are refused") {
   spec.max_send_sge = limits.max_sge + 1;
   CHECK(check_qp(limits, spec) == EINVAL);
   spec.max_send_sge = 1;
+  spec.max_tso_header = 54;
+  CHECK(check_qp(limits, spec) == EINVAL);
   spec.type = verbs::qp_type::kRawPacket;
+  CHECK(check_qp(limits, spec) == 0);
+  spec.max_tso_header = transport::kMaxTsoHeaderBytes + 1;
+  CHECK(check_qp(limits, spec) == EINVAL);
+  spec.max_tso_header = 0;
   CHECK(check_qp(limits, spec) == 0);
   spec.type = verbs::qp_type::kDriver;
   CHECK(check_qp(limits, spec) == EOPNOTSUPP);

@@ -134,6 +134,7 @@ TEST_CASE("a program that polls on the engine's core and is answered is noted") 
   // The peer's answer is what the program waits for.
   CHECK_FALSE(noted(here, transport::WcOpcode::send));
   CHECK_FALSE(noted(here, transport::WcOpcode::rdma_write));
+  CHECK_FALSE(noted(here, transport::WcOpcode::tso));
   CHECK_FALSE(noted(here + 1, transport::WcOpcode::receive));
   CHECK_FALSE(noted(0, transport::WcOpcode::receive));
 }

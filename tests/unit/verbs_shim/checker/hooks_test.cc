@@ -221,6 +221,19 @@ TEST_CASE("what a flushed request belonged to, freed while its completion may st
   }
 }
 
+TEST_CASE("a failed send flushes the receives of reliable QPs alone", "[checker]") {
+  constexpr uint64_t kOwner = 0x71000000;
+  const auto type = GENERATE(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET);
+  World world(64, type);
+  world.post_receive(kOwner);
+  world.post(1, IBV_SEND_SIGNALED);
+  world.poll(1, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+  world.destroy();
+  world.free_block(kOwner - 8, 64);
+  world.poll_nothing();
+  CHECK(world.found() == (type == IBV_QPT_RC ? Names{"destroyed-undrained"} : Names{}));
+}
+
 TEST_CASE("a send queue in which nothing is signaled", "[checker]") {
   World world;
   SECTION("is found when it is over full") {
