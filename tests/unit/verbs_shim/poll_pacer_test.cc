@@ -21,6 +21,7 @@ struct Poller {
 
   Advice poll() {
     now_ns += 100;
+    if (engine.turn_behind != 0 && !engine_stands_still) ++engine.turn_behind;
     const Advice advice = pacer.on_empty(engine, [this] { return now_ns; });
     if (advice == Advice::kYield) {
       now_ns += yield_ns;
@@ -92,17 +93,31 @@ TEST_CASE("yields that do not let the NIC run end in a sleep") {
 
 TEST_CASE("nor do yields to others like it let the NIC run, where it makes no turn meanwhile") {
   Poller poller;
-  poller.engine = {.here = true, .behind = true};
+  poller.engine = {.here = true, .turn_behind = 1};
   poller.yield_ns = 100 * kUs;
   CHECK(poller.count(Advice::kYield, 50) == 50);
   poller.engine_stands_still = true;
+  poller.yield_ns = 2 * kUs;
   CHECK(poller.count(Advice::kYield, 32) == 32);
   CHECK(poller.poll() == Advice::kSleep);
 }
 
+TEST_CASE("a NIC that is behind and makes no turn for two milliseconds has no core") {
+  Poller poller;
+  poller.engine.turn_behind = 1;
+  CHECK(poller.count(Advice::kSleep, 80'000) == 0);
+  poller.engine_stands_still = true;
+  const uint64_t start = poller.now_ns;
+  while (poller.poll() != Advice::kSleep) REQUIRE(poller.now_ns < start + 3 * kMs);
+  CHECK(poller.now_ns >= start + 2 * kMs - 10 * kUs);
+  CHECK(poller.count(Advice::kSleep, 80) == 10);
+  poller.engine_stands_still = false;
+  CHECK(poller.count(Advice::kSleep, 80) == 0);
+}
+
 TEST_CASE("while the NIC is behind, a thread yields however long it waits and yields take") {
   Poller poller;
-  poller.engine.behind = true;
+  poller.engine.turn_behind = 1;
   SECTION("it has polled in vain for long") {
     for (int yields = 0; yields < 1000; ++yields) poller.yield_once(2 * kUs);
     CHECK(poller.count(Advice::kSleep, 8000) == 0);
@@ -110,7 +125,7 @@ TEST_CASE("while the NIC is behind, a thread yields however long it waits and yi
   SECTION("others take the core for long") {
     for (int yields = 0; yields < 10; ++yields) poller.yield_once(20 * kMs);
     CHECK(poller.count(Advice::kSleep, 80) == 0);
-    poller.engine.behind = false;
+    poller.engine.turn_behind = 0;
     CHECK(poller.count(Advice::kSleep, 80) == 10);
   }
 }

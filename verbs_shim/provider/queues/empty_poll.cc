@@ -27,7 +27,7 @@ void wait(CompletionQueue& queue, const rocemu_engine_page& engine) {
   const auto core = static_cast<uint32_t>(sched_getcpu()) + 1;
   queue.ring.show_poller_core(core);
   const PollPacer::Engine seen = {.here = load_relaxed(&engine.core) == core,
-                                  .behind = load_relaxed(&engine.turn_behind) != 0,
+                                  .turn_behind = load_relaxed(&engine.turn_behind),
                                   .crowded = load_relaxed(&engine.crowded) != 0};
   switch (poll_pacer.on_empty(seen, [] { return now_ns(CLOCK_MONOTONIC); })) {
     case PollPacer::Advice::kGoOn:

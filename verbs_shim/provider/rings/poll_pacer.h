@@ -16,7 +16,9 @@
 // kLongestSleepNs (empty_poll.h). In a virtual machine that timer costs the core 10 to 20 us. So
 // while the NIC has more work than it can do there is no sleep as long as yields let it work: what
 // is waited for takes longer than that, and the timers of many threads would keep the NIC from the
-// work that they wait for.
+// work that they wait for. That it is at work counts only while its turns go on: threads of two
+// NICs that yield can keep each the other's engine from a core, and yields, which change to a
+// thread of the same session, would go on for a minute.
 //
 // One for each thread, whatever CQs it polls: a thread that finds completions in one of them does
 // not sleep over another.
@@ -38,8 +40,9 @@ class PollPacer {
 
   // The NIC's engine before a wait.
   struct Engine {
-    bool here = false;     // it cannot run until this thread gives its core up
-    bool behind = false;   // it has been at work for a while without a pause
+    bool here = false;         // it cannot run until this thread gives its core up
+    uint32_t turn_behind = 0;  // other than 0: it has been at work for a while without a pause;
+                               // another value with each of its turns
     bool crowded = false;  // it has work for all cores, and completions that are taken late cost
                            // less than a core that is kept for polling, or than waking this thread
   };
@@ -61,7 +64,7 @@ class PollPacer {
     waits_since_ns_ = clock();
     if (!waited_) in_vain_since_ns_ = waits_since_ns_;
     waited_ = true;
-    if (!engine.crowded && !sleeps_now(engine.behind)) return Advice::kYield;
+    if (!engine.crowded && !sleeps_now(is_behind(engine))) return Advice::kYield;
     yields_in_vain_ = std::min(yields_in_vain_, kYieldsInVain - 1);  // the next one is a trial
     polls_since_look_ += kPollsPerSleep;
     return engine.crowded ? Advice::kNap : Advice::kSleep;
@@ -102,13 +105,23 @@ class PollPacer {
   static constexpr uint64_t kShortestChangeNs = 700;  // to another thread and back
   static constexpr uint64_t kSleepAfterNs = 1'000'000;
   static constexpr uint64_t kLongYieldNs = 300'000;
-  static constexpr uint32_t kShortYieldsInARow = 3;  // so many tell that yields are short
+  static constexpr uint64_t kLongestTurnNs = 2'000'000;  // many times what one takes on a core
+  static constexpr uint32_t kShortYieldsInARow = 3;      // so many tell that yields are short
   static constexpr uint64_t kShortestBusyNs = 50'000'000;
   static constexpr uint64_t kLongestBusyNs = 800'000'000;
 
   uint32_t polls_per_wait(bool engine_here) const {
     if (engine_here) return 1;
     return unchanged_ >= kUnchangedAlone ? kPollsAlone : kPollsPerWait;
+  }
+
+  // True while it has more work than it gets done, and gets a core for it.
+  bool is_behind(const Engine& engine) {
+    if (engine.turn_behind != last_turn_) {
+      last_turn_ = engine.turn_behind;
+      last_turn_since_ns_ = waits_since_ns_;
+    }
+    return last_turn_ != 0 && waits_since_ns_ - last_turn_since_ns_ < kLongestTurnNs;
   }
 
   bool sleeps_now(bool engine_behind) const {
@@ -137,6 +150,8 @@ class PollPacer {
   uint64_t waits_since_ns_ = 0;
   uint64_t busy_until_ns_ = 0;
   uint64_t busy_ns_ = 0;
+  uint32_t last_turn_ = 0;  // of the engine, and since when it has been that
+  uint64_t last_turn_since_ns_ = 0;
 };
 
 }  // namespace rocemu::provider
