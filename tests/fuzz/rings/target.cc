@@ -163,12 +163,11 @@ class Scribbles {
     wqe.remote_address = kProgramAddress + 4096 + input_.u8() / 16 * 8u;
     wqe.rkey = hostile_.key();
     wqe.inline_bytes = input_.u16() % 400;
-    std::array<std::byte, 54> headers{};
+    const std::array headers = tcp_headers();
     const bool segments = wqe.opcode == verbs::wr_opcode::kTso && hostile_.sends_raw_packets();
     if (segments) {
       wqe.rkey = input_.pick<uint32_t>({64, 1, 0, 1400, 60'000, UINT32_MAX});  // of each segment
       wqe.inline_bytes = input_.pick<uint32_t>({54, kTsoHeaderBytes, kTsoHeaderBytes + 1, 10, 0});
-      headers = tcp_headers();
     }
     std::array<rocemu_sge, 4> sges;
     const uint32_t room = std::min<uint32_t>(wqe.num_sge, hostile_.qp(qp).layout.send.max_sge);

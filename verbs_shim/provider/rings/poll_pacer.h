@@ -16,9 +16,8 @@
 // kLongestSleepNs (empty_poll.h). In a virtual machine that timer costs the core 10 to 20 us. So
 // while the NIC has more work than it can do there is no sleep as long as yields let it work: what
 // is waited for takes longer than that, and the timers of many threads would keep the NIC from the
-// work that they wait for. That it is at work counts only while its turns go on: threads of two
-// NICs that yield can keep each the other's engine from a core, and yields, which change to a
-// thread of the same session, would go on for a minute.
+// work that they wait for. That it is at work counts only while its turns go on: with two NICs on
+// two cores, threads that yielded and engines that got no core were seen to go on so for a minute.
 //
 // One for each thread, whatever CQs it polls: a thread that finds completions in one of them does
 // not sleep over another.
