@@ -1,6 +1,4 @@
 // `rocemu exec` and `rocemu env`: a program, or all programs of a shell, over a NIC that is up.
-#include <sys/wait.h>
-
 #include <iostream>
 
 #include "emulator/cli/commands.h"
@@ -25,10 +23,9 @@ int run_checked(const Options& options, const CheckOptions& checks,
   const pid_t program = spawn_program(options.program, environment, signals);
   for (;;) {
     const SignalEvent event = signals.wait();
-    int status = 0;
     if (event.number == SIGCHLD) {
-      if (::waitpid(program, &status, WNOHANG) == program)
-        return checked_program.finish(exit_code_of(status));
+      if (const std::optional<int> code = exit_code_of(program))
+        return checked_program.finish(*code);
     } else if (event.sent_by_process) {
       ::kill(program, event.number);
     }

@@ -1,8 +1,6 @@
 // `rocemu run`: this process is the parent of both the daemon and the program. The daemon lives in
 // its own session and asks the kernel to end it when this process dies; the program shares this
 // process's group and terminal.
-#include <sys/wait.h>
-
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -78,8 +76,7 @@ int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_di
   for (;;) {
     const SignalEvent event = signals.wait();
     if (event.number == SIGCHLD) {
-      int status = 0;
-      if (::waitpid(program, &status, WNOHANG) == program) return exit_code_of(status);
+      if (const std::optional<int> code = exit_code_of(program)) return *code;
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir);
     } else if (event.sent_by_process) {
       ::kill(program, event.number);

@@ -1,7 +1,6 @@
 #include "emulator/cli/server_and_client.h"
 
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <optional>
@@ -80,9 +79,7 @@ class Pair {
     if (watched[0].revents == 0) return;
     const SignalEvent event = signals_.wait();
     if (event.number == SIGCHLD) {
-      int status = 0;
-      if (client_ > 0 && !client_code_ && ::waitpid(client_, &status, WNOHANG) == client_)
-        client_code_ = exit_code_of(status);
+      if (client_ > 0 && !client_code_) client_code_ = exit_code_of(client_);
       on_child_end_();
     } else if (event.sent_by_process) {
       server_.send(event.number);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cerrno>
@@ -68,8 +67,7 @@ bool ServerProgram::listens(const std::filesystem::path& nic_socket) const {
 }
 
 std::optional<int> ServerProgram::exit_code() {
-  int status = 0;
-  if (!exit_code_ && ::waitpid(pid_, &status, WNOHANG) == pid_) exit_code_ = exit_code_of(status);
+  if (!exit_code_) exit_code_ = exit_code_of(pid_);
   return exit_code_;
 }
 

@@ -27,8 +27,12 @@ void show_output_to(int output) {
 
 }  // namespace
 
-int exit_code_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+std::optional<int> exit_code_of(pid_t child) {
+  siginfo_t end = {};
+  if (::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      end.si_pid != child)
+    return std::nullopt;
+  return end.si_code == CLD_EXITED ? end.si_status : kSignalBase + end.si_status;
 }
 
 void exec_program(const std::vector<std::string>& program, const Environment& environment) {

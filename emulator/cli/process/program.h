@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,10 @@ namespace rocemu::cli {
 pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
                     const SignalWatch& signals, int output = -1);
 
-// The exit code for a status of waitpid(2): the program's own, or 128 and the signal's number.
-int exit_code_of(int wait_status);
+// Nothing as long as that child runs, then its exit code: its own, or 128 and the signal's number.
+// The child stays a zombie until this process ends. The NIC has files of the program's in /proc,
+// and closes them now; Linux (seen with 6.18) waits for such a file in wait4(2) without a sleep,
+// and kept the NIC of a busy machine from its core by that, for a minute and longer.
+std::optional<int> exit_code_of(pid_t child);
 
 }  // namespace rocemu::cli
