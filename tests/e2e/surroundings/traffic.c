@@ -2,7 +2,6 @@
  * SEND, WRITE and READ between the first and the last device, small messages and large ones. With
  * an argument it ends with a mistake that a sanitizer or valgrind has to find. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +24,13 @@ struct side {
 };
 
 static struct side sender, receiver;
-/* How many rounds may be posted: what they send is there, and the rounds before are completed. */
+/* How many rounds may be posted: what they send is there, and the rounds before are completed.
+ * Whoever waits for it sleeps: in a loop of sched_yield, beside another thread that sleeps often
+ * for a short while, Linux 6.18 was seen to keep other sessions (sched(7), "The autogroup
+ * feature"), and with them the NIC, from the core for a minute. */
 static int rounds_ready;
+static pthread_mutex_t rounds_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more_rounds = PTHREAD_COND_INITIALIZER;
 
 static uint32_t bytes_of(int slot) { return slot % 2 == 0 ? SMALL_BYTES : LARGE_BYTES; }
 
@@ -65,22 +69,31 @@ static void send_from(int slot) {
   must(ibv_post_send(sender.end->qp, &wr, &bad) == 0, "ibv_post_send");
 }
 
+static void allow_rounds(int rounds) {
+  pthread_mutex_lock(&rounds_lock);
+  rounds_ready = rounds;
+  pthread_cond_signal(&more_rounds);
+  pthread_mutex_unlock(&rounds_lock);
+}
+
+static void await_round(int round) {
+  pthread_mutex_lock(&rounds_lock);
+  while (rounds_ready <= round) pthread_cond_wait(&more_rounds, &rounds_lock);
+  pthread_mutex_unlock(&rounds_lock);
+}
+
 static void* complete(void* nothing) {
   for (int round = 0; round < ROUNDS; ++round) {
     for (int slot = 0; slot < IN_FLIGHT; ++slot)
       memset(&sender.slots[slot], round + slot, bytes_of(slot));
-    __atomic_store_n(&rounds_ready, round + 1, __ATOMIC_RELEASE);
+    allow_rounds(round + 1);
     for (int i = 0; i < IN_FLIGHT; ++i) {
       take_success(receiver.end);
       take_success(sender.end);
     }
   }
-  __atomic_store_n(&rounds_ready, ROUNDS + 1, __ATOMIC_RELEASE);
+  allow_rounds(ROUNDS + 1);
   return nothing;
-}
-
-static void await_round(int round) {
-  while (__atomic_load_n(&rounds_ready, __ATOMIC_ACQUIRE) <= round) sched_yield();
 }
 
 static void check_and_clear(int round) {
