@@ -24,7 +24,7 @@ int run_checked(const Options& options, const CheckOptions& checks,
   for (;;) {
     const SignalEvent event = signals.wait();
     if (event.number == SIGCHLD) {
-      if (const std::optional<int> code = exit_code_of(program))
+      if (const std::optional<int> code = exit_code_if_ended(program))
         return checked_program.finish(*code);
     } else if (event.sent_by_process) {
       ::kill(program, event.number);

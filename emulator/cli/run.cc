@@ -76,7 +76,7 @@ int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_di
   for (;;) {
     const SignalEvent event = signals.wait();
     if (event.number == SIGCHLD) {
-      if (const std::optional<int> code = exit_code_of(program)) return *code;
+      if (const std::optional<int> code = exit_code_if_ended(program)) return *code;
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir);
     } else if (event.sent_by_process) {
       ::kill(program, event.number);

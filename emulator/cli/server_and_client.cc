@@ -79,7 +79,7 @@ class Pair {
     if (watched[0].revents == 0) return;
     const SignalEvent event = signals_.wait();
     if (event.number == SIGCHLD) {
-      if (client_ > 0 && !client_code_) client_code_ = exit_code_of(client_);
+      if (client_ > 0 && !client_code_) client_code_ = exit_code_if_ended(client_);
       on_child_end_();
     } else if (event.sent_by_process) {
       server_.send(event.number);

@@ -67,7 +67,7 @@ bool ServerProgram::listens(const std::filesystem::path& nic_socket) const {
 }
 
 std::optional<int> ServerProgram::exit_code() {
-  if (!exit_code_) exit_code_ = exit_code_of(pid_);
+  if (!exit_code_) exit_code_ = exit_code_if_ended(pid_);
   return exit_code_;
 }
 

@@ -27,7 +27,7 @@ void show_output_to(int output) {
 
 }  // namespace
 
-std::optional<int> exit_code_of(pid_t child) {
+std::optional<int> exit_code_if_ended(pid_t child) {
   siginfo_t end = {};
   if (::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       end.si_pid != child)

@@ -26,6 +26,6 @@ pid_t spawn_program(const std::vector<std::string>& program, const Environment& 
 // The child stays a zombie until this process ends. The NIC has files of the program's in /proc,
 // and closes them now; Linux (seen with 6.18) waits for such a file in wait4(2) without a sleep,
 // and kept the NIC of a busy machine from its core by that, for a minute and longer.
-std::optional<int> exit_code_of(pid_t child);
+std::optional<int> exit_code_if_ended(pid_t child);
 
 }  // namespace rocemu::cli
