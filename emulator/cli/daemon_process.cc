@@ -39,8 +39,13 @@ struct ChildSetup {
 
 // Runs between fork and exec.
 void become_daemon(const ChildSetup& setup, char* const* command, char* const* environment) {
-  ::setsid();
-  if (setup.lifetime == Lifetime::kOfParent) {
+  if (setup.lifetime == Lifetime::kOwn) {
+    ::setsid();
+  } else {
+    // Linux shares a core among sessions first (sched(7), autogroups), and where one has spinning
+    // and napping threads on each core it was seen to give others nothing for a minute. So the NIC
+    // is of its programs' session; a terminal's signals are for their group alone.
+    ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != setup.parent) ::_exit(kFailure);
   }

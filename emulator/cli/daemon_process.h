@@ -29,8 +29,9 @@ std::string describe_end(int wait_status);
 
 class DaemonProcess {
  public:
-  // Starts the daemon in a session of its own, its output in STATE_DIR/log, the state directory's
-  // lock inherited. It is killed in the destructor unless it ended or was released.
+  // Starts the daemon in a session of its own, or, when its lifetime is this process's, in a
+  // process group of its own, its output in STATE_DIR/log, the state directory's lock inherited. It
+  // is killed in the destructor unless it ended or was released.
   DaemonProcess(const std::filesystem::path& executable, const StateDir& state_dir,
                 const NicOptions& options, const Environment& environment, Lifetime lifetime);
   ~DaemonProcess();

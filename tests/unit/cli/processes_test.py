@@ -146,6 +146,18 @@ class Processes(unittest.TestCase):
         self.assertIn(b"hits 1\r\n", text)
         self.assert_nothing_left()
 
+    def test_whose_session_the_nic_is_of(self):
+        """That of its programs, where it ends with them; terminals' signals are not for it. Else one of its own."""
+        shown = 'read pid < "$ROCEMU_DIR/pid"; echo $pid; cut -d " " -f 5,6 "/proc/$pid/stat"'
+        out, _ = self.rocemu_does("run", "--", "sh", "-c", shown)
+        pid, group, session = map(int, out.split())
+        self.assertEqual((group, session), (pid, os.getsid(0)))
+        self.rocemu_does("up")
+        out, _ = self.rocemu_does("exec", "--", "sh", "-c", shown)
+        pid, group, session = map(int, out.split())
+        self.rocemu_does("down")
+        self.assertEqual((group, session), (pid, pid))
+
     def test_kill_9_takes_the_nic_along_and_the_next_start_cleans(self):
         process = self.start("run", "--", "sh", "-c", "echo $$; exec sleep 60")
         program = int(process.stdout.readline())
