@@ -27,7 +27,7 @@ static struct side sender, receiver;
 /* How many rounds may be posted: what they send is there, and the rounds before are completed.
  * Whoever waits for it sleeps: in a loop of sched_yield, beside another thread that sleeps often
  * for a short while, Linux 6.18 was seen to keep other sessions (sched(7), "The autogroup
- * feature"), and with them the NIC, from the core for a minute. */
+ * feature"), a NIC of `rocemu up` among them, from the core for a minute. */
 static int rounds_ready;
 static pthread_mutex_t rounds_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more_rounds = PTHREAD_COND_INITIALIZER;
