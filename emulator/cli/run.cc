@@ -1,6 +1,6 @@
-// `rocemu run`: this process is the parent of both the daemon and the program. The daemon lives in
-// its own session and asks the kernel to end it when this process dies; the program shares this
-// process's group and terminal.
+// `rocemu run`: this process is the parent of both the daemon and the program. The daemon has a
+// process group of its own and asks the kernel to end it when this process dies; the program shares
+// this process's group and terminal.
 #include <filesystem>
 #include <fstream>
 #include <system_error>

@@ -153,9 +153,9 @@ class Processes(unittest.TestCase):
         pid, group, session = map(int, out.split())
         self.assertEqual((group, session), (pid, os.getsid(0)))
         self.rocemu_does("up")
+        self.addCleanup(lambda: self.start("down").communicate())
         out, _ = self.rocemu_does("exec", "--", "sh", "-c", shown)
         pid, group, session = map(int, out.split())
-        self.rocemu_does("down")
         self.assertEqual((group, session), (pid, pid))
 
     def test_kill_9_takes_the_nic_along_and_the_next_start_cleans(self):
