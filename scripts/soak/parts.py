@@ -13,6 +13,8 @@ FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings
 HOSTILE_KINDS = ["lingering-sockets", "fuse-files", "userfaultfd", "userfaultfd-before", "userfaultfd-heir", "userfaultfd-again",
                  "fuse-memory", "long-queues", "huge-rings", "many-objects", "all-queues", "unread-events", "cm-flood"]
 HOSTILE_ATTEMPTS = 3
+# Tests at a time: those with programs wait more than they compute, and become unsteady among many.
+PARALLEL = min(os.cpu_count() + 1, 8)
 LOSSY = "loss=1%,reorder=1%,dup=0.5%,corrupt=0.1%"
 TEST_RESULT = re.compile(r"Test +#\d+: (.+?) \.*(?: +|\*\*\*)(Passed|Skipped|Not Run|Failed|Timeout|Exception|\w+ aborted|"
                          r"Subprocess \w+)")
@@ -46,7 +48,7 @@ def tests(steps, preset, *selection):
     if not steps.build(preset):
         return
     stop = time.strftime("%H:%M:%S", time.localtime(time.time() + steps.left()))
-    command = ["ctest", "--preset", preset, "--no-tests=error", "--parallel", "2", "--stop-time", stop, *selection]
+    command = ["ctest", "--preset", preset, "--no-tests=error", "--parallel", str(PARALLEL), "--stop-time", stop, *selection]
     ends_at = time.monotonic() + steps.left()
     code, output = steps.run(command, steps.left() + 30)
     in_time = time.monotonic() < ends_at - 1
@@ -65,8 +67,10 @@ def tests(steps, preset, *selection):
 
 
 def asan(steps):
-    """All tests with AddressSanitizer and UBSan, those too long for every day as well."""
-    tests(steps, "asan", "-C", "long")
+    """All tests with AddressSanitizer and UBSan; then those too long for every day."""
+    tests(steps, "asan")
+    if steps.left() > 0:
+        tests(steps, "asan", "-C", "long", "-L", "long")
 
 
 def tsan(steps):

@@ -40,8 +40,9 @@ CARDS = {card.model: card for card in (
 
 
 def machine_words(with_iommu):
-    """qemu's, and the kernel's."""
-    return (["-device", "intel-iommu"], "intel_iommu=on") if with_iommu else ([], "")
+    """qemu's, and the kernel's. Addresses as wide as a process has them, since DPDK maps memory where the process has it,
+    and AddressSanitizer leaves it the far end alone."""
+    return (["-device", "intel-iommu,aw-bits=48"], "intel_iommu=on") if with_iommu else ([], "")
 
 
 def card_words(card, netdev):
