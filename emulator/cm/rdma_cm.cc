@@ -137,8 +137,7 @@ bool RdmaCm::queue(RdmaEvent event) {
   return true;
 }
 
-bool RdmaCm::queue_about(const RdmaId& id, EventType type, int status,
-                         std::variant<ConnectionParameters, DatagramParameters> parameters) {
+bool RdmaCm::queue_about(const RdmaId& id, EventType type, int status, EventParameters parameters) {
   RdmaEvent event;
   event.type = type;
   event.counted = event.id = id.handle;
@@ -430,6 +429,13 @@ int RdmaCm::notify(TimeNs now, OwnerId owner, IdHandle handle, uint32_t async_ev
   if (!connections_.establish(id->connection)) return EINVAL;
   deliver(now);
   return 0;
+}
+
+int RdmaCm::write_event(OwnerId owner, IdHandle handle, EventType type, int32_t status,
+                        uint64_t argument) {
+  const RdmaId* const id = find(owner, handle);
+  if (id == nullptr) return ENOENT;
+  return queue_about(*id, type, status, UserArgument{argument}) ? 0 : ENOMEM;
 }
 
 }  // namespace rocemu::cm

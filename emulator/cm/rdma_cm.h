@@ -90,6 +90,9 @@ class RdmaCm {
   int reject(TimeNs now, OwnerId owner, IdHandle id, uint8_t reason, const PrivateData& data);
   int disconnect(TimeNs now, OwnerId owner, IdHandle id);
   int notify(TimeNs now, OwnerId owner, IdHandle id, uint32_t async_event);
+  // Queues an event that means something to the program alone, for it to take like any other:
+  // `type` is user or internal. ENOMEM: its channel has no room.
+  int write_event(OwnerId owner, IdHandle id, EventType type, int32_t status, uint64_t argument);
   int set_option(OwnerId owner, IdHandle id, uint32_t level, uint32_t name,
                  std::span<const std::byte> value);
   Result<QpSetup> qp_setup(OwnerId owner, IdHandle id, uint32_t qp_state) const;
@@ -162,8 +165,7 @@ class RdmaCm {
   std::vector<RdmaEvent> withdraw(Channel& channel,
                                   const std::function<bool(const RdmaEvent&)>& of);
   bool queue(RdmaEvent event);
-  bool queue_about(const RdmaId& id, EventType type, int status,
-                   std::variant<ConnectionParameters, DatagramParameters> parameters = {});
+  bool queue_about(const RdmaId& id, EventType type, int status, EventParameters parameters = {});
   int take_port(RdmaId& id, const SocketAddress& address);
   int set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value);
 

@@ -64,6 +64,13 @@ struct DatagramParameters {
   AddressVector address;
 };
 
+// What a program gives an event of its own (rdma_write_cm_event(3)); the NIC does not read it.
+struct UserArgument {
+  uint64_t value = 0;
+};
+
+using EventParameters = std::variant<ConnectionParameters, DatagramParameters, UserArgument>;
+
 struct RdmaEvent {
   EventType type = EventType::address_resolved;
   IdHandle counted = 0;  // the id (or the listener) whose events_reported it is among
@@ -71,7 +78,7 @@ struct RdmaEvent {
   std::optional<GroupHandle> group;
   uint64_t uid = 0;
   int32_t status = 0;  // 0, a negative errno, or the reason of a REJ
-  std::variant<ConnectionParameters, DatagramParameters> parameters;
+  EventParameters parameters;
 };
 
 enum class IdState : uint8_t {

@@ -20,7 +20,7 @@ constexpr uint32_t kRemoteAccess =
 // Programs give a QP the flags of their regions; these say nothing about it and are taken as Linux
 // takes them.
 constexpr uint32_t kAccessOfRegionsAlone =
-    transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand;
+    transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand | kFlushGlobal | kFlushPersistent;
 
 // Copies the attributes that `mask` names.
 void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {

@@ -34,6 +34,22 @@ enum {
   ROCEMU_CM_SETUPS = 3,        /* for INIT, RTR and RTS */
 };
 
+/* Commands that <rdma/rdma_user_cm.h> has not had for long. */
+enum {
+  ROCEMU_CM_CMD_RESOLVE_IB_SERVICE = 23,
+  ROCEMU_CM_CMD_WRITE_CM_EVENT = 24,
+};
+
+/* struct rdma_ucm_write_cm_event, as far as it is used. */
+struct rocemu_cm_write_event {
+  uint32_t id;
+  uint32_t reserved;
+  uint32_t event;
+  uint32_t status;
+  uint64_t argument;
+};
+ROCEMU_ABI_ASSERT_SIZE(rocemu_cm_write_event, 24);
+
 enum rocemu_cm_op {
   ROCEMU_OP_CM_OPEN_CHANNEL = 48,
   ROCEMU_OP_CM_CLOSE_CHANNEL = 49,

@@ -67,6 +67,8 @@ Layout layout_of(uint32_t command) {
       return WITH_ID(rdma_ucm_set_option);
     case RDMA_USER_CM_CMD_NOTIFY:
       return WITH_ID(rdma_ucm_notify);
+    case ROCEMU_CM_CMD_WRITE_CM_EVENT:
+      return WITH_ID(rocemu_cm_write_event);
     default:
       return {-1, -1};
   }

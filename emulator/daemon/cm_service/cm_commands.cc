@@ -184,6 +184,14 @@ int migrate_id(const Call& call) {
       call.cm.migrate_id(call.owner, in.id, call.command.other_channel, call.command.channel));
 }
 
+int write_event(const Call& call) {
+  rocemu_cm_write_event in;
+  if (!call.read(in)) return EINVAL;
+  const auto type = static_cast<cm::EventType>(in.event);
+  if (type != cm::EventType::user && type != cm::EventType::internal) return EINVAL;
+  return call.cm.write_event(call.owner, in.id, type, static_cast<int32_t>(in.status), in.argument);
+}
+
 }  // namespace
 
 int run_cm_command(cm::RdmaCm& cm, TimeNs now, cm::OwnerId owner, const rocemu_cm_command& command,
@@ -224,6 +232,11 @@ int run_cm_command(cm::RdmaCm& cm, TimeNs now, cm::OwnerId owner, const rocemu_c
       return leave(call);
     case RDMA_USER_CM_CMD_MIGRATE_ID:
       return migrate_id(call);
+    case ROCEMU_CM_CMD_WRITE_CM_EVENT:
+      return write_event(call);
+    // It asks a subnet administrator, which RoCE has not.
+    case ROCEMU_CM_CMD_RESOLVE_IB_SERVICE:
+      return EOPNOTSUPP;
     // librdmacm sends these when AF_IB works: it asks by a BIND, and takes a no for an answer.
     case RDMA_USER_CM_CMD_GET_OPTION:
     case RDMA_USER_CM_CMD_QUERY:

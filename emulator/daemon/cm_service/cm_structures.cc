@@ -182,6 +182,8 @@ rdma_ucm_event_resp describe_event(const cm::RdmaEvent& event) {
   resp.status = static_cast<uint32_t>(event.status);
   if (const auto* ud = std::get_if<cm::DatagramParameters>(&event.parameters)) {
     store_parameters(*ud, resp.param.ud);
+  } else if (const auto* own = std::get_if<cm::UserArgument>(&event.parameters)) {
+    std::memcpy(&resp.param, &own->value, sizeof(own->value));
   } else {
     store_parameters(std::get<cm::ConnectionParameters>(event.parameters), resp.param.conn);
   }

@@ -123,11 +123,46 @@ TEST_CASE_METHOD(Program, "A listener hears of refused clients where it has room
   CHECK(reply.out_bytes == sizeof(uint32_t));
 }
 
+TEST_CASE_METHOD(Program, "A program takes the events that it has written") {
+  rocemu_cm_write_event in{};
+  in.id = create();
+  in.event = 18;  // RDMA_CM_EVENT_USER
+  in.status = static_cast<uint32_t>(-7);
+  in.argument = 0x1122334455667788;
+  CHECK(run(ROCEMU_CM_CMD_WRITE_CM_EVENT, in, 0, sizeof(in) - 1) == EINVAL);
+  CHECK(run(ROCEMU_CM_CMD_WRITE_CM_EVENT, in, 0) == 0);
+  rocemu_cm_event taken{};
+  REQUIRE(take_event(*cm, 1, channel, taken) == 0);
+  rdma_ucm_event_resp event;
+  std::memcpy(&event, taken.event, sizeof(event));
+  CHECK(event.uid == 1);
+  CHECK(event.id == in.id);
+  CHECK(event.event == in.event);
+  CHECK(event.status == in.status);
+  CHECK(std::memcmp(&event.param, &in.argument, sizeof(in.argument)) == 0);
+
+  SECTION("those of the NIC are not its to write") {
+    in.event = static_cast<uint32_t>(cm::EventType::established);
+    CHECK(run(ROCEMU_CM_CMD_WRITE_CM_EVENT, in, 0) == EINVAL);
+  }
+  SECTION("nor those about an id of nobody's") {
+    ++in.id;
+    CHECK(run(ROCEMU_CM_CMD_WRITE_CM_EVENT, in, 0) == ENOENT);
+  }
+  SECTION("and those that find no room are refused") {
+    int status = 0;
+    for (size_t i = 0; status == 0 && i <= cm::RdmaLimits{}.max_events; ++i)
+      status = run(ROCEMU_CM_CMD_WRITE_CM_EVENT, in, 0);
+    CHECK(status == ENOMEM);
+  }
+}
+
 TEST_CASE_METHOD(Program, "AF_IB is refused, and so are commands that do not exist") {
   rdma_ucm_bind bind{};
   bind.id = create();
   CHECK(run(RDMA_USER_CM_CMD_BIND, bind, 0) == ENOSYS);
-  CHECK(run(RDMA_USER_CM_CMD_JOIN_MCAST + 1, bind, 0) == EINVAL);
+  CHECK(run(ROCEMU_CM_CMD_RESOLVE_IB_SERVICE, bind, 0) == EOPNOTSUPP);
+  CHECK(run(ROCEMU_CM_CMD_WRITE_CM_EVENT + 1, bind, 0) == EINVAL);
   rdma_ucm_bind_ip bind_ip{};
   bind_ip.id = bind.id;
   bind_ip.addr.sin6_family = 27;  // AF_IB
