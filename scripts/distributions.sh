@@ -2,14 +2,39 @@
 # Runs the release in roots of distributions, over each one's own rdma-core and perftest, as an ordinary user: with its NIC
 # there, and over a NIC outside, as from one container to another.
 #
-#   scripts/distributions.sh TARBALL NAME...      NAME: bullseye, bookworm, trixie, sid, ...
+#   scripts/distributions.sh [--pyverbs] [--source] TARBALL NAME... [-- CTEST-OPTION...]
 #
-# As root, since debootstrap wants it. Roots are kept in ROCEMU_ROOTS (/var/tmp/rocemu-roots). Prints a line for each
-# distribution, and fails when something did not run.
+#   TARBALL    of scripts/release.sh
+#   NAME       bullseye, bookworm, trixie, sid, ...
+#   --pyverbs  also run the distribution's pyverbs suite there over the tarball, as root
+#   --source   also run what is committed here there: scripts/quickstart.sh and scripts/test.sh, with the options
+#              of ctest; an hour on two cores
+#
+# As root, since debootstrap wants it. Roots are kept in ROCEMU_ROOTS (/var/tmp/rocemu-roots), and beside them a log for
+# each. Prints a line or more for each distribution, and fails when something did not run. Releases of rdma-core that no
+# distribution at hand has are built and run by scripts/rdma_core_releases.sh.
 set -euo pipefail
-tarball=$(realpath "${1:?the tarball of scripts/release.sh}")
-shift
+here=$(dirname "$(realpath "$0")")/..
 roots=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}
+
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+with_pyverbs=false
+with_source=false
+while [[ ${1:-} == -* ]]; do
+  case $1 in
+    -h | --help) usage && exit 0 ;;
+    --pyverbs) with_pyverbs=true ;;
+    --source) with_source=true ;;
+    *) echo "distributions.sh: unknown option '$1'; see --help" >&2 && exit 2 ;;
+  esac
+  shift
+done
+(($# >= 2)) || { usage >&2 && exit 2; }
+tarball=$(realpath "$1")
+shift
+names=()
+while (($# > 0)) && [[ $1 != -- ]]; do names+=("$1") && shift; done
+ctest_options=("${@:2}")
 
 # NAME: makes its root, once. Of a mirror that has not been brought up to date for long the packages do as well.
 make_root() {
@@ -64,6 +89,14 @@ done
 
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 
+# ROOT COMMAND...: runs it there. The mounts are those of a namespace of its own, and go with it.
+in_root() {
+  # shellcheck disable=SC2016  # what the inner shell expands
+  unshare --mount bash -c '
+      mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
+      chroot "$0" "$@"' "$@"
+}
+
 # ROOT: runs inside_apart there. The NIC is one of this machine's.
 try_apart() (
   outside=$(mktemp -d)
@@ -80,6 +113,48 @@ try_apart() (
       chroot "$0" "$@"' "$1" "$outside" "${user[@]}" bash -c "$inside_apart"
 )
 
+# ROOT LOG: its suite's last line, behind what failed.
+try_pyverbs() {
+  DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y install --no-install-recommends python3-pyverbs iproute2 > "$2" 2>&1 || return
+  rm -rf "$1/pyverbs"
+  cp -r "$here/tests/e2e/pyverbs" "$1/pyverbs"
+  # shellcheck disable=SC2016
+  in_root "$1" bash -c 'cd "$(mktemp -d)" && tar xzf /rocemu.tar.gz && export HOME=$PWD XDG_RUNTIME_DIR=$PWD &&
+    ROCEMU=$(echo "$PWD"/rocemu-*/bin/rocemu) timeout 600 /pyverbs/run.py --any-release' > "$2" 2>&1 || {
+    grep '^FAIL ' "$2"
+    return 1
+  }
+  tail -n 1 "$2"
+}
+
+# ROOT LOG: the two commands of the README there, as they are committed; packages as root, the rest as a user.
+try_source() {
+  local source=$1/home/rocemu
+  rm -rf "$source"
+  mkdir -p "$source"
+  git -C "$here" archive HEAD | tar x -C "$source"
+  chown -R 65534:65534 "$source"
+  # shellcheck disable=SC2016
+  { in_root "$1" bash -c 'cd /home/rocemu && ./scripts/packages.sh test' &&
+    in_root "$1" "${user[@]}" bash -c 'cd /home/rocemu && export HOME=$PWD && ./scripts/quickstart.sh && ./scripts/test.sh -- "$@"' \
+      bash "${ctest_options[@]}"; } > "$2" 2>&1 || {
+    grep -E '^E:|error:|FAILED|\(Failed\)|\(Timeout\)|tests passed' "$2" | tail -n 20
+    return 1
+  }
+  grep -E 'tests passed|^NOT RUN' "$2" | tail -n 2
+}
+
+# NAME WHAT COMMAND: what the command said of its root.
+say() {
+  local log=$roots/$1-$2.log said
+  if said=$("$3" "$roots/$1" "$log"); then
+    printf '%-10s %s: %s\n' "$1" "$2" "$(paste -sd ' ' <<< "$said")"
+  else
+    printf '%-10s %s: FAILED (%s)\n%s\n' "$1" "$2" "$log" "$said"
+    return 1
+  fi
+}
+
 # NAME: its line.
 try() {
   local root=$roots/$1 said apart glibc rdma_core hundredths
@@ -87,10 +162,7 @@ try() {
   cp "$tarball" "$root/rocemu.tar.gz"
   glibc=$(chroot "$root" dpkg-query --show --showformat='${Version}' libc6)
   rdma_core=$(chroot "$root" dpkg-query --show --showformat='${Version}' libibverbs1)
-  # Mounts of a namespace of its own go with it.
-  if ! said=$(unshare --mount bash -c '
-      mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
-      chroot "$0" "$@"' "$root" "${user[@]}" bash -c "$inside") ||
+  if ! said=$(in_root "$root" "${user[@]}" bash -c "$inside") ||
     ! apart=$(try_apart "$root"); then
     printf '%s: FAILED\n%s\n' "$1" "$said${apart:-}"
     return 1
@@ -101,5 +173,9 @@ try() {
 }
 
 status=0
-for name in "$@"; do try "$name" || status=1; done
+for name in "${names[@]}"; do
+  try "$name" || { status=1 && continue; }
+  ! "$with_pyverbs" || say "$name" pyverbs try_pyverbs || status=1
+  ! "$with_source" || say "$name" source try_source || status=1
+done
 exit "$status"

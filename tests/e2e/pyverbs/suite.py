@@ -3,6 +3,7 @@
 FOLDER and prints what each test came to as one line of JSON: {"results": [[id, outcome, why]…]}. The outcome is
 passed, skipped, failed or error. To be run inside a NIC."""
 import json
+import multiprocessing
 import sys
 import unittest
 from importlib.machinery import SourceFileLoader
@@ -42,6 +43,8 @@ def main():
     folder, device, gid_index, *modules = sys.argv[1:]
     split = modules.index("--without")
     modules, without = modules[:split], set(modules[split + 1:])
+    # What the suite gives its processes passes a fork only, which Python 3.14 no longer starts them by.
+    multiprocessing.set_start_method("fork")
     sys.path.insert(0, folder)
     sys.argv[1:] = ["--dev", device, "--gid", gid_index]
     from args_parser import parser
