@@ -207,6 +207,7 @@ inline constexpr uint32_t kWrite = 1u << 2;
 inline constexpr uint32_t kRead = 1u << 3;
 inline constexpr uint32_t kAtomic = 1u << 4;
 inline constexpr uint32_t kSrqReceive = 1u << 5;
+inline constexpr uint32_t kAtomicWrite = 1u << 7;
 }  // namespace odp
 
 // enum ibv_port_state, enum ibv_port_cap_flags

@@ -9,8 +9,9 @@ namespace {
 
 constexpr uint32_t kBasicAccess = transport::kLocalWrite | transport::kRemoteWrite |
                                   transport::kRemoteRead | transport::kRemoteAtomic;
-constexpr uint32_t kKnownAccess =
-    kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages | kOptionalRange;
+constexpr uint32_t kFlushAccess = kFlushGlobal | kFlushPersistent;
+constexpr uint32_t kKnownAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages |
+                                  kOptionalRange | kFlushAccess;
 constexpr uint32_t kKeptAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand;
 
 // A region that peers may write to must be one that the program may write to (ibv_reg_mr(3)).
@@ -41,6 +42,7 @@ bool is_of_file(const MrSpec& spec) {
 
 int Hca::Impl::check_registration(const MrSpec& spec) const {
   if (!consistent(spec.access)) return EINVAL;
+  if ((spec.access & kFlushAccess) != 0) return EOPNOTSUPP;
   if (is_implicit(spec)) return spec.kind == MrKind::program_memory ? 0 : EINVAL;
   if (spec.file != nullptr && !is_of_file(spec)) return EINVAL;
   const bool fits = spec.length_bytes <= config.limits.max_mr_size &&

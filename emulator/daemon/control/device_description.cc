@@ -84,7 +84,7 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   rocemu_device_attr_ex attr{};
   attr.max_dm_size = config.limits.max_dm_size;
   attr.odp_general_caps = kSupport | kSupportImplicit;
-  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive;
+  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive | kAtomicWrite;
   attr.uc_odp_caps = kSend | kReceive | kWrite | kSrqReceive;
   attr.ud_odp_caps = kSend | kReceive | kSrqReceive;
   attr.xrc_odp_caps = attr.rc_odp_caps;

@@ -26,6 +26,9 @@ void parent_domain(Lab& lab) {
   init.comp_mask = 1u << 20;
   expect_refused(PdPtr(ibv_alloc_parent_domain(context, &init)), {EINVAL, EOPNOTSUPP},
                  "a parent domain with an unknown comp_mask");
+  init.comp_mask = 1u << 2;  // ALLOW_CC_UNPROTECTED_ALLOC of rdma-core 64
+  expect_refused(PdPtr(ibv_alloc_parent_domain(context, &init)), {EOPNOTSUPP},
+                 "a parent domain of confidential memory");
   init.comp_mask = 0;
   init.td = td.get();
   {

@@ -165,6 +165,13 @@ TEST_CASE("Device memory is registered from 0 on and within its length") {
   CHECK(p.hca.free_dm(p.context, dm) == ENOENT);
 }
 
+TEST_CASE("No region grants FLUSH, which the device does not serve") {
+  Program p;
+  CHECK(p.hca.reg_mr(p.context, p.spec(kLocalWrite | kFlushGlobal)).error() == EOPNOTSUPP);
+  CHECK(p.hca.reg_mr(p.context, p.spec(kLocalWrite | kFlushPersistent)).error() == EOPNOTSUPP);
+  CHECK(p.hca.reg_mr(p.context, p.spec(kLocalWrite | 1u << 10)).error() == EINVAL);
+}
+
 TEST_CASE("All of the address space is registered on demand, and not otherwise") {
   Program p;
   MrSpec spec = p.spec();

@@ -63,10 +63,16 @@ int dealloc_td(ibv_td* td) {
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
   constexpr uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  // IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC, of rdma-core 64 on.
+  constexpr uint32_t kUnprotectedMemory = 1u << 2;
   const bool allocators = (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
-  if (attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0 ||
+  if (attr->pd == nullptr || (attr->comp_mask & ~(kKnown | kUnprotectedMemory)) != 0 ||
       (allocators && (attr->alloc == nullptr || attr->free == nullptr))) {
     errno = EINVAL;
+    return nullptr;
+  }
+  if ((attr->comp_mask & kUnprotectedMemory) != 0) {
+    errno = EOPNOTSUPP;
     return nullptr;
   }
   auto* domain = new_object<ProtectionDomain>();
