@@ -55,7 +55,8 @@ def tests(steps, preset, *selection):
     results = TEST_RESULT.findall(output)
     for name, result in results:
         kind = "passed" if result == "Passed" else "skipped" if result in ("Skipped", "Not Run") else "failed"
-        if kind == "failed" and not in_time and (name, result) in results[-2:]:
+        # ctest calls it a timeout, too, when it stops those that run at the end of the time.
+        if kind == "failed" and not in_time and (name, result) in results[-PARALLEL:]:
             continue
         steps.count(f"tests {kind}", 1)
         if kind == "failed":
