@@ -70,9 +70,9 @@ inline constexpr uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr uint32_t kWindowBind = 1u << 4;
 inline constexpr uint32_t kZeroBased = 1u << 5;
 inline constexpr uint32_t kOnDemand = 1u << 6;
+inline constexpr uint32_t kHugePages = 1u << 7;
 inline constexpr uint32_t kFlushGlobal = 1u << 8;
 inline constexpr uint32_t kFlushPersistent = 1u << 9;
-inline constexpr uint32_t kHugePages = 1u << 7;
 inline constexpr uint32_t kOptionalRange = 0x3ff00000;  // hints, which may be ignored
 }  // namespace access
 
