@@ -112,6 +112,15 @@ def two_of_them(folder, loaded):
         other.end.kill()
 
 
+def difference(here, there, start):
+    """How many bytes, in which pages, and the first of their words, which tell how far the guest's program was."""
+    wrong = [at for at, (a, b) in enumerate(zip(here, there)) if a != b]
+    pages = sorted({start + at & ~0xfff for at in wrong})
+    at = wrong[0] & ~1
+    return (f"{len(wrong)} of {len(here)} bytes from {start:#x} on are not the same: {len(pages)} pages from {pages[0]:#x} to "
+            f"{pages[-1]:#x}, at {start + at:#x} {here[at:at + 2].hex()} and {there[at:at + 2].hex()}")
+
+
 def migrate(folder, pinned):
     loaded = os.path.join(folder, "loaded")
     with open(loaded, "wb") as file:
@@ -137,8 +146,9 @@ def migrate(folder, pinned):
         for start, end in ((0, LOW_BYTES), (1 << 20, GUEST_MIB << 20)):
             here, there = source.memory(start, end - start), destination.memory(start, end - start)
             if here != there:
-                wrong = sum(a != b for a, b in zip(here, there))
-                fail(f"{wrong} of {end - start} bytes from {start:#x} on are not the same")
+                fail(f"{difference(here, there, start)}; read again, the source's are "
+                     f"{'the same' if source.memory(start, end - start) == here else 'others'}, the destination's "
+                     f"{'the same' if destination.memory(start, end - start) == there else 'others'}")
         with open(loaded, "rb") as file:
             if destination.memory(LOADED_AT, LOADED_BYTES) != file.read():
                 fail("what was loaded is not what the destination has")
