@@ -40,17 +40,16 @@ build() {
 
 # FOLDER: its programs, and its suite's last line.
 run() {
-  local program said
-  local in_nic=(timeout 100 "$rocemu" run)
+  local program in_nic=(timeout 100 "$rocemu" run)
   "${in_nic[@]}" -- "$1/build/bin/ibv_devinfo" -v > "$1.log" 2>&1 || return
   for program in rc uc ud srq xsrq; do
-    program="$1/build/bin/ibv_${program}_pingpong -g 1"
-    "${in_nic[@]}" --server "$program -d rocemu0" -- $program -d rocemu1 localhost > "$1.log" 2>&1 || return
+    program=$1/build/bin/ibv_${program}_pingpong
+    "${in_nic[@]}" --server "$program -g 1 -d rocemu0" -- "$program" -g 1 -d rocemu1 localhost > "$1.log" 2>&1 || return
   done
   "${in_nic[@]}" --server "$1/build/bin/rping -s -a 10.77.0.1 -C 10" -- \
     "$1/build/bin/rping" -c -a 10.77.0.1 -C 10 > "$1.log" 2>&1 || return
   ROCEMU=$rocemu PYTHONPATH=$1/build/python LD_LIBRARY_PATH=$1/build/lib timeout 600 \
-    python3 -B "$tests/run.py" --any-release --suite "$1/source/tests" > "$1.log" 2>&1
+    "$tests/run.py" --any-release --suite "$1/source/tests" > "$1.log" 2>&1
 }
 
 status=0
