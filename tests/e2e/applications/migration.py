@@ -31,18 +31,24 @@ LOW_BYTES = 640 << 10  # of memory below the devices' window
 WRITTEN_AT = 0x10000  # where the guest's program writes
 SECONDS = 60
 DIRTY_ROUNDS = 20  # of the guest's program before it moves
-# Adds 1 to each word from 0x10000 to 0x8ffff, for ever.
+# Adds 1 to each word from 0x10000 to 0x8ffff, for ever. The invlpg before every 16 words is for qemu before 9.0: its
+# sync of the dirty bitmap leaves the guest's TLB as it is, so that writes through an entry which is there already are
+# not seen (mended by "physmem: Fix migration dirty bitmap coherency with TCG memory access"). Once in 400 runs the last
+# pass then carried no page at all, and what the guest had written since the pass before was lost.
 BOOT_SECTOR = bytes.fromhex(
-    "b80010"  # start: mov ax, 0x1000
-    "8ec0"    # next: mov es, ax
-    "31ff"    # xor di, di
-    "26ff05"  # word: inc word [es:di]
-    "83c702"  # add di, 2
-    "75f8"    # jnz word
-    "050010"  # add ax, 0x1000
-    "3d0090"  # cmp ax, 0x9000
-    "72ec"    # jb next
-    "ebe7"    # jmp start
+    "b80010"    # start: mov ax, 0x1000
+    "8ec0"      # next: mov es, ax
+    "31ff"      # xor di, di
+    "f7c71f00"  # word: test di, 31
+    "7504"      # jnz write
+    "260f013d"  # invlpg [es:di]
+    "26ff05"    # write: inc word [es:di]
+    "83c702"    # add di, 2
+    "75ee"      # jnz word
+    "050010"    # add ax, 0x1000
+    "3d0090"    # cmp ax, 0x9000
+    "72e2"      # jb next
+    "ebdd"      # jmp start
 ).ljust(510, b"\0") + b"\x55\xaa"
 
 
