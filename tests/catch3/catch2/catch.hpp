@@ -3,6 +3,7 @@
 // goes when the tests need not be built with 2.13 any more.
 #pragma once
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_session.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
@@ -11,6 +12,10 @@
 
 namespace Catch {
 
+using Matchers::EndsWith;
+using Matchers::StartsWith;
 inline auto Contains(const std::string& text) { return Matchers::ContainsSubstring(text); }
 
 }  // namespace Catch
+
+using Catch::Approx;

@@ -12,7 +12,7 @@
 namespace rocemu::cli {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 // As far as a loader is concerned, a program for this machine.
 std::string program_with_loader(const std::string& loader) {

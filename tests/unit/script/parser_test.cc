@@ -77,7 +77,7 @@ TEST_CASE("Bytes are written in five ways") {
 }
 
 TEST_CASE("What is no script is named with its place and what is allowed") {
-  using Catch::Matchers::StartsWith;
+  using Catch::StartsWith;
   CHECK_THAT(error_of("create_qp(q, rc)\n"), StartsWith("1:1: the first line is a comment"));
   CHECK_THAT(error_of("# t\n"), StartsWith("1:1: there is nothing"));
   CHECK_THAT(error_of("# t\n  creat_qp(q)\n"),

@@ -11,7 +11,7 @@
 namespace rocemu::trace {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using wire::Operation;
 
 constexpr uint64_t kMs = 1'000'000;

@@ -17,7 +17,7 @@ namespace rocemu::trace {
 
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 class TraceFile {
  public:

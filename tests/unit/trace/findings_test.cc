@@ -13,7 +13,7 @@ namespace rocemu::trace {
 
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Operation = wire::Operation;
 
 std::string why(const TraceBuilder& builder, uint32_t qpn = TraceBuilder::kA) {

@@ -19,8 +19,8 @@ namespace rocemu::trace {
 
 namespace {
 
-using Catch::Matchers::Contains;
-using Catch::Matchers::StartsWith;
+using Catch::Contains;
+using Catch::StartsWith;
 using Json = nlohmann::json;
 using Operation = wire::Operation;
 

@@ -14,7 +14,7 @@ namespace rocemu::trace {
 
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Operation = wire::Operation;
 
 std::string remarks(const Story& story, size_t packet) {
