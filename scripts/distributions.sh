@@ -94,6 +94,7 @@ in_root() {
   # shellcheck disable=SC2016  # what the inner shell expands
   unshare --mount bash -c '
       mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
+      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && mount --rbind /sys "$0/sys" &&
       chroot "$0" "$@"' "$@"
 }
 

@@ -99,8 +99,16 @@ inline constexpr uint8_t kLocalInv = 7;
 inline constexpr uint8_t kBindMw = 8;
 inline constexpr uint8_t kSendWithInv = 9;
 inline constexpr uint8_t kTso = 10;
+inline constexpr uint8_t kFlush = 14;
 inline constexpr uint8_t kAtomicWrite = 15;
 }  // namespace wr_opcode
+
+// enum ibv_placement_type and enum ibv_selectivity_level: what a FLUSH is for, and of what.
+namespace placement {
+inline constexpr uint8_t kGlobal = 1u << 0;
+inline constexpr uint8_t kPersistent = 1u << 1;
+}  // namespace placement
+enum class Selectivity : uint8_t { range = 0, region = 1 };
 
 // enum ibv_wc_status
 enum class WcStatus : uint8_t {
@@ -132,6 +140,7 @@ enum class WcOpcode : uint8_t {
   bind_window = 5,
   local_invalidate = 6,
   tso = 7,
+  flush = 8,
   atomic_write = 9,
   receive = 128,
   receive_rdma_with_imm = 129,
@@ -192,6 +201,7 @@ inline constexpr uint64_t kXrc = 1u << 20;
 inline constexpr uint64_t kMemoryManagement = 1u << 21;  // local invalidate, SEND with invalidate
 inline constexpr uint64_t kMemoryWindowType2b = 1u << 24;
 inline constexpr uint64_t kManagedFlowSteering = 1u << 29;
+inline constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;  // IB_UVERBS_DEVICE_FLUSH_GLOBAL
 inline constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;  // IB_UVERBS_DEVICE_ATOMIC_WRITE
 }  // namespace device_cap
 
@@ -207,6 +217,7 @@ inline constexpr uint32_t kWrite = 1u << 2;
 inline constexpr uint32_t kRead = 1u << 3;
 inline constexpr uint32_t kAtomic = 1u << 4;
 inline constexpr uint32_t kSrqReceive = 1u << 5;
+inline constexpr uint32_t kFlush = 1u << 6;
 inline constexpr uint32_t kAtomicWrite = 1u << 7;
 }  // namespace odp
 

@@ -15,12 +15,12 @@ namespace {
 using transport::QpState;
 using transport::Service;
 
-constexpr uint32_t kRemoteAccess =
-    transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
+constexpr uint32_t kRemoteAccess = transport::kRemoteWrite | transport::kRemoteRead |
+                                   transport::kRemoteAtomic | kFlushGlobal | kFlushPersistent;
 // Programs give a QP the flags of their regions; these say nothing about it and are taken as Linux
 // takes them.
 constexpr uint32_t kAccessOfRegionsAlone =
-    transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand | kFlushGlobal | kFlushPersistent;
+    transport::kLocalWrite | kWindowBind | kZeroBased | kOnDemand;
 
 // Copies the attributes that `mask` names.
 void merge(QpAttr& to, const QpAttr& from, uint32_t mask) {

@@ -9,10 +9,9 @@ namespace {
 
 constexpr uint32_t kBasicAccess = transport::kLocalWrite | transport::kRemoteWrite |
                                   transport::kRemoteRead | transport::kRemoteAtomic;
-constexpr uint32_t kFlushAccess = kFlushGlobal | kFlushPersistent;
 constexpr uint32_t kKnownAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kHugePages |
-                                  kOptionalRange | kFlushAccess;
-constexpr uint32_t kKeptAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand;
+                                  kOptionalRange | kFlushGlobal | kFlushPersistent;
+constexpr uint32_t kKeptAccess = kBasicAccess | kWindowBind | kZeroBased | kOnDemand | kFlushGlobal;
 
 // A region that peers may write to must be one that the program may write to (ibv_reg_mr(3)).
 bool consistent(uint32_t access) {
@@ -42,7 +41,8 @@ bool is_of_file(const MrSpec& spec) {
 
 int Hca::Impl::check_registration(const MrSpec& spec) const {
   if (!consistent(spec.access)) return EINVAL;
-  if ((spec.access & kFlushAccess) != 0) return EOPNOTSUPP;
+  // No program's memory is known to outlive the power, as that of rxe must (its nvdimm).
+  if ((spec.access & kFlushPersistent) != 0) return EOPNOTSUPP;
   if (is_implicit(spec)) return spec.kind == MrKind::program_memory ? 0 : EINVAL;
   if (spec.file != nullptr && !is_of_file(spec)) return EINVAL;
   const bool fits = spec.length_bytes <= config.limits.max_mr_size &&

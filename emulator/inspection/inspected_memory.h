@@ -28,10 +28,16 @@ class InspectedMemory final : public transport::PassingMemory {
     const bool granted = inner().check_remote(pd, qpn, rkey, address, length_bytes, access, range);
     const RefusedAccess asked{qpn, pd, rkey.value, address, length_bytes};
     if (granted) {
-      inspector_.on_remote_access(asked, access, range);
+      if ((access & kMoves) != 0) inspector_.on_remote_access(asked, access, range);
     } else {
       inspector_.on_refused_access(asked);
     }
+    return granted;
+  }
+  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                     uint32_t access) noexcept override {
+    const bool granted = inner().grants_remote(pd, qpn, rkey, access);
+    if (!granted) inspector_.on_refused_access({qpn, pd, rkey.value, 0, 0});
     return granted;
   }
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
@@ -53,6 +59,10 @@ class InspectedMemory final : public transport::PassingMemory {
   }
 
  private:
+  // A FLUSH moves nothing.
+  static constexpr uint32_t kMoves =
+      transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
+
   Inspector& inspector_;
 };
 

@@ -73,6 +73,13 @@ bool SimMemory::check_remote(transport::PdHandle pd, wire::Qpn, wire::RKey rkey,
   return check(pd, rkey.value, address, length_bytes, access, range);
 }
 
+bool SimMemory::grants_remote(transport::PdHandle pd, wire::Qpn, wire::RKey rkey,
+                              uint32_t access) noexcept {
+  const auto found = regions_.find(rkey.value);
+  return found != regions_.end() && found->second.pd == pd &&
+         (found->second.access & access) == access;
+}
+
 bool SimMemory::bind_window(transport::PdHandle pd, wire::Qpn,
                             const transport::WindowBinding& binding) noexcept {
   if (!regions_.contains(binding.region.value)) return false;

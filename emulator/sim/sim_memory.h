@@ -47,6 +47,8 @@ class SimMemory : public transport::Memory {
   bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;
+  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                     uint32_t access) noexcept override;
   // Makes the window's key one of a region; there are no rules here but that the region is known.
   bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
                    const transport::WindowBinding& binding) noexcept override;

@@ -37,6 +37,8 @@ bool SimSendQueue::pop(transport::SendWork& work) noexcept {
   work.remote_srq = request.remote_srq;
   work.compare_add = request.compare_add;
   work.swap = request.swap;
+  work.feth = request.feth;
+  work.flush_bytes = request.flush_bytes;
   work.binding = request.binding;
   work.segmentation = {request.tso_headers, request.tso_segment_bytes};
   work.inline_payload = nullptr;

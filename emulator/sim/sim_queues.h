@@ -31,6 +31,8 @@ struct SendRequest {
   wire::Qpn remote_srq{};
   uint64_t compare_add = 0;
   uint64_t swap = 0;
+  wire::Feth feth{};
+  uint32_t flush_bytes = 0;
   transport::WindowBinding binding{};
   std::vector<transport::Sge> sges{};
   std::optional<std::vector<std::byte>> inline_payload{};

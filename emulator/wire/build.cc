@@ -149,6 +149,10 @@ size_t write_transport_headers(std::byte* to, const Bth& bth, const ExtendedHead
     store_reserved8_be24(p + 4, ext.deth.source_qp.value);
     p += kDethBytes;
   }
+  if (traits.feth) {
+    store_be32(p, (ext.feth.selectivity & 3u) << 4 | (ext.feth.placement & 0xfu));
+    p += kFethBytes;
+  }
   if (traits.reth) {
     store_be64(p, ext.reth.virtual_address);
     store_be32(p + 8, ext.reth.rkey.value);

@@ -12,6 +12,7 @@
 namespace rocemu::wire {
 
 inline constexpr size_t kBthBytes = 12;
+inline constexpr size_t kFethBytes = 4;
 inline constexpr size_t kRethBytes = 16;
 inline constexpr size_t kAethBytes = 4;
 inline constexpr size_t kAtomicEthBytes = 28;
@@ -68,6 +69,13 @@ struct Bth {
   Psn psn{};
 };
 
+// What a FLUSH is for, and of what (annex A19): verbs::placement and verbs::Selectivity, with the
+// bits that are reserved.
+struct Feth {
+  uint8_t placement = 0;    // 4 bits
+  uint8_t selectivity = 0;  // 2 bits
+};
+
 struct Reth {
   uint64_t virtual_address = 0;
   RKey rkey{};
@@ -100,6 +108,7 @@ struct ReceivePlace {
 
 // A frame's opcode alone decides which of these it has (opcode.h), but for the last one.
 struct ExtendedHeaders {
+  Feth feth{};
   Reth reth{};
   Aeth aeth{};
   AtomicEth atomic{};

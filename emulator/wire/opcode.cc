@@ -14,7 +14,7 @@ constexpr bool exists(Transport transport, Operation operation) {
     case Transport::rc:
       return true;
     case Transport::xrc:
-      return operation != Operation::atomic_write;
+      return operation != Operation::atomic_write && operation != Operation::flush;
     case Transport::uc:
       return operation <= Operation::write_only_imm;
     case Transport::ud:
@@ -34,6 +34,7 @@ constexpr MessageKind kind_of(Operation operation) {
   if (operation <= write_only_imm) return MessageKind::write;
   if (operation == read_request) return MessageKind::read;
   if (operation <= atomic_acknowledge) return MessageKind::response;
+  if (operation == flush) return MessageKind::flush;
   return operation == atomic_write ? MessageKind::atomic_write : MessageKind::atomic;
 }
 
@@ -80,6 +81,8 @@ constexpr OpcodeTraits traits_of_operation(Operation operation) {
       return {.known = true, .reth = true, .imm = true, .payload = true};
     case Operation::read_request:
       return {.known = true, .reth = true};
+    case Operation::flush:
+      return {.known = true, .feth = true, .reth = true};
     case Operation::read_response_first:
     case Operation::read_response_last:
     case Operation::read_response_only:
@@ -99,6 +102,7 @@ constexpr size_t header_bytes(const OpcodeTraits& traits) {
   size_t bytes = kBthBytes;
   if (traits.xrceth) bytes += kXrcEthBytes;
   if (traits.deth) bytes += kDethBytes;
+  if (traits.feth) bytes += kFethBytes;
   if (traits.reth) bytes += kRethBytes;
   if (traits.atomic_eth) bytes += kAtomicEthBytes;
   if (traits.aeth) bytes += kAethBytes;

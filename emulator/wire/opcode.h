@@ -1,7 +1,7 @@
 // BTH opcodes, what each of them carries and where it stands in its message (IBTA vol 1, table 35
-// and 9.2.1; XRC: annex A14; CNP: annex A17.9; ATOMIC WRITE: annex A19). The headers follow the BTH
-// in this order: XRCETH, DETH, RETH, AtomicETH, AETH, AtomicAckETH, ImmDt, IETH. Reliable datagrams
-// (RD) do not exist in RoCE: their opcodes are unknown.
+// and 9.2.1; XRC: annex A14; CNP: annex A17.9; FLUSH and ATOMIC WRITE: annex A19). The headers
+// follow the BTH in this order: XRCETH, DETH, FETH, RETH, AtomicETH, AETH, AtomicAckETH, ImmDt,
+// IETH. Reliable datagrams (RD) do not exist in RoCE: their opcodes are unknown.
 #pragma once
 
 #include <array>
@@ -44,7 +44,9 @@ enum class Operation : uint8_t {
   fetch_add = 0x14,
   send_last_invalidate = 0x16,
   send_only_invalidate = 0x17,
-  atomic_write = 0x1d,  // annex A19, of 64 bits; as Linux, over RC alone
+  // Annex A19; as Linux, over RC alone.
+  flush = 0x1c,
+  atomic_write = 0x1d,  // of 64 bits
 };
 
 inline constexpr uint8_t kCnpOpcode = 0x81;
@@ -54,12 +56,13 @@ constexpr uint8_t bth_opcode(Transport transport, Operation operation) {
 }
 
 // The kind of message that a packet is part of. ACKs, NAKs and all other answers are responses.
-enum class MessageKind : uint8_t { none, send, write, read, atomic, atomic_write, response };
+enum class MessageKind : uint8_t { none, send, write, read, atomic, atomic_write, flush, response };
 
 // One row of the table of opcodes: which headers follow the BTH, what the payload may be, and where
 // in its message the packet stands. A SEND that has an IETH invalidates a key.
 struct OpcodeTraits {
   bool known = false;
+  bool feth = false;
   bool reth = false;
   bool aeth = false;
   bool atomic_eth = false;

@@ -138,6 +138,12 @@ void load_extended_headers(const std::byte* p, const OpcodeTraits& traits, Exten
     ext.deth = {.qkey = load_be32(p), .source_qp = Qpn{load_be24(p + 5)}};
     p += kDethBytes;
   }
+  if (traits.feth) {
+    const uint8_t bits = load_u8(p + 3);
+    ext.feth = {.placement = static_cast<uint8_t>(bits & 0xf),
+                .selectivity = static_cast<uint8_t>(bits >> 4 & 3)};
+    p += kFethBytes;
+  }
   if (traits.reth) {
     ext.reth = {.virtual_address = load_be64(p),
                 .rkey = RKey{load_be32(p + 8)},

@@ -17,7 +17,8 @@ constexpr std::byte kUnwritten{0x11};
 constexpr std::byte kReused{0x5c};  // what the program writes to a buffer that is its own again
 
 constexpr uint32_t kEverything = transport::kLocalWrite | transport::kRemoteWrite |
-                                 transport::kRemoteRead | transport::kRemoteAtomic;
+                                 transport::kRemoteRead | transport::kRemoteAtomic |
+                                 transport::kFlushGlobal;
 
 bool seen_by_requester(Mishap mishap) {
   return mishap == Mishap::bad_lkey || mishap == Mishap::malformed ||
@@ -213,7 +214,11 @@ void Flow::post(size_t index) {
   request.swap = op.swap;
   if (op.mishap == Mishap::malformed) request.fault = WcStatus::local_qp_operation_error;
   if (op.shared_counter) ++counter_.posted;
-  if (op.is_inline) {
+  if (op.opcode == WorkOpcode::flush) {
+    request.feth = {.placement = verbs::placement::kGlobal,
+                    .selectivity = static_cast<uint8_t>(op.payload_seed >> 8 & 1)};
+    request.flush_bytes = op.length_bytes;
+  } else if (op.is_inline) {
     request.inline_payload = payload_of(op);
   } else {
     request.sges = sges_of(local_[index]);
@@ -286,6 +291,7 @@ void Flow::on_sent(const Completion& completion) {
        : direction_.ops[op].opcode == WorkOpcode::read         ? WcOpcode::rdma_read
        : direction_.ops[op].opcode == WorkOpcode::compare_swap ? WcOpcode::compare_swap
        : direction_.ops[op].opcode == WorkOpcode::atomic_write ? WcOpcode::atomic_write
+       : direction_.ops[op].opcode == WorkOpcode::flush        ? WcOpcode::flush
                                                                : WcOpcode::fetch_add))
     fail("completed with the wrong opcode", op);
   on_success(op);

@@ -92,8 +92,11 @@ Op draw_op(Random& random, Mishap mishap, bool may_read, bool long_messages) {
   if (op.shared_counter) op.compare_add = 1;
   op.payload_seed = random.fork();
   // Drawn from what is drawn already, so that seeds keep their meaning for all else.
-  if (op.opcode == WorkOpcode::compare_swap && op.payload_seed % 2 == 0)
-    op.opcode = WorkOpcode::atomic_write;
+  if (op.opcode == WorkOpcode::compare_swap && op.payload_seed % 2 == 0) {
+    // Of these that are to fail, a FLUSH would not fail by its data.
+    const bool flushes = mishap == Mishap::none && op.payload_seed % 8 == 0;
+    op.opcode = flushes ? WorkOpcode::flush : WorkOpcode::atomic_write;
+  }
   return op;
 }
 

@@ -144,7 +144,8 @@ class Scenario {
     attributes.remote_qpn = peer.qpn;
     attributes.send_psn = wire::Psn(side.first_psn);
     attributes.receive_psn = wire::Psn(other.first_psn);
-    attributes.access = transport::kRemoteWrite | transport::kRemoteRead | transport::kRemoteAtomic;
+    attributes.access = transport::kRemoteWrite | transport::kRemoteRead |
+                        transport::kRemoteAtomic | transport::kFlushGlobal;
     attributes.max_rd_atomic = side.max_rd_atomic;
     attributes.max_dest_rd_atomic = other.max_rd_atomic;
     attributes.min_rnr_timer = side.min_rnr_timer;

@@ -116,8 +116,10 @@ struct rocemu_send_wqe {
   /* IBV_WR_BIND_MW: imm_or_rkey is the region's lkey, remote_address and compare_add are where the
    * window begins and its length, rkey is the window's new key, swap its access flags.
    * IBV_WR_ATOMIC_WRITE inline: its 8 bytes are compare_add, and not behind the WQE.
-   * IBV_WR_TSO, which has no inline payload: rkey is the maximum segment size, inline_bytes the
-   * length of the headers, which stand behind the room for max_send_sge SGEs. */
+   * IBV_WR_FLUSH, which has no payload: compare_add is the range's length, swap what it is for
+   * (enum ibv_placement_type) and, from bit 8 on, of what (enum ibv_selectivity_level). IBV_WR_TSO,
+   * which has no inline payload: rkey is the maximum segment size, inline_bytes the length of the
+   * headers, which stand behind the room for max_send_sge SGEs. */
   uint32_t ah;          /* UD: handle; else 0 */
   uint32_t remote_qpn;  /* UD: QPN; XRC: number of the remote SRQ; else 0 */
   uint32_t remote_qkey; /* UD */

@@ -188,6 +188,10 @@ void free_context(ibv_context* context) {
   free(allocation);
 }
 
+void* place_of_flush(QueuePair& queue) {
+  return libibverbs.release < kFirstWithFlush ? nullptr : queue.verbs.room + kFlushOffset;
+}
+
 void mark_extended(ibv_qp* qp) {
   uint8_t* mask = to_queue_pair(qp).verbs.room + qp_comp_mask_offset(libibverbs.release);
   memcpy(mask, &kVerbsQpEx, sizeof(kVerbsQpEx));

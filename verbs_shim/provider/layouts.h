@@ -93,6 +93,10 @@ constexpr size_t qp_comp_mask_offset(int release) {
   return kOldest + sizeof(void*) * ((release >= 44) + (release >= 45));
 }
 
+// The first release whose ibv_qp_ex has wr_flush, as its last member.
+constexpr int kFirstWithFlush = 45;
+constexpr size_t kFlushOffset = qp_comp_mask_offset(kFirstWithFlush) - sizeof(void*);
+
 // struct verbs_device_ops has import_context.
 constexpr bool has_import_context(int release) { return release >= 31; }
 

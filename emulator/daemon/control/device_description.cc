@@ -41,7 +41,7 @@ rocemu_device_attr describe_device(const device::HcaConfig& config) {
   attr.page_size_cap = kPageSizeCap;
   attr.device_cap_flags = kCurrQpStateMod | kSysImageGuid | kRcRnrNakGen | kSrqResize |
                           kMemoryWindow | kXrc | kMemoryManagement | kMemoryWindowType2b |
-                          kAtomicWrite | kAutomaticPathMigration;
+                          kAtomicWrite | kFlushGlobal | kAutomaticPathMigration;
   if (config.port.carries_all_frames) {
     attr.device_cap_flags |= kManagedFlowSteering;
     attr.max_raw_qp = limits.max_qp;
@@ -84,7 +84,8 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
   rocemu_device_attr_ex attr{};
   attr.max_dm_size = config.limits.max_dm_size;
   attr.odp_general_caps = kSupport | kSupportImplicit;
-  attr.rc_odp_caps = kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive | kAtomicWrite;
+  attr.rc_odp_caps =
+      kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive | kFlush | kAtomicWrite;
   attr.uc_odp_caps = kSend | kReceive | kWrite | kSrqReceive;
   attr.ud_odp_caps = kSend | kReceive | kSrqReceive;
   attr.xrc_odp_caps = attr.rc_odp_caps;

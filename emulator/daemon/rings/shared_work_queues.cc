@@ -46,6 +46,8 @@ std::optional<WorkOpcode> work_opcode(uint8_t wr_opcode) {
       return WorkOpcode::tso;
     case number::kAtomicWrite:
       return WorkOpcode::atomic_write;
+    case number::kFlush:
+      return WorkOpcode::flush;
     default:
       return std::nullopt;
   }
@@ -155,7 +157,9 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   const bool is_local = transport::is_local(work.opcode);
   const bool is_atomic_write = work.opcode == WorkOpcode::atomic_write;
   const bool is_tso = work.opcode == WorkOpcode::tso;
-  const bool takes_inline = !is_local && !is_tso && !transport::brings_data(work.opcode);
+  const bool is_flush = work.opcode == WorkOpcode::flush;
+  const bool takes_inline =
+      !is_local && !is_tso && !is_flush && !transport::brings_data(work.opcode);
   if (!opcode || (is_tso && (max_tso_header_ == 0 || wqe.inline_bytes > max_tso_header_)) ||
       (is_inline && !takes_inline) || wqe.num_sge > layout_.max_sge ||
       (is_inline &&
@@ -165,6 +169,12 @@ void SharedSendQueue::decode(const rocemu_send_wqe& wqe, const std::byte* slot,
   }
   if (is_local) {
     if (work.opcode == WorkOpcode::bind_window) work.binding = binding_of(wqe);
+    return;
+  }
+  if (is_flush) {
+    work.feth = {.placement = static_cast<uint8_t>(wqe.swap & 0xf),
+                 .selectivity = static_cast<uint8_t>(wqe.swap >> 8 & 3)};
+    work.flush_bytes = static_cast<uint32_t>(wqe.compare_add);
     return;
   }
   const bool has_atomic_length = transport::is_atomic(work.opcode) || is_atomic_write;

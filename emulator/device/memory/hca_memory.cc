@@ -46,6 +46,11 @@ bool HcaMemory::check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey r
   return regions_.check(pd, qpn, rkey.value, address, length_bytes, access | kUseAsRkey, range);
 }
 
+bool HcaMemory::grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                              uint32_t access) noexcept {
+  return regions_.find(pd, qpn, rkey.value, access | kUseAsRkey) != nullptr;
+}
+
 bool HcaMemory::bind_window(transport::PdHandle pd, wire::Qpn qpn,
                             const transport::WindowBinding& binding) noexcept {
   return regions_.bind(pd, qpn, binding);

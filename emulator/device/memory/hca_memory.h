@@ -17,6 +17,8 @@ class HcaMemory final : public transport::Memory {
   bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;
+  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                     uint32_t access) noexcept override;
   bool bind_window(transport::PdHandle pd, wire::Qpn qpn,
                    const transport::WindowBinding& binding) noexcept override;
   bool invalidate(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey) noexcept override;

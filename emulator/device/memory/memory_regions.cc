@@ -84,7 +84,8 @@ void MemoryRegions::unbind(MemoryRegion& window) {
 bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
                              const transport::WindowBinding& binding) {
   constexpr uint32_t kWindowAccess = transport::kRemoteWrite | transport::kRemoteRead |
-                                     transport::kRemoteAtomic | transport::kLocalWrite;
+                                     transport::kRemoteAtomic | transport::kLocalWrite |
+                                     kFlushGlobal;
   const bool type_2 = window.window == WindowType::type_2;
   if (window.pd != pd) return false;
   if (type_2 && is_bound(window)) return false;
@@ -95,6 +96,7 @@ bool MemoryRegions::may_bind(const MemoryRegion& window, transport::PdHandle pd,
   if ((region->access & kWindowBind) == 0 || (region->access & kZeroBased) != 0) return false;
   const bool changes = (binding.access & (transport::kRemoteWrite | transport::kRemoteAtomic)) != 0;
   if (changes && (region->access & transport::kLocalWrite) == 0) return false;
+  if ((binding.access & ~region->access & kFlushGlobal) != 0) return false;
   const uint64_t offset = binding.address - region->iova;
   return offset <= region->length_bytes && binding.length_bytes <= region->length_bytes - offset;
 }

@@ -73,19 +73,26 @@ class MemoryRegions {
   // Windows of type 2 alone can be invalidated.
   bool invalidate(transport::PdHandle pd, wire::Qpn qpn, uint32_t key) noexcept;
 
-  // The range that `key` grants, when it grants `access` to all of it within `pd` to `qpn`.
+  // The region or window that has `key`, when it grants `access` within `pd` to `qpn`; else null.
+  const MemoryRegion* find(transport::PdHandle pd, wire::Qpn qpn, uint32_t key,
+                           uint32_t access) const noexcept {
+    const uint32_t index = key >> 8;
+    if (index >= regions_.size()) return nullptr;
+    const MemoryRegion& region = regions_[index];
+    if (region.space == nullptr || region.key != key || region.pd != pd) return nullptr;
+    if ((access & ~region.access) != 0) return nullptr;
+    if (region.window != WindowType::none && !window_grants(region, qpn)) return nullptr;
+    return &region;
+  }
+  // The range that `key` grants, when it grants `access` to all of it.
   bool check(transport::PdHandle pd, wire::Qpn qpn, uint32_t key, uint64_t address,
              uint32_t length_bytes, uint32_t access, transport::MemoryRange& range) const noexcept {
-    const uint32_t index = key >> 8;
-    if (index >= regions_.size()) return false;
-    const MemoryRegion& region = regions_[index];
-    if (region.space == nullptr || region.key != key || region.pd != pd) return false;
-    if ((access & ~region.access) != 0) return false;
-    if (region.window != WindowType::none && !window_grants(region, qpn)) return false;
-    const uint64_t offset = address - region.iova;  // wraps below the region: then too large
-    if (offset > region.length_bytes || length_bytes > region.length_bytes - offset) return false;
-    range = {region.space, region.address + offset, (region.access & kOnDemand) != 0,
-             region.mapped == nullptr ? nullptr : region.mapped + offset};
+    const MemoryRegion* const region = find(pd, qpn, key, access);
+    if (region == nullptr) return false;
+    const uint64_t offset = address - region->iova;  // wraps below the region: then too large
+    if (offset > region->length_bytes || length_bytes > region->length_bytes - offset) return false;
+    range = {region->space, region->address + offset, (region->access & kOnDemand) != 0,
+             region->mapped == nullptr ? nullptr : region->mapped + offset};
     return true;
   }
 

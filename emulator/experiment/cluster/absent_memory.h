@@ -18,6 +18,9 @@ class AbsentMemory final : public transport::Memory {
     range = {.address = address};
     return true;
   }
+  bool grants_remote(transport::PdHandle, wire::Qpn, wire::RKey, uint32_t) noexcept override {
+    return true;
+  }
   bool bind_window(transport::PdHandle, wire::Qpn,
                    const transport::WindowBinding&) noexcept override {
     return false;

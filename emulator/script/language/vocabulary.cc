@@ -137,6 +137,7 @@ const std::vector<Opcode> kOpcodes = {
     {"CAS", Operation::compare_swap, {}},
     {"FADD", Operation::fetch_add, {}},
     {"ATOMIC_WRITE", Operation::atomic_write, {}},
+    {"FLUSH", Operation::flush, {}},
     {"ATOMIC_ACK", Operation::atomic_acknowledge, {}},
     {"ACK", Operation::acknowledge, kAck},
     {"RNR_NAK", Operation::acknowledge, kAnyRnr},
@@ -228,6 +229,7 @@ std::vector<Key> header_fields(const Opcode& opcode, const wire::OpcodeTraits& t
   };
   add(traits.xrceth, {{"srqn", Takes::key}});
   add(traits.deth, {{"qkey"}, {"sqpn"}});
+  add(traits.feth, {{"placement"}, {"selectivity"}});
   add(traits.reth, {{"va", Takes::place}, {"rkey", Takes::key}, {"len"}});
   add(traits.atomic_eth, {{"va", Takes::place}, {"rkey", Takes::key}});
   add(opcode.operation == Operation::compare_swap, {{"compare"}, {"swap"}});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/verbs/numbers.h"
 #include "emulator/script/language/parser.h"
 #include "emulator/script/language/vocabulary.h"
 #include "emulator/script/play/program.h"
@@ -17,6 +18,8 @@ using wire::OpcodeTraits;
 using wire::Psn;
 
 constexpr size_t kMaxHeaderBytes = 128;
+using verbs::placement::kGlobal;
+
 constexpr uint64_t kNoCredits = 0x1f;
 
 uint8_t pad_of(size_t payload_bytes) { return static_cast<uint8_t>(-payload_bytes & 3); }
@@ -73,6 +76,8 @@ class Maker {
 
   wire::ExtendedHeaders extended() const {
     wire::ExtendedHeaders ext;
+    ext.feth = {.placement = static_cast<uint8_t>(number("placement", kGlobal)),
+                .selectivity = static_cast<uint8_t>(number("selectivity", 0))};
     ext.reth = {place("va"), wire::RKey{key("rkey")}, static_cast<uint32_t>(number("len", 0))};
     ext.atomic = {place("va"), wire::RKey{key("rkey")}, number("swap", number("add", 0)),
                   number("compare", 0)};
@@ -197,6 +202,10 @@ void compare_headers(Comparison& compare, const Opcode& opcode, const wire::Pack
                      const ScriptQp& qp) {
   const OpcodeTraits& traits = packet.traits();
   const wire::ExtendedHeaders& ext = packet.ext;
+  if (traits.feth) {
+    compare.number("placement", ext.feth.placement, {});
+    compare.number("selectivity", ext.feth.selectivity, {});
+  }
   if (traits.reth) {
     compare.place("va", ext.reth.virtual_address);
     compare.key("rkey", ext.reth.rkey.value);
@@ -256,6 +265,8 @@ std::string text_of(const wire::Packet& packet, const ScriptQp* qp) {
   add(traits.xrceth, "srqn", ext.xrc_srq.value);
   add(traits.deth, "qkey", ext.deth.qkey);
   add(traits.deth, "sqpn", ext.deth.source_qp.value);
+  add(traits.feth, "placement", ext.feth.placement);
+  add(traits.feth, "selectivity", ext.feth.selectivity);
   add(traits.reth, "va", ext.reth.virtual_address);
   add(traits.reth, "rkey", ext.reth.rkey.value);
   add(traits.reth, "len", ext.reth.length_bytes);

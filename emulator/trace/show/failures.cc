@@ -63,6 +63,7 @@ bool has_remote_address(uint8_t opcode) {
     case verbs::wr_opcode::kAtomicCmpAndSwp:
     case verbs::wr_opcode::kAtomicFetchAndAdd:
     case verbs::wr_opcode::kAtomicWrite:
+    case verbs::wr_opcode::kFlush:
       return true;
     default:
       return false;

@@ -41,6 +41,7 @@ constexpr std::pair<uint8_t, std::string_view> kOperations[] = {
     {static_cast<uint8_t>(Operation::fetch_add), "FETCH_ADD"},
     {static_cast<uint8_t>(Operation::send_last_invalidate), "SEND_LAST_INVALIDATE"},
     {static_cast<uint8_t>(Operation::send_only_invalidate), "SEND_ONLY_INVALIDATE"},
+    {static_cast<uint8_t>(Operation::flush), "FLUSH"},
     {static_cast<uint8_t>(Operation::atomic_write), "ATOMIC_WRITE"},
 };
 
@@ -56,25 +57,15 @@ constexpr std::pair<uint8_t, std::string_view> kRequests[] = {
     {verbs::wr_opcode::kBindMw, "bind window"},
     {verbs::wr_opcode::kSendWithInv, "SEND with invalidate"},
     {verbs::wr_opcode::kTso, "TSO"},
+    {verbs::wr_opcode::kFlush, "FLUSH"},
     {verbs::wr_opcode::kAtomicWrite, "ATOMIC WRITE"},
 };
 
 constexpr std::pair<uint8_t, std::string_view> kCompletions[] = {
-    {0, "send"},
-    {1, "RDMA WRITE"},
-    {2, "RDMA READ"},
-    {3, "compare swap"},
-    {4, "fetch add"},
-    {5, "bind window"},
-    {6, "local invalid"},
-    {7, "TSO"},
-    {9, "ATOMIC WRITE"},
-    {128, "receive"},
-    {129, "receive with immediate"},
-    {130, "tag added"},
-    {131, "tag deleted"},
-    {132, "tags synced"},
-    {133, "tagged receive"},
+    {0, "send"},        {1, "RDMA WRITE"},    {2, "RDMA READ"},     {3, "compare swap"},
+    {4, "fetch add"},   {5, "bind window"},   {6, "local invalid"}, {7, "TSO"},
+    {8, "FLUSH"},       {9, "ATOMIC WRITE"},  {128, "receive"},     {129, "receive with immediate"},
+    {130, "tag added"}, {131, "tag deleted"}, {132, "tags synced"}, {133, "tagged receive"},
     {134, "no tag"},
 };
 

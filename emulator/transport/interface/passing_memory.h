@@ -21,6 +21,10 @@ class PassingMemory : public Memory {
                     uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept override {
     return inner_->check_remote(pd, qpn, rkey, address, length_bytes, access, range);
   }
+  bool grants_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+                     uint32_t access) noexcept override {
+    return inner_->grants_remote(pd, qpn, rkey, access);
+  }
   bool bind_window(PdHandle pd, wire::Qpn qpn, const WindowBinding& binding) noexcept override {
     return inner_->bind_window(pd, qpn, binding);
   }

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/verbs/numbers.h"
+#include "emulator/wire/headers.h"
 #include "emulator/wire/types.h"
 
 namespace rocemu::transport {
@@ -56,6 +57,7 @@ enum class WorkOpcode : uint8_t {
   bind_window,
   local_invalidate,
   atomic_write,
+  flush,
   tso,
 };
 
@@ -85,6 +87,8 @@ constexpr uint8_t wr_opcode_of(WorkOpcode op) {
       return number::kLocalInv;
     case WorkOpcode::atomic_write:
       return number::kAtomicWrite;
+    case WorkOpcode::flush:
+      return number::kFlush;
     case WorkOpcode::tso:
       return number::kTso;
   }
@@ -107,9 +111,9 @@ constexpr bool is_atomic(WorkOpcode op) {
 // Requests whose answer is data for this side.
 constexpr bool brings_data(WorkOpcode op) { return op == WorkOpcode::read || is_atomic(op); }
 // Requests that are answered each by itself: they count against max_rd_atomic; a fence waits for
-// them. An ATOMIC WRITE is answered by a READ response without data.
+// them. An ATOMIC WRITE and a FLUSH are answered by a READ response without data.
 constexpr bool is_read_or_atomic(WorkOpcode op) {
-  return brings_data(op) || op == WorkOpcode::atomic_write;
+  return brings_data(op) || op == WorkOpcode::atomic_write || op == WorkOpcode::flush;
 }
 
 using verbs::WcOpcode;
@@ -156,6 +160,7 @@ struct SendWork {
   // Not `success`: the request is malformed (unknown opcode, too many SGEs, too long) and completes
   // with this status when its turn comes, without a packet.
   WcStatus fault = WcStatus::success;
+  wire::Feth feth;         // FLUSH
   uint32_t immediate = 0;  // network order
   uint64_t remote_address = 0;
   wire::RKey rkey{};  // the key of the peer's memory, or the one that is to be invalidated
@@ -163,6 +168,7 @@ struct SendWork {
   wire::Qpn remote_qpn{};       // UD
   uint32_t remote_qkey = 0;     // UD
   wire::Qpn remote_srq{};       // XRC
+  uint32_t flush_bytes = 0;     // FLUSH of a range: how many, from remote_address on
   uint64_t compare_add = 0;
   uint64_t swap = 0;
   uint32_t length_bytes = 0;  // the whole message's

@@ -61,6 +61,8 @@ constexpr WcOpcode completion_opcode(WorkOpcode op) {
       return WcOpcode::local_invalidate;
     case WorkOpcode::atomic_write:
       return WcOpcode::atomic_write;
+    case WorkOpcode::flush:
+      return WcOpcode::flush;
     case WorkOpcode::tso:
       return WcOpcode::tso;
   }

@@ -64,6 +64,11 @@ RequestPacket request_packet(const SendWindow::Request& request, uint32_t index,
       packet.payload_bytes = kAtomicBytes;
       packet.ext.reth = {work.remote_address, work.rkey, kAtomicBytes};
       break;
+    case WorkOpcode::flush:
+      packet.operation = Operation::flush;
+      packet.ext.feth = work.feth;
+      packet.ext.reth = {work.remote_address, work.rkey, work.flush_bytes};
+      break;
     default:
       describe_message(request, index, packets, mtu, packet);
       break;
@@ -131,7 +136,9 @@ WcStatus RcRequester::find_fault(const SendWork& work) const {
   if (work.opcode == WorkOpcode::tso) return WcStatus::local_qp_operation_error;
   if (is_read_or_atomic(work.opcode) && context_.attributes.max_rd_atomic == 0)
     return WcStatus::local_qp_operation_error;
-  if (work.opcode == WorkOpcode::atomic_write && context_.transport != wire::Transport::rc)
+  const bool is_rc_alone =
+      work.opcode == WorkOpcode::atomic_write || work.opcode == WorkOpcode::flush;
+  if (is_rc_alone && context_.transport != wire::Transport::rc)
     return WcStatus::local_qp_operation_error;
   const uint32_t access = brings_data(work.opcode) ? kLocalWrite : kLocalRead;
   return may_use(context_, work, access) ? WcStatus::success : WcStatus::local_protection_error;

@@ -68,7 +68,8 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
       read_again(packet);
       break;
     case MessageKind::atomic_write:
-      // It has been executed, and what it wrote may have been overwritten since.
+    case MessageKind::flush:
+      // It has been executed, and what an ATOMIC WRITE wrote may have been overwritten since.
       if (responses_.make_room_for_replay(psn))
         responses_.add_read(psn, {}, context_.resources.pd, true);
       break;
@@ -117,6 +118,8 @@ Refusal RcResponder::execute(const wire::Packet& packet) {
       return execute_read(packet, target);
     case MessageKind::atomic_write:
       return execute_atomic_write(packet, target);
+    case MessageKind::flush:
+      return execute_flush(packet, target);
     default:
       return execute_atomic(packet, target);
   }
@@ -295,6 +298,31 @@ Refusal RcResponder::execute_atomic_write(const wire::Packet& packet,
   return Refusal::none;
 }
 
+// A FLUSH is answered when all that was written before it is in the program's memory (annex A19).
+// There it is as visible, and lasts as long, as what the program writes itself.
+Refusal RcResponder::execute_flush(const wire::Packet& packet, const SharedReceiver& target) {
+  const wire::Feth& feth = packet.ext.feth;
+  const wire::Reth& reth = packet.ext.reth;
+  const uint32_t access =
+      ((feth.placement & verbs::placement::kGlobal) != 0 ? kFlushGlobal : 0) |
+      ((feth.placement & verbs::placement::kPersistent) != 0 ? kFlushPersistent : 0);
+  if ((context_.attributes.access & access) != access) return Refusal::access_not_enabled;
+  if (!responses_.make_room_for_request()) return Refusal::too_many_rd_atomics;
+  // Of the region as a whole the address and the length say nothing.
+  const bool of_region = feth.selectivity == static_cast<uint8_t>(verbs::Selectivity::region);
+  MemoryRange range;
+  const bool granted =
+      of_region || reth.length_bytes == 0
+          ? context_.memory.grants_remote(target.pd, context_.qpn, reth.rkey, access)
+          : check_remote(target, reth, reth.length_bytes, access, range);
+  if (!granted) return Refusal::bad_rkey;
+  context_.deferred.flush(context_.memory);
+  if (context_.state == QpState::error) return Refusal::none;
+  accept(packet, 1, true);
+  responses_.add_read(packet.bth.psn, {}, target.pd, false);
+  return Refusal::none;
+}
+
 Refusal RcResponder::execute_atomic(const wire::Packet& packet, const SharedReceiver& target) {
   const wire::AtomicEth& atomic = packet.ext.atomic;
   if ((context_.attributes.access & kRemoteAtomic) == 0) return Refusal::access_not_enabled;
@@ -321,7 +349,8 @@ Refusal RcResponder::execute_atomic(const wire::Packet& packet, const SharedRece
 }
 
 void RcResponder::note_executed_request(MessageKind kind, wire::Psn psn) {
-  const TraceEvent event = kind == MessageKind::read     ? TraceEvent::read_executed
+  const bool reads = kind == MessageKind::read || kind == MessageKind::flush;
+  const TraceEvent event = reads                         ? TraceEvent::read_executed
                            : kind == MessageKind::atomic ? TraceEvent::atomic_executed
                                                          : TraceEvent::write_executed;
   context_.tally.note(event, psn.value());

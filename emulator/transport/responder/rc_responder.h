@@ -95,6 +95,7 @@ class RcResponder {
   Refusal execute_read(const wire::Packet& packet, const SharedReceiver& target);
   Refusal execute_atomic(const wire::Packet& packet, const SharedReceiver& target);
   Refusal execute_atomic_write(const wire::Packet& packet, const SharedReceiver& target);
+  Refusal execute_flush(const wire::Packet& packet, const SharedReceiver& target);
   void accept(const wire::Packet& packet, uint32_t psns, bool message_ends);
   void note_executed_request(wire::MessageKind kind, wire::Psn psn);
 

@@ -34,8 +34,10 @@ DIRTY_ROUNDS = 20  # of the guest's program before it moves
 # Adds 1 to each word from 0x10000 to 0x8ffff, for ever. The invlpg before every 16 words is for qemu before 9.0: its
 # sync of the dirty bitmap leaves the guest's TLB as it is, so that writes through an entry which is there already are
 # not seen (mended by "physmem: Fix migration dirty bitmap coherency with TCG memory access"). Once in 400 runs the last
-# pass then carried no page at all, and what the guest had written since the pass before was lost.
+# pass then carried no page at all, and what the guest had written since the pass before was lost. The firmware, which
+# would count ticks, is kept from writing for the same reason.
 BOOT_SECTOR = bytes.fromhex(
+    "fa"        # cli
     "b80010"    # start: mov ax, 0x1000
     "8ec0"      # next: mov es, ax
     "31ff"      # xor di, di

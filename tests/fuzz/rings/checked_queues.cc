@@ -42,6 +42,8 @@ bool CheckedQueues::pop(transport::SendWork& work) noexcept {
   expect((!is_atomic(work.opcode) && work.opcode != transport::WorkOpcode::atomic_write) ||
              work.length_bytes == 8,
          "an atomic is 8 bytes long");
+  expect(work.opcode != transport::WorkOpcode::flush || work.length_bytes == 0,
+         "a FLUSH has no payload");
   if (work.opcode == transport::WorkOpcode::tso) check_segmentation(work);
   if (work.inline_payload != nullptr) {
     check_inline(work);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t kBaseAddress = 0x10000;
 constexpr uint32_t kAll = transport::kLocalWrite | transport::kRemoteWrite |
-                          transport::kRemoteRead | transport::kRemoteAtomic;
+                          transport::kRemoteRead | transport::kRemoteAtomic |
+                          transport::kFlushGlobal;
 constexpr uint32_t kReadOnly = 1;
 constexpr uint32_t kForeign = 2;
 constexpr std::byte kSecret{0xee};

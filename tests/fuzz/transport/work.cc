@@ -90,6 +90,10 @@ void World::post_send(QueuePair& qp) {
   request.fence = (flags & 4) != 0;
   if (request.opcode == WorkOpcode::compare_swap && (flags & 0x30) == 0x10)
     request.opcode = WorkOpcode::atomic_write;
+  if (request.opcode == WorkOpcode::fetch_add && (flags & 0x30) == 0x10)
+    request.opcode = WorkOpcode::flush;
+  request.feth = {static_cast<uint8_t>(flags & 0xf), static_cast<uint8_t>(flags >> 6)};
+  request.flush_bytes = flags & 0xf;
   const bool is_inline = (flags & 8) != 0 && !is_read_or_atomic(request.opcode);
   if ((flags & 0x30) == 0x30) request.fault = transport::WcStatus::local_length_error;
   const transport::Sge remote = draw_sge(8);
@@ -112,7 +116,9 @@ void World::post_send(QueuePair& qp) {
 
   const bool has_atomic_length =
       is_atomic(request.opcode) || request.opcode == WorkOpcode::atomic_write;
-  uint32_t length = has_atomic_length ? transport::kAtomicBytes : draw_length(qp);
+  uint32_t length = has_atomic_length                     ? transport::kAtomicBytes
+                    : request.opcode == WorkOpcode::flush ? 0
+                                                          : draw_length(qp);
   if (is_inline) {
     request.inline_payload.emplace(std::min<uint32_t>(length, 1024), std::byte{0x31});
   } else {

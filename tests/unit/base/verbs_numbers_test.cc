@@ -1,5 +1,5 @@
 // Compares the numbers of base/verbs/numbers.h with those of rdma-core's headers, which lack one in
-// Debian 12: IB_UVERBS_DEVICE_ATOMIC_WRITE.
+// Debian 12: IB_UVERBS_DEVICE_ATOMIC_WRITE and all of FLUSH.
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>

@@ -574,7 +574,7 @@ TEST_CASE("Modify refuses values out of range and leaves the QP as it was") {
   attr.qp_state = 9;
   CHECK(fabric.a.modify_qp(program.context, program.qp, to_init, attr).error() == EINVAL);
   CHECK(fabric.a.query_qp(program.context, program.qp)->qp_state == 0);
-  // As Linux' drivers that know no FLUSH: nothing can be asked for by it.
+  // Persistence can be granted here, and is by no region.
   attr.qp_state = 1;
   attr.qp_access_flags = transport::kRemoteWrite | kFlushGlobal | kFlushPersistent;
   CHECK(fabric.a.modify_qp(program.context, program.qp, to_init, attr));

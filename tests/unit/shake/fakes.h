@@ -42,6 +42,9 @@ class FakeMemory final : public transport::Memory {
     range = {this, address};
     return true;
   }
+  bool grants_remote(transport::PdHandle, wire::Qpn, wire::RKey, uint32_t) noexcept override {
+    return true;
+  }
   bool bind_window(transport::PdHandle, wire::Qpn,
                    const transport::WindowBinding&) noexcept override {
     return true;

@@ -31,6 +31,9 @@ class NoMemory final : public transport::Memory {
                     Range&) noexcept override {
     return true;
   }
+  bool grants_remote(transport::PdHandle, wire::Qpn, wire::RKey, uint32_t) noexcept override {
+    return true;
+  }
   bool bind_window(transport::PdHandle, wire::Qpn,
                    const transport::WindowBinding&) noexcept override {
     return false;

@@ -145,8 +145,8 @@ TEST_CASE("The cursor stays on its packet when requests before it complete") {
 
 TEST_CASE("READs and atomics count from their first packet to their completion") {
   WindowStage stage;
-  const WorkOpcode opcode =
-      GENERATE(WorkOpcode::read, WorkOpcode::compare_swap, WorkOpcode::atomic_write);
+  const WorkOpcode opcode = GENERATE(WorkOpcode::read, WorkOpcode::compare_swap,
+                                     WorkOpcode::atomic_write, WorkOpcode::flush);
   stage.post(opcode, 8);
   stage.post(WorkOpcode::write, 8);
   REQUIRE(stage.take());

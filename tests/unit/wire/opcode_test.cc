@@ -42,6 +42,7 @@ const std::map<uint8_t, Row> kSpecification = {
     {0x14, {"atomic", 40}},
     {0x16, {"ieth payload", 16}},
     {0x17, {"ieth payload", 16}},
+    {0x1c, {"feth reth", 32}},
     {0x1d, {"reth payload", 28}},
     // Unreliable connection
     {0x20, {"payload", 12}},
@@ -96,6 +97,7 @@ std::string describe(const OpcodeTraits& traits) {
   };
   add(traits.xrceth, "xrceth");
   add(traits.deth, "deth");
+  add(traits.feth, "feth");
   add(traits.reth, "reth");
   add(traits.atomic_eth, "atomic");
   add(traits.aeth, "aeth");
@@ -149,6 +151,7 @@ TEST_CASE("Every operation has its place in a message") {
       {Operation::fetch_add, {MessageKind::atomic, 'O'}},
       {Operation::send_last_invalidate, {MessageKind::send, 'L'}},
       {Operation::send_only_invalidate, {MessageKind::send, 'O'}},
+      {Operation::flush, {MessageKind::flush, 'O'}},
       {Operation::atomic_write, {MessageKind::atomic_write, 'O'}},
   };
   for (const auto& [operation, place] : specification) {

@@ -139,7 +139,7 @@ TEST_CASE("unknown_opcode: each that is reserved or of RD") {
     CHECK(parse(values.build()) == ParseError::unknown_opcode);
     ++unknown;
   }
-  CHECK(unknown == 256 - 62);
+  CHECK(unknown == 256 - 63);
 }
 
 TEST_CASE("bad_payload: a payload or a pad where there may be none") {
@@ -156,7 +156,7 @@ TEST_CASE("bad_payload: a payload or a pad where there may be none") {
     CHECK(parse(values.build()) == ParseError::bad_payload);
     ++opcodes;
   }
-  CHECK(opcodes == 10);
+  CHECK(opcodes == 11);
 }
 
 TEST_CASE("bad_payload: more pad bytes than there are bytes") {

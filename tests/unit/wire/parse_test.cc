@@ -41,7 +41,7 @@ TEST_CASE("What is built parses to the same values, for every opcode and network
                         packet.payload) == frame);
     }
   }
-  CHECK(opcodes == 62);
+  CHECK(opcodes == 63);
 }
 
 TEST_CASE("Extended headers that an opcode does not carry are zero") {

@@ -40,6 +40,7 @@ FrameValues sample(Network network, uint8_t opcode, size_t payload_bytes) {
   if (is_vlan(network)) values.ethernet.vlan_tci = 0x6123;
   values.ip = sample_ip(network);
   values.udp = {.source_port = 0xc123, .destination_port = kRoceUdpPort, .checksum = 0x1d0f};
+  values.ext.feth = {0x5, 2};
   values.ext.reth = {0x0123456789abcdef, RKey{0x89abcdef}, 0x13579bdf};
   values.ext.aeth = {0x63, 0xc0ffee};
   values.ext.atomic = {0xfedcba9876543210, RKey{0x76543210}, 0x1122334455667788,

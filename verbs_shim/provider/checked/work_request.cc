@@ -93,6 +93,12 @@ void wr_atomic_write(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, const void*
   if (ibv_send_wr* request = staged(qp).last()) request->send_flags |= IBV_SEND_INLINE;
 }
 
+void wr_flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t bytes, uint8_t placement,
+              uint8_t selectivity) {
+  provider::wr_flush(qp, rkey, address, bytes, placement, selectivity);
+  stage_rdma(qp, kFlushOpcode, rkey, address);
+}
+
 void wr_send_tso(ibv_qp_ex* qp, void* headers, uint16_t headers_bytes, uint16_t segment_bytes) {
   plain.wr_send_tso(qp, headers, headers_bytes, segment_bytes);
   ibv_send_wr* request = stage(qp, IBV_WR_TSO);
@@ -153,7 +159,8 @@ int wr_complete(ibv_qp_ex* qp) {
 
 }  // namespace
 
-void remember_work_request_functions() { set_work_request_functions(plain, ~uint64_t{0}); }
+// An ibv_qp_ex of this header may have no room for wr_flush.
+void remember_work_request_functions() { set_work_request_functions(plain, ~kWithFlush); }
 
 void check_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   const auto replace = [](auto& function, auto checked) {
@@ -170,8 +177,9 @@ void check_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   replace(qp.wr_atomic_cmp_swp, wr_atomic_cmp_swp);
   replace(qp.wr_atomic_fetch_add, wr_atomic_fetch_add);
   replace(qp.wr_send_tso, wr_send_tso);
-  // Libraries before rdma-core 44 have something else in its place.
+  // Older libraries have something else in their place.
   if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) qp.wr_atomic_write = wr_atomic_write;
+  if ((ops & kWithFlush) != 0) set_flush_function(qp, wr_flush);
   qp.wr_set_ud_addr = wr_set_ud_addr;
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;

@@ -65,6 +65,10 @@ inline QueuePair& to_queue_pair(ibv_qp_ex* qp) { return *reinterpret_cast<QueueP
 // driver.cc: says in libibverbs' own part of `qp` that ibv_qp_to_qp_ex() may hand it out.
 void mark_extended(ibv_qp* qp);
 
+// driver.cc: where libibverbs' ibv_qp_ex has wr_flush, which the header may lack; null when it is
+// too old to have it.
+void* place_of_flush(QueuePair& queue);
+
 // queue_pair.cc: removes the completions of `qp` that the program has not polled.
 void discard_completions(ibv_qp* qp);
 
@@ -88,7 +92,16 @@ int post_recv_locked(QueuePair& queue, ibv_recv_wr* request, ibv_recv_wr** bad);
 void submit_sends(QueuePair& queue);
 
 // work_request.cc: the functions that ibv_qp_ex holds. `ops` are IBV_QP_EX_WITH_ flags.
-uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits);
+uint64_t offered_send_ops(QueuePair& queue, const rocemu_device_attr& limits);
 void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops);
+
+// What rdma-core has from 45 on, where the header may be older.
+inline constexpr uint64_t kWithFlush = uint64_t{1} << 11;             // IBV_QP_EX_WITH_FLUSH
+inline constexpr auto kFlushOpcode = static_cast<ibv_wr_opcode>(14);  // IBV_WR_FLUSH
+using FlushFunction = void(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t bytes,
+                           uint8_t placement, uint8_t selectivity);
+FlushFunction wr_flush;
+// `qp` has a place for it.
+void set_flush_function(ibv_qp_ex& qp, FlushFunction* function);
 
 }  // namespace rocemu::provider

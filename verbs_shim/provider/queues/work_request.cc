@@ -199,10 +199,32 @@ void wr_abort(ibv_qp_ex* qp) {
 
 }  // namespace
 
-// IB_UVERBS_DEVICE_ATOMIC_WRITE of <rdma/ib_user_verbs.h>, which libibverbs hands on as it is.
+// IB_UVERBS_DEVICE_ATOMIC_WRITE and _FLUSH_GLOBAL of <rdma/ib_user_verbs.h>, which libibverbs hands
+// on as they are.
 constexpr uint64_t kAtomicWriteCap = uint64_t{1} << 40;
+constexpr uint64_t kFlushGlobalCap = uint64_t{1} << 38;
 
-uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limits) {
+// It has no payload.
+void wr_flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t bytes, uint8_t placement,
+              uint8_t selectivity) {
+  constexpr uint8_t kPlacements = 1 | 2;   // IBV_FLUSH_GLOBAL, IBV_FLUSH_PERSISTENT
+  constexpr uint8_t kLastSelectivity = 1;  // IBV_FLUSH_MR
+  rocemu_send_wqe* wqe = begin_remote(qp, kFlushOpcode, rkey, address);
+  if (wqe == nullptr) return;
+  if (placement == 0 || (placement & ~kPlacements) != 0 || selectivity > kLastSelectivity ||
+      bytes > UINT32_MAX) {
+    fail(to_queue_pair(qp), EINVAL);
+    return;
+  }
+  wqe->compare_add = bytes;
+  wqe->swap = placement | uint64_t{selectivity} << 8;
+}
+
+void set_flush_function(ibv_qp_ex& qp, FlushFunction* function) {
+  memcpy(place_of_flush(to_queue_pair(&qp)), &function, sizeof(function));
+}
+
+uint64_t offered_send_ops(QueuePair& queue, const rocemu_device_attr& limits) {
   const ibv_qp_type type = queue.verbs.qp.qp_type;
   if (type == IBV_QPT_XRC_RECV) return 0;
   if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
@@ -214,9 +236,11 @@ uint64_t offered_send_ops(const QueuePair& queue, const rocemu_device_attr& limi
     if ((limits.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0) {
       ops |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
     }
-    if (type == IBV_QPT_RC && (limits.device_cap_flags & kAtomicWriteCap) != 0) {
-      ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
-    }
+    const auto has = [&](uint64_t cap) {
+      return type == IBV_QPT_RC && (limits.device_cap_flags & cap) != 0;
+    };
+    if (has(kAtomicWriteCap)) ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+    if (has(kFlushGlobalCap) && place_of_flush(queue) != nullptr) ops |= kWithFlush;
     if (limits.max_mw > 0) ops |= IBV_QP_EX_WITH_BIND_MW;
     if (limits.atomic_cap != IBV_ATOMIC_NONE) {
       ops |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
@@ -240,8 +264,9 @@ void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops) {
   qp.wr_atomic_cmp_swp = wanted(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, &wr_atomic_cmp_swp);
   qp.wr_atomic_fetch_add = wanted(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &wr_atomic_fetch_add);
   qp.wr_send_tso = wanted(IBV_QP_EX_WITH_TSO, &wr_send_tso);
-  // Libraries before rdma-core 44 have something else in its place.
+  // Older libraries have something else in their place.
   if ((ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) qp.wr_atomic_write = wr_atomic_write;
+  if ((ops & kWithFlush) != 0) set_flush_function(qp, wr_flush);
   qp.wr_set_ud_addr = wr_set_ud_addr;
   qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
   qp.wr_set_sge = wr_set_sge;

@@ -145,7 +145,7 @@ TEST_CASE("the device says what memory it can do") {
       p.client.call(ROCEMU_OP_QUERY_DEVICE_EX, HeaderOnly{}).as<rocemu_device_attr_ex>();
   CHECK(attr.max_dm_size > 0);
   CHECK(attr.odp_general_caps == 3);
-  CHECK(attr.rc_odp_caps == 0xbf);
+  CHECK(attr.rc_odp_caps == 0xff);
   CHECK(attr.ud_odp_caps == 0x23);
 }
 

@@ -16,7 +16,7 @@ using transport::WorkOpcode;
 
 constexpr uint32_t kMaxMessage = 1u << 30;
 constexpr uint8_t kWrWrite = 0, kWrSend = 2, kWrRead = 4, kWrFetchAdd = 6, kWrLocalInv = 7,
-                  kWrBindMw = 8, kWrSendInv = 9, kWrTso = 10, kWrAtomicWrite = 15;
+                  kWrBindMw = 8, kWrSendInv = 9, kWrTso = 10, kWrFlush = 14, kWrAtomicWrite = 15;
 
 // Both sides of one QP's memory.
 struct Program {
@@ -324,6 +324,26 @@ TEST_CASE(
   CHECK(work.length_bytes == 8);
   REQUIRE(work.inline_payload != nullptr);
   CHECK(std::memcmp(work.inline_payload, &wqe.compare_add, 8) == 0);
+}
+
+TEST_CASE("a flush has no payload, whatever stands behind its entry") {
+  Program program(4, 1, 64);
+  rocemu_send_wqe wqe = wqe_of(kWrFlush, 1);
+  wqe.compare_add = 4096;
+  wqe.swap = 1 | 1 << 8;
+  program.post(wqe, {{0x1000, 100, 7}});
+  SendWork work;
+  REQUIRE(program.queues->send().pop(work));
+  CHECK(work.fault == WcStatus::success);
+  CHECK(work.opcode == WorkOpcode::flush);
+  CHECK(work.length_bytes == 0);
+  CHECK(work.flush_bytes == 4096);
+  CHECK(work.feth.placement == 1);
+  CHECK(work.feth.selectivity == 1);
+
+  wqe.flags = ROCEMU_SEND_INLINE;
+  wqe.inline_bytes = 8;
+  CHECK(program.fault_of(wqe) == WcStatus::local_qp_operation_error);
 }
 
 namespace {
