@@ -60,12 +60,21 @@ def make_interface():
         run("addr", "add", address, "dev", NETDEV, "nodad")
 
 
+def flawed_tests(folder):
+    """Before rdma-core 40 a client of the multicast tests may take its own message for the server's (mended there by "tests:
+    Move RDMACM tests to be in one direction")."""
+    utilities = Path(folder, "rdmacm_utils.py")
+    if not utilities.exists() or "_cmid_client_multicast_traffic" in utilities.read_text():
+        return []
+    return [f"test_rdmacm.CMTestCase.test_rdmacm_async_{name}" for name in ("multicast_traffic", "ex_multicast_traffic")]
+
+
 def run_suite(folder):
     make_interface()
     rocemu = os.environ.get("ROCEMU", "rocemu")
     command = [rocemu, "run", "--", "/usr/bin/python3", "-B", str(HERE / "suite.py"), folder, DEVICE, GID_INDEX]
     _, tests = read_expected()
-    without = [name for name, (kind, _) in tests.items() if kind == "leave-out"]
+    without = [name for name, (kind, _) in tests.items() if kind == "leave-out"] + flawed_tests(folder)
     modules = [module for module in MODULES + NEWER_MODULES if Path(folder, f"{module}.py").exists()]
     os.execvp(command[0], [*command, *modules, "--without", *without])
 

@@ -260,6 +260,16 @@ void imported(Lab& lab) {
                  "ibv_import_mr of no region");
 }
 
+// IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT, which Debian 12's header does not have yet.
+void flush_rights(Lab& lab) {
+  const Memory memory(kBytes);
+  const auto with = [&](unsigned right) {
+    return register_memory(lab.a().pd.get(), memory.data(), memory.bytes(), kEveryRight | right);
+  };
+  expect_refused(with(1u << 9), {EOPNOTSUPP, EINVAL}, "a right to flush to what persists");
+  offered(with(1u << 8).release(), "right to flush");
+}
+
 void of_a_file(Lab& lab) {
   ibv_mr* mr = ibv_reg_dmabuf_mr(lab.a().pd.get(), 0, 4096, 0, STDIN_FILENO, kEveryRight);
   expect_refused(MrPtr(mr), {EOPNOTSUPP, EINVAL, EBADF}, "ibv_reg_dmabuf_mr of what is no dmabuf");
@@ -279,6 +289,7 @@ constexpr Row kRows[] = {
     {"memory: registration changed, place and rights", changed},
     {"memory: registration changed to another PD", changed_domain},
     {"memory: imported with device and PD", imported},
+    {"memory: rights to flush", flush_rights},
     {"memory: dmabuf of what is none", of_a_file},
 };
 

@@ -23,12 +23,16 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
                                   IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
+// IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of rdma-core from 45 on, which the NIC grants or does
+// not.
+constexpr unsigned kFlush = 1u << 8 | 1u << 9;
+
 // Hints, which a device may leave aside: huge pages, and the range that verbs sets apart for them.
 constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | IBV_ACCESS_OPTIONAL_RANGE;
 
 // ibv_reg_mr(3): remote write and remote atomic need local write.
 bool is_consistent(unsigned access) {
-  if ((access & ~(kKnownAccess | kHints)) != 0) return false;
+  if ((access & ~(kKnownAccess | kFlush | kHints)) != 0) return false;
   const bool remote_changes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
   return !remote_changes || (access & IBV_ACCESS_LOCAL_WRITE) != 0;
 }
