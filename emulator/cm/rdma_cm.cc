@@ -147,8 +147,8 @@ bool RdmaCm::queue_about(const RdmaId& id, EventType type, int status, EventPara
   return queue(std::move(event));
 }
 
-std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
-                                        const std::function<bool(const RdmaEvent&)>& of) {
+RdmaCm::Withdrawn RdmaCm::withdraw(Channel& channel,
+                                   const std::function<bool(const RdmaEvent&)>& of) {
   std::vector<RdmaEvent> out;
   const auto keep = std::stable_partition(channel.events.begin(), channel.events.end(),
                                           [&](const RdmaEvent& event) { return !of(event); });
@@ -156,7 +156,9 @@ std::vector<RdmaEvent> RdmaCm::withdraw(Channel& channel,
   channel.events.erase(keep, channel.events.end());
   events_waiting_ -= out.size();
   holdings(channel).events -= out.size();
-  return out;
+  const auto count = static_cast<uint32_t>(out.size());
+  const uint32_t taken_back = count == 0 ? 0 : channel.notifier->take_back(count);
+  return {std::move(out), count - taken_back};
 }
 
 // ---- ids ----
@@ -207,9 +209,9 @@ EventTally RdmaCm::remove(TimeNs now, RdmaId& id) {
   for (const GroupHandle group : id.groups) groups_.erase(group);
   holdings(channel).groups -= id.groups.size();
   --holdings(channel).ids;
-  const auto events =
+  const auto [events, announced] =
       withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
-  const EventTally tally{id.events_reported, static_cast<uint32_t>(events.size())};
+  const EventTally tally{id.events_reported, announced};
   channel.ids.erase(handle);
   ids_.remove(handle);
   for (const RdmaEvent& event : events)
@@ -235,7 +237,8 @@ Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId 
   if (id->channel != from) return tl::unexpected(ENOENT);
   if (source == nullptr || target == nullptr) return tl::unexpected(EBADF);
   if (from == to) return EventTally{id->events_reported, 0};
-  auto events = withdraw(*source, [&](const RdmaEvent& event) { return event.counted == handle; });
+  auto [events, announced] =
+      withdraw(*source, [&](const RdmaEvent& event) { return event.counted == handle; });
   const auto move = [&](RdmaId& moved) {
     source->ids.erase(moved.handle);
     target->ids.insert(moved.handle);
@@ -250,7 +253,7 @@ Result<EventTally> RdmaCm::migrate_id(OwnerId owner, IdHandle handle, ChannelId 
     ++holdings(*target).events;
     target->notifier->notify();
   }
-  return EventTally{id->events_reported, static_cast<uint32_t>(events.size())};
+  return EventTally{id->events_reported, announced};
 }
 
 Result<const RdmaId*> RdmaCm::query(OwnerId owner, IdHandle handle) const {

@@ -37,6 +37,9 @@ class EventNotifier {
  public:
   virtual ~EventNotifier() = default;
   virtual void notify() noexcept = 0;
+  // So many events are gone untaken. Returns of how many it is as if it had never been told: a
+  // program that asks whether there are events is not told of these any more.
+  virtual uint32_t take_back(uint32_t /*count*/) noexcept { return 0; }
 };
 
 struct RdmaLimits {
@@ -54,7 +57,7 @@ struct RdmaLimits {
 // Counts the events of an object that is destroyed, left or migrated.
 struct EventTally {
   uint32_t reported = 0;   // events that the program has ever taken
-  uint32_t withdrawn = 0;  // events that were announced to the channel and are gone untaken
+  uint32_t withdrawn = 0;  // events that are still announced to the channel and are gone untaken
 };
 
 class RdmaCm {
@@ -161,9 +164,12 @@ class RdmaCm {
   void drop_connection(TimeNs now, RdmaId& id);
   void remove_device_of(TimeNs now, RdmaId& id);
   void stop_listening(const RdmaId& id);
-  // Removes the events that `of` picks from the channel and returns them.
-  std::vector<RdmaEvent> withdraw(Channel& channel,
-                                  const std::function<bool(const RdmaEvent&)>& of);
+  struct Withdrawn {
+    std::vector<RdmaEvent> events;
+    uint32_t announced = 0;  // of so many the program is told still
+  };
+  // Removes the events that `of` picks from the channel.
+  Withdrawn withdraw(Channel& channel, const std::function<bool(const RdmaEvent&)>& of);
   bool queue(RdmaEvent event);
   bool queue_about(const RdmaId& id, EventType type, int status, EventParameters parameters = {});
   int take_port(RdmaId& id, const SocketAddress& address);

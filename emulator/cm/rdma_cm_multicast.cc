@@ -54,9 +54,9 @@ Result<EventTally> RdmaCm::leave(OwnerId owner, GroupHandle handle) {
   if (group == groups_.end()) return tl::unexpected(ENOENT);
   RdmaId* id = find(owner, group->second.id);
   if (id == nullptr) return tl::unexpected(ENOENT);
-  const auto events = withdraw(channels_.at(id->channel),
-                               [&](const RdmaEvent& event) { return event.group == handle; });
-  const EventTally tally{group->second.events_reported, static_cast<uint32_t>(events.size())};
+  const auto is_of_group = [&](const RdmaEvent& event) { return event.group == handle; };
+  const EventTally tally{group->second.events_reported,
+                         withdraw(channels_.at(id->channel), is_of_group).announced};
   id->groups.erase(handle);
   --holdings(*id).groups;
   groups_.erase(group);

@@ -9,7 +9,8 @@
  * A channel is one opened /dev/infiniband/rdma_cm. Its file is the read end of a pipe that the
  * program makes; rocemud writes one byte for each event that it queues, so that poll, epoll and
  * O_NONBLOCK work on it as they are. The program reads one byte for each event it gets by
- * CM_NEXT_EVENT, which never waits (EAGAIN), and as many as a reply says were withdrawn.
+ * CM_NEXT_EVENT, which never waits (EAGAIN). The bytes of events that are withdrawn are taken by
+ * rocemud, as far as they are there; as many as the reply says are left to the program.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_CM_H
 #define ROCEMU_VERBS_SHIM_ABI_CM_H

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "verbs_shim/abi/control.h"
@@ -76,6 +77,13 @@ int open_channel(CmChannel& channel, int write_end) {
 
 CmLock::CmLock() {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  pthread_mutex_lock(&mutex);
+}
+
+void CmLock::pause() {
+  constexpr timespec kMoment = {0, 20'000};
+  pthread_mutex_unlock(&mutex);
+  nanosleep(&kMoment, nullptr);
   pthread_mutex_lock(&mutex);
 }
 

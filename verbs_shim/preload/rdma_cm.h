@@ -19,6 +19,7 @@ struct CmChannel {
   int fd;
   uint32_t number;               // rocemud's
   std::atomic<uint32_t> closed;  // counts its closings, since it is used again
+  std::atomic<uint32_t> takers;  // threads that take an event, or wait for one
   CmChannel* next;
 };
 
@@ -32,9 +33,6 @@ int next_event(CmChannel& channel, rocemu_cm_event& event);
 // The channel of a descriptor, or null.
 CmChannel* find_channel(int fd);
 
-// Takes bytes of events off the pipe, as many as there are at most. Needs the lock.
-void take_tokens(const CmChannel& channel, uint32_t count);
-
 // Holds the lock that all calls to the NIC about connections, and reads of the pipes, are made
 // under. A thread that were cancelled in between would leave it locked.
 class CmLock {
@@ -44,8 +42,33 @@ class CmLock {
   CmLock(const CmLock&) = delete;
   CmLock& operator=(const CmLock&) = delete;
 
+  // Gives it up for a moment.
+  void pause();
+
  private:
   int cancel_state_;
+};
+
+// Holds back the bytes of a channel's events while the NIC withdraws some of these, as the kernel
+// takes an event and what poll(2) says of it at once: a thread that polls meanwhile and then takes
+// an event would else wait for one that has gone. Threads that are about to take one are let take
+// it first.
+class HeldTokens {
+ public:
+  HeldTokens(CmChannel& channel, CmLock& lock);
+  ~HeldTokens();  // puts back what is left
+  HeldTokens(const HeldTokens&) = delete;
+  HeldTokens& operator=(const HeldTokens&) = delete;
+
+  // So many events have gone.
+  void drop(uint32_t count);
+
+ private:
+  void put_back();
+
+  CmChannel& channel_;
+  int write_end_ = -1;
+  uint32_t count_ = 0;
 };
 
 }  // namespace rocemu::preload

@@ -120,6 +120,11 @@ bool answer_from_memory(const rocemu_cm_command& request, uint32_t id, rocemu_cm
   return true;
 }
 
+bool withdraws(uint32_t command) {
+  return command == RDMA_USER_CM_CMD_DESTROY_ID || command == RDMA_USER_CM_CMD_LEAVE_MCAST ||
+         command == RDMA_USER_CM_CMD_MIGRATE_ID;
+}
+
 int ask(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
   CmChannel* from = &channel;
   CmLock lock;
@@ -136,8 +141,10 @@ int ask(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) 
   }
   if (request.command == RDMA_USER_CM_CMD_MIGRATE_ID) from = take_channel(request);
   if (from == nullptr) return EINVAL;
+  if (!withdraws(request.command)) return call_nic(&request.header, &reply.header, sizeof(reply));
+  HeldTokens tokens(*from, lock);
   const int error = call_nic(&request.header, &reply.header, sizeof(reply));
-  if (error == 0) take_tokens(*from, reply.withdrawn);
+  if (error == 0) tokens.drop(reply.withdrawn);
   return error;
 }
 

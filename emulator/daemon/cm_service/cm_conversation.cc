@@ -12,6 +12,7 @@ class PipeNotifier final : public cm::EventNotifier {
  public:
   explicit PipeNotifier(std::unique_ptr<EventWriter> pipe) : pipe_(std::move(pipe)) {}
   void notify() noexcept override { pipe_->token(); }
+  uint32_t take_back(uint32_t count) noexcept override { return pipe_->take_back(count); }
 
  private:
   std::unique_ptr<EventWriter> pipe_;

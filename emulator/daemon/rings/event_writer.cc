@@ -3,9 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -35,6 +36,12 @@ bool is_pipe(int fd) {
   return pipes && filesystem_of(fd) == pipes;
 }
 
+UniqueFd open_anew(int pipe, int access) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", pipe);
+  return UniqueFd(::open(path, access | O_NONBLOCK | O_CLOEXEC));
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<EventWriter>, int> EventWriter::open(const UniqueFd& theirs) {
@@ -42,8 +49,7 @@ tl::expected<std::unique_ptr<EventWriter>, int> EventWriter::open(const UniqueFd
   const int flags = ::fcntl(theirs.get(), F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return tl::unexpected(EINVAL);
 
-  const std::string path = "/proc/self/fd/" + std::to_string(theirs.get());
-  UniqueFd ours(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd ours = open_anew(theirs.get(), O_WRONLY);
   if (!ours) return tl::unexpected(errno);
   return std::unique_ptr<EventWriter>(new EventWriter(std::move(ours)));
 }
@@ -60,6 +66,19 @@ bool EventWriter::async_event(uint64_t element, uint32_t event_type) noexcept {
 bool EventWriter::token() noexcept {
   const uint8_t byte = 0;
   return write(&byte, sizeof(byte));
+}
+
+uint32_t EventWriter::take_back(uint32_t tokens) noexcept {
+  const UniqueFd end = open_anew(fd_.get(), O_RDONLY);
+  uint32_t taken = 0;
+  char bytes[64];
+  while (end && taken < tokens) {
+    const ssize_t got = ::read(end.get(), bytes, std::min<size_t>(tokens - taken, sizeof bytes));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    taken += static_cast<uint32_t>(got);
+  }
+  return taken;
 }
 
 // Events have at most PIPE_BUF bytes, which a pipe takes whole or not at all (pipe(7)). Nobody

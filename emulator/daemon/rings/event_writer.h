@@ -30,6 +30,9 @@ class EventWriter final : public device::EventChannel {
   bool async_event(uint64_t element, uint32_t event_type) noexcept override;
   // Writes a byte that says no more than that there is something. False when the pipe is full.
   bool token() noexcept;
+  // Takes so many of these bytes out again. Returns how many there were: the program may be
+  // quicker, and another user's process is not let read its pipe.
+  uint32_t take_back(uint32_t tokens) noexcept;
 
  private:
   explicit EventWriter(UniqueFd fd) : fd_(std::move(fd)) {}

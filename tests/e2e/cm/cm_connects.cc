@@ -12,14 +12,17 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -394,18 +397,63 @@ void signal_while_waiting() {
   }
 }
 
+// Takes events as they are told by poll(2), as rping does, until `over` can be read.
+void take_events(rdma_event_channel* channel, int over) {
+  for (;;) {
+    pollfd fds[] = {{over, POLLIN, 0}, {channel->fd, POLLIN, 0}};
+    if (poll(fds, 2, kForEver) < 0) fail("poll");
+    if ((fds[0].revents & POLLIN) != 0) return;
+    if ((fds[1].revents & POLLIN) == 0) continue;
+    rdma_cm_event* event = nullptr;
+    must(rdma_get_cm_event(channel, &event), "rdma_get_cm_event");
+    must(rdma_ack_cm_event(event), "rdma_ack_cm_event");
+  }
+}
+
+void resolve(rdma_cm_id* id) {
+  sockaddr_in to = address(kServer, 1);
+  must(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), kTimeoutMs),
+       "rdma_resolve_addr");
+}
+
+// An id is destroyed while another thread is told of its event: either that one gets it, or it is
+// told of none. A moment between poll and rdma_get_cm_event remains, as with the kernel's channels.
+void destroyed_with_an_event() {
+  constexpr int kTimes = 1000;
+  int stuck = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    Channel channel;
+    const int over = eventfd(0, EFD_CLOEXEC);
+    auto taker = std::async(std::launch::async, take_events, channel.get(), over);
+    rdma_cm_id* id = channel.new_id();
+    resolve(id);
+    rdma_destroy_id(id);
+    must(eventfd_write(over, 1), "eventfd_write");
+    if (taker.wait_for(std::chrono::seconds(1)) != std::future_status::ready) {
+      if (++stuck > kTimes / 200) fail("threads wait for events of destroyed ids");
+      id = channel.new_id();
+      resolve(id);
+      taker.wait();
+      rdma_destroy_id(id);
+    }
+    close(over);
+  }
+}
+
 void errors() {
-  const std::map<std::string, void (*)()> rows = {{"no listener", no_listener},
-                                                  {"wrong port space", wrong_port_space},
-                                                  {"rejected", rejected_with_data},
-                                                  {"backlog full", backlog_full},
-                                                  {"address nobody has", address_errors},
-                                                  {"bad calls", bad_calls},
-                                                  {"port shared", reused_port},
-                                                  {"any port", any_port},
-                                                  {"AF_IB", native_addresses},
-                                                  {"signals", signal_while_waiting},
-                                                  {"TIMEWAIT", timewait}};
+  const std::map<std::string, void (*)()> rows = {
+      {"no listener", no_listener},
+      {"wrong port space", wrong_port_space},
+      {"rejected", rejected_with_data},
+      {"backlog full", backlog_full},
+      {"address nobody has", address_errors},
+      {"bad calls", bad_calls},
+      {"port shared", reused_port},
+      {"any port", any_port},
+      {"AF_IB", native_addresses},
+      {"signals", signal_while_waiting},
+      {"destroyed with an event", destroyed_with_an_event},
+      {"TIMEWAIT", timewait}};
   for (const auto& [name, row] : rows) {
     row();
     std::printf("PASS %s\n", name.c_str());

@@ -1,5 +1,6 @@
 // Channels, owners, and how many events about an id were ever reported, on which librdmacm's
 // rdma_destroy_id waits.
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -59,6 +60,30 @@ TEST_CASE("A connection cannot be named before the program has heard of it") {
   CHECK(cm.migrate_id(kProgram, listener, hosts.b.channel, second)->withdrawn == 1);
   CHECK(cm.next_event(kProgram, second)->id == unseen);
   CHECK(cm.destroy_id(hosts.now, kProgram, unseen).has_value());
+}
+
+TEST_CASE("Of events that were taken back in time the program is to do nothing") {
+  class QuickBell final : public EventNotifier {
+   public:
+    void notify() noexcept override { ++rung_; }
+    uint32_t take_back(uint32_t count) noexcept override {
+      const uint32_t taken = std::min(count, rung_ - 1);  // the program has taken one meanwhile
+      rung_ -= taken;
+      return taken;
+    }
+
+   private:
+    uint32_t rung_ = 0;
+  };
+  Hosts hosts;
+  RdmaCm& cm = hosts.a.cm;
+  const ChannelId channel = *cm.open_channel(kProgram, std::make_unique<QuickBell>());
+  const IdHandle id = hosts.a.new_id(1);
+  REQUIRE(cm.migrate_id(kProgram, id, hosts.a.channel, channel));
+  REQUIRE(cm.resolve_address(kProgram, id, std::nullopt, hosts.a.ipv4(1)) == 0);
+  REQUIRE(cm.resolve_route(kProgram, id) == 0);
+  CHECK(cm.destroy_id(hosts.now, kProgram, id)->withdrawn == 1);
+  CHECK_FALSE(cm.next_event(kProgram, channel));
 }
 
 TEST_CASE("An id moves to another channel with its events") {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -53,6 +54,32 @@ TEST_CASE("a full pipe does not hold the writer up, whatever the program's flags
   char page[4096];
   REQUIRE(::read(pipe.read.get(), page, sizeof(page)) == sizeof(page));
   CHECK((*events)->completion_event(first));
+}
+
+TEST_CASE("tokens that are taken back are not there any more, and no others are taken") {
+  Pipe pipe;
+  auto events = EventWriter::open(pipe.write);
+  REQUIRE(events);
+  for (int i = 0; i < 200; ++i) REQUIRE((*events)->token());
+  CHECK((*events)->take_back(150) == 150);
+  char page[4096];
+  CHECK(::read(pipe.read.get(), page, sizeof(page)) == 50);
+  CHECK((*events)->take_back(1) == 0);  // the program was quicker, and the writer does not wait
+}
+
+TEST_CASE("a pipe that may not be read is left as it is") {
+  if (::geteuid() == 0) {
+    WARN("root may read any pipe: not checked");
+    return;
+  }
+  Pipe pipe;
+  auto events = EventWriter::open(pipe.write);
+  REQUIRE(events);
+  REQUIRE((*events)->token());
+  REQUIRE(::fchmod(pipe.write.get(), 0200) == 0);
+  CHECK((*events)->take_back(1) == 0);
+  char byte = 1;
+  CHECK(::read(pipe.read.get(), &byte, 1) == 1);
 }
 
 TEST_CASE("events for a pipe without a reader are nobody's and count as written") {
