@@ -69,7 +69,7 @@ Result<QpSetup> RdmaCm::qp_setup(OwnerId owner, IdHandle handle, uint32_t qp_sta
     if (connection != nullptr) {
       setup.access_flags = kRemoteWrite;
       if (connection->qp.responder_resources != 0)
-        setup.access_flags |= kRemoteRead | kRemoteAtomic;
+        setup.access_flags |= kRemoteRead | kRemoteAtomic | kFlushGlobal | kFlushPersistent;
     }
     return setup;
   }

@@ -99,6 +99,9 @@ enum rocemu_send_flags {
 };
 enum { ROCEMU_INLINE_WQE_DATA_MAX = 16 };
 
+/* Opcodes that <infiniband/verbs.h> has not had for long. */
+enum { ROCEMU_WR_FLUSH = 14 };
+
 /* One send work request: this, then num_sge rocemu_sge or inline_bytes of payload.
  * The stride of the ring is at least 64 + max(16 * max_send_sge + max_tso_header, max_inline_data).
  * What is inline stays in its slot until sq_consumer has passed it. */

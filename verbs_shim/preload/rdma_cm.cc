@@ -111,6 +111,7 @@ int open_rdma_cm(int flags, dev_t cdev) {
     channel = new_channel();
     if (channel != nullptr) {
       channel->fd = ends[0];
+      channel->owed = 0;
       error = open_channel(*channel, ends[1]);
     }
   }

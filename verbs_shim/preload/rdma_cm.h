@@ -20,6 +20,8 @@ struct CmChannel {
   uint32_t number;               // rocemud's
   std::atomic<uint32_t> closed;  // counts its closings, since it is used again
   std::atomic<uint32_t> takers;  // threads that take an event, or wait for one
+  uint32_t taken;                // events, by the lock
+  uint32_t owed;  // bytes of events that were withdrawn when a thread had read them; by the lock
   CmChannel* next;
 };
 
@@ -33,8 +35,8 @@ int next_event(CmChannel& channel, rocemu_cm_event& event);
 // The channel of a descriptor, or null.
 CmChannel* find_channel(int fd);
 
-// Holds the lock that all calls to the NIC about connections, and reads of the pipes, are made
-// under. A thread that were cancelled in between would leave it locked.
+// Holds the lock that all calls to the NIC about connections are made under, and reads of the pipes
+// but for those that wait. A thread that were cancelled in between would leave it locked.
 class CmLock {
  public:
   CmLock();
@@ -67,7 +69,7 @@ class HeldTokens {
   void put_back();
 
   CmChannel& channel_;
-  int write_end_ = -1;
+  int end_ = -1;
   uint32_t count_ = 0;
 };
 

@@ -128,8 +128,8 @@ bool withdraws(uint32_t command) {
 int ask(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) {
   CmChannel* from = &channel;
   CmLock lock;
+  uint32_t id = 0;
   if (const int offset = layout_of(request.command).id; offset >= 0) {
-    uint32_t id;
     if (request.in_bytes < static_cast<size_t>(offset) + sizeof(id)) return EINVAL;
     memcpy(&id, request.in + offset, sizeof(id));
     if (request.command == RDMA_USER_CM_CMD_QUERY_ROUTE ||
@@ -144,8 +144,11 @@ int ask(CmChannel& channel, rocemu_cm_command& request, rocemu_cm_reply& reply) 
   if (!withdraws(request.command)) return call_nic(&request.header, &reply.header, sizeof(reply));
   HeldTokens tokens(*from, lock);
   const int error = call_nic(&request.header, &reply.header, sizeof(reply));
-  if (error == 0) tokens.drop(reply.withdrawn);
-  return error;
+  if (error != 0) return error;
+  tokens.drop(reply.withdrawn);
+  // An event that was taken meanwhile may have brought answers anew.
+  if (request.command == RDMA_USER_CM_CMD_DESTROY_ID) forget_answers(id);
+  return 0;
 }
 
 ssize_t fail(int error) {

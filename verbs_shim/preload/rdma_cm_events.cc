@@ -42,31 +42,59 @@ int wait_for_token(const CmChannel& channel) {
   return got > 0 ? 0 : EIO;
 }
 
-// Takes bytes of events off the pipe, as many as there are at most, and returns how many. There can
-// be fewer when the program has made the pipe smaller than its events need. Needs the lock.
-uint32_t take_tokens(const CmChannel& channel, uint32_t count) {
+// The channel's pipe opened anew: an end that never waits, whatever other threads do with the
+// program's. -1 when the channel has been closed, or the pipe cannot be opened. Needs the lock, as
+// those who close channels do.
+int open_end(const CmChannel& channel, int access) {
+  if (find_channel(channel.fd) != &channel) return -1;
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", channel.fd);
+  return real().open(path, access | O_NONBLOCK | O_CLOEXEC);
+}
+
+// Takes bytes of events off the pipe, as many as there are at most, and returns how many.
+uint32_t take_from(int end, uint32_t count) {
   char bytes[64];
   uint32_t taken = 0;
-  while (taken < count && look_for_event(channel) == 0) {
+  while (taken < count) {
     const uint32_t rest = count - taken;
-    const ssize_t got = real().read(channel.fd, bytes, rest < sizeof(bytes) ? rest : sizeof(bytes));
+    const ssize_t got = real().read(end, bytes, rest < sizeof(bytes) ? rest : sizeof(bytes));
     if (got <= 0) break;
     taken += static_cast<uint32_t>(got);
   }
   return taken;
 }
 
-int take_event(const CmChannel& channel, uint32_t bytes_taken, rocemu_cm_event& event) {
+// Returns how many there were of `count`. Needs the lock.
+uint32_t take_tokens(const CmChannel& channel, uint32_t count) {
+  if (count == 0) return 0;
+  uint32_t taken = 0;
+  if (const int end = open_end(channel, O_RDONLY); end >= 0) {
+    taken = take_from(end, count);
+    real().close(end);
+  } else if (find_channel(channel.fd) == &channel) {
+    while (taken < count && look_for_event(channel) == 0) taken += take_from(channel.fd, 1);
+  }
+  return taken;
+}
+
+int take_event(CmChannel& channel, uint32_t bytes_taken, rocemu_cm_event& event) {
   rocemu_cm_channel request = {};
   request.header.op = ROCEMU_OP_CM_NEXT_EVENT;
   request.header.length = sizeof(request);
   request.channel = channel.number;
   CmLock lock;
   const int error = call_nic(&request.header, &event.header, sizeof(event));
-  if (error != 0) return error;
-  keep_answers(event.answers);
-  take_tokens(channel, 1 - bytes_taken);
-  return 0;
+  if (error == 0) {
+    ++channel.taken;
+    keep_answers(event.answers);
+    take_tokens(channel, 1 - bytes_taken);
+  } else if (error == EAGAIN && channel.owed > 0) {
+    channel.owed -= bytes_taken;
+  }
+  // What was taken may have been another event than that of the byte.
+  channel.owed -= take_tokens(channel, channel.owed);
+  return error;
 }
 
 // Another thread may be quicker than this one: then it waits for the next event.
@@ -105,44 +133,45 @@ int next_event(CmChannel& channel, rocemu_cm_event& event) {
   return error;
 }
 
-// Takers are let take what is there. They are not waited for long, since there may always be
-// another one.
+// As many takers as there are now are let take what is there, as long as they can be expected to
+// get a processor for it. The end is open under the lock alone: a child that is forked meanwhile
+// has none.
 HeldTokens::HeldTokens(CmChannel& channel, CmLock& lock) : channel_(channel) {
-  constexpr int kPauses = 50;
-  if (look_for_event(channel) != 0) return;
-  char path[32];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", channel.fd);
-  write_end_ = real().open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (write_end_ < 0) return;
-  for (int i = 0; i < kPauses; ++i) {
+  constexpr int kPauses = 200;
+  const uint32_t taken = channel.taken;
+  const uint32_t takers = channel.takers;
+  for (int i = 0; find_channel(channel.fd) == &channel && look_for_event(channel) == 0; ++i) {
     lock.pause();  // a thread that poll(2) has woken may be on its way
-    count_ = take_tokens(channel, UINT32_MAX);
-    if (count_ == 0 || channel.takers == 0) return;
+    end_ = open_end(channel, O_RDWR);
+    if (end_ < 0) return;
+    count_ = take_from(end_, UINT32_MAX);
+    if (channel.takers == 0 || channel.taken - taken >= takers + 1 || i + 1 == kPauses) return;
     put_back();
   }
 }
 
 HeldTokens::~HeldTokens() {
-  if (write_end_ < 0) return;
-  put_back();
-  real().close(write_end_);
+  if (end_ >= 0) put_back();
 }
 
 void HeldTokens::put_back() {
   static constexpr char kBytes[64] = {};
   while (count_ > 0) {
     const ssize_t put =
-        real().write(write_end_, kBytes, count_ < sizeof(kBytes) ? count_ : sizeof(kBytes));
+        real().write(end_, kBytes, count_ < sizeof(kBytes) ? count_ : sizeof(kBytes));
     if (put <= 0) break;
     count_ -= static_cast<uint32_t>(put);
   }
   count_ = 0;
+  real().close(end_);
+  end_ = -1;
 }
 
 void HeldTokens::drop(uint32_t count) {
   const uint32_t held = count < count_ ? count : count_;
   count_ -= held;
-  take_tokens(channel_, count - held);
+  count -= held;
+  channel_.owed += count - take_tokens(channel_, count);
 }
 
 }  // namespace rocemu::preload

@@ -47,9 +47,9 @@ enum class Kind : uint8_t {
   completion_lost = 24,    // the CQ was full: the same
 
   // Packets. `psn`, `opcode`: of the BTH; `length_bytes`: payload; `peer_qpn`: the destination of
-  // what is sent, and the source, when known, of what is received; `code`: AETH syndrome, `count`:
-  // AETH MSN, or of a READ request the length that it asks for; `value`, `detail`: address and key
-  // of a RETH or AtomicETH; `request` when known: whose packet it is, at the requester.
+  // what is sent, and the source, when known, of what is received; `code`: AETH syndrome or FETH,
+  // `count`: AETH MSN, or of a READ request the length that it asks for; `value`, `detail`: address
+  // and key of a RETH or AtomicETH; `request` when known: whose packet it is, at the requester.
   packet_sent = 30,  // with flag::kRetransmission: Cause
   packet_lost = 31,  // it left `device`, and this impairment took it: `program` is the number of
                      // its name in Table::impairment; kind of loss: Cause

@@ -293,6 +293,9 @@ inline void DeviceRecorder::fill(Record& record, const wire::Packet& packet) con
     record.code = packet.ext.aeth.syndrome;
     record.count = packet.ext.aeth.msn;
   }
+  if (traits.feth)
+    record.code =
+        static_cast<uint8_t>(packet.ext.feth.placement | packet.ext.feth.selectivity << 4);
   if (traits.reth) {
     record.value = packet.ext.reth.virtual_address;
     record.detail = packet.ext.reth.rkey.value;

@@ -111,9 +111,13 @@ std::vector<std::byte> Pcapng::rebuild(const Packet& packet) const {
   bth.pad_bytes = static_cast<uint8_t>(-payload_bytes & 3);
   wire::ExtendedHeaders ext;
   if ((record.flags & flag::kHasAeth) != 0) ext.aeth = {record.code, record.count};
+  const bool reads = traits.kind == wire::MessageKind::read;
   if ((record.flags & flag::kHasReth) != 0)
     ext.reth = {record.value, wire::RKey{record.detail},
-                traits.kind == wire::MessageKind::read ? record.count : record.length_bytes};
+                reads || traits.feth ? record.count : record.length_bytes};
+  if (traits.feth)
+    ext.feth = {.placement = static_cast<uint8_t>(record.code & 0xf),
+                .selectivity = static_cast<uint8_t>(record.code >> 4)};
   if (traits.atomic_eth) {
     ext.atomic.virtual_address = record.value;
     ext.atomic.rkey = wire::RKey{record.detail};

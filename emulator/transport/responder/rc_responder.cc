@@ -307,6 +307,7 @@ Refusal RcResponder::execute_flush(const wire::Packet& packet, const SharedRecei
       ((feth.placement & verbs::placement::kGlobal) != 0 ? kFlushGlobal : 0) |
       ((feth.placement & verbs::placement::kPersistent) != 0 ? kFlushPersistent : 0);
   if ((context_.attributes.access & access) != access) return Refusal::access_not_enabled;
+  if (reth.length_bytes > kMaxMessageBytes) return Refusal::message_too_long;
   if (!responses_.make_room_for_request()) return Refusal::too_many_rd_atomics;
   // Of the region as a whole the address and the length say nothing.
   const bool of_region = feth.selectivity == static_cast<uint8_t>(verbs::Selectivity::region);

@@ -8,6 +8,8 @@
 namespace rocemu::cm::test {
 namespace {
 
+namespace access = verbs::access;
+
 TEST_CASE("A connection: REQ, REP, RTU, and what both sides set their QPs to") {
   Hosts hosts;
   const IdHandle listener = hosts.b.listener(1, hosts.b.ipv4(7000));
@@ -49,6 +51,10 @@ TEST_CASE("A connection: REQ, REP, RTU, and what both sides set their QPs to") {
   const QpSetup client_rts = *hosts.a.cm.qp_setup(kProgram, client, 3);
   const QpSetup server_rtr = *hosts.b.cm.qp_setup(kProgram, request.id, 2);
   const QpSetup server_rts = *hosts.b.cm.qp_setup(kProgram, request.id, 3);
+  // As Linux' ib_cm where the device serves FLUSH.
+  CHECK(hosts.a.cm.qp_setup(kProgram, client, 1)->access_flags ==
+        (access::kRemoteWrite | access::kRemoteRead | access::kRemoteAtomic | access::kFlushGlobal |
+         access::kFlushPersistent));
   CHECK(client_rtr.destination_qpn == 0x22);
   CHECK(server_rtr.destination_qpn == 0x11);
   CHECK(client_rtr.receive_psn == server_rts.send_psn);

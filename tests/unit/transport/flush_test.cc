@@ -157,14 +157,18 @@ TEST_CASE("Only as many FLUSHes are under way as the peer takes, and none over X
   }
 }
 
-TEST_CASE("A FLUSH beyond what the responder takes at once is refused") {
+TEST_CASE("A FLUSH that is too long, or beyond what the responder takes at once, is refused") {
   Pair pair(granting());
-  pair.b.attributes.max_dest_rd_atomic = 0;
-  pair.b.modify(QpState::ready_to_send);
+  uint32_t bytes = 4096;
+  SECTION("too long") { bytes = 0x80000001; }
+  SECTION("too many") {
+    pair.b.attributes.max_dest_rd_atomic = 0;
+    pair.b.modify(QpState::ready_to_send);
+  }
   const Buffer memory = flushable(pair.b);
   wire::ExtendedHeaders ext;
   ext.feth = kRange;
-  ext.reth = {memory.address, wire::RKey{memory.key}, memory.length_bytes};
+  ext.reth = {memory.address, wire::RKey{memory.key}, bytes};
   pair.inject(pair.b, Operation::flush, kPsn, ext);
   pair.drive();
   CHECK(pair.sent_by(pair.b, Operation::acknowledge).back().ext.aeth.syndrome ==

@@ -1,6 +1,7 @@
 // Posting: each request is in its queue before the NIC can see it, so that no completion comes for
 // one that is not known.
 #include "verbs_shim/checker/hooks/checker.h"
+#include "verbs_shim/checker/model/text.h"
 
 namespace rocemu::check {
 namespace {
@@ -25,6 +26,11 @@ void fill(Request& request, const QueuePair& qp, const ibv_send_wr& wr) {
   request.is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
   request.receives_before = qp.context->model->receives_taken.load(std::memory_order_relaxed);
   copy_sges(request, wr.sg_list, wr.num_sge, qp.granted.max_send_sge);
+  if (wr.opcode == kFlush) {
+    request.remote_address = wr.wr.rdma.remote_addr;
+    request.rkey = wr.wr.rdma.rkey;
+    return;
+  }
   switch (wr.opcode) {
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:

@@ -53,6 +53,7 @@ const char* name_of(ibv_qp_state state) {
 }
 
 const char* name_of(ibv_wr_opcode opcode) {
+  if (opcode == kFlush) return "FLUSH";
   switch (opcode) {
     ROCEMU_NAME(IBV_WR_, SEND)
     ROCEMU_NAME(IBV_WR_, SEND_WITH_IMM)

@@ -6,7 +6,11 @@
 #include <cstdint>
 #include <string>
 
+#include "verbs_shim/abi/rings.h"
+
 namespace rocemu::check {
+
+inline constexpr auto kFlush = static_cast<ibv_wr_opcode>(ROCEMU_WR_FLUSH);
 
 std::string hex(uint64_t value);     // "0x1f"
 std::string qpn_text(uint32_t qpn);  // "0x00001f"

@@ -96,8 +96,8 @@ uint64_t offered_send_ops(QueuePair& queue, const rocemu_device_attr& limits);
 void set_work_request_functions(ibv_qp_ex& qp, uint64_t ops);
 
 // What rdma-core has from 45 on, where the header may be older.
-inline constexpr uint64_t kWithFlush = uint64_t{1} << 11;             // IBV_QP_EX_WITH_FLUSH
-inline constexpr auto kFlushOpcode = static_cast<ibv_wr_opcode>(14);  // IBV_WR_FLUSH
+inline constexpr uint64_t kWithFlush = uint64_t{1} << 11;  // IBV_QP_EX_WITH_FLUSH
+inline constexpr auto kFlushOpcode = static_cast<ibv_wr_opcode>(ROCEMU_WR_FLUSH);  // IBV_WR_FLUSH
 using FlushFunction = void(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t bytes,
                            uint8_t placement, uint8_t selectivity);
 FlushFunction wr_flush;

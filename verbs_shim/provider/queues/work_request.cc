@@ -207,12 +207,13 @@ constexpr uint64_t kFlushGlobalCap = uint64_t{1} << 38;
 // It has no payload.
 void wr_flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t bytes, uint8_t placement,
               uint8_t selectivity) {
-  constexpr uint8_t kPlacements = 1 | 2;   // IBV_FLUSH_GLOBAL, IBV_FLUSH_PERSISTENT
-  constexpr uint8_t kLastSelectivity = 1;  // IBV_FLUSH_MR
+  constexpr uint8_t kPlacements = 1 | 2;          // IBV_FLUSH_GLOBAL, IBV_FLUSH_PERSISTENT
+  constexpr uint8_t kLastSelectivity = 1;         // IBV_FLUSH_MR
+  constexpr size_t kMostBytes = size_t{1} << 31;  // as of any message (IBTA vol 1, 9.7.2)
   rocemu_send_wqe* wqe = begin_remote(qp, kFlushOpcode, rkey, address);
   if (wqe == nullptr) return;
   if (placement == 0 || (placement & ~kPlacements) != 0 || selectivity > kLastSelectivity ||
-      bytes > UINT32_MAX) {
+      bytes > kMostBytes) {
     fail(to_queue_pair(qp), EINVAL);
     return;
   }

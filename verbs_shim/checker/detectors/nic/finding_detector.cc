@@ -7,6 +7,8 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "verbs_shim/checker/model/text.h"
+
 namespace rocemu::check {
 
 namespace {
@@ -29,6 +31,7 @@ struct RemoteRequests final : Note {
 };
 
 bool reaches_into_memory(ibv_wr_opcode opcode) {
+  if (opcode == kFlush) return true;
   switch (opcode) {
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:

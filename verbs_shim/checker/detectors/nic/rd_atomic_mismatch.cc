@@ -5,6 +5,7 @@
 #include "verbs_shim/checker/detectors/makers.h"
 #include "verbs_shim/checker/detectors/nic/connection_detector.h"
 #include "verbs_shim/checker/detectors/nic/peer_text.h"
+#include "verbs_shim/checker/model/text.h"
 
 namespace rocemu::check {
 namespace {
@@ -17,7 +18,7 @@ struct ReadsNote final : ConnectionNote {
 
 bool is_answered(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-         opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+         opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_WRITE || opcode == kFlush;
 }
 
 class RdAtomicMismatch final : public ConnectionDetector {
