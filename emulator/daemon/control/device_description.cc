@@ -88,7 +88,8 @@ rocemu_device_attr_ex describe_device_ex(const device::HcaConfig& config) {
       kSend | kReceive | kWrite | kRead | kAtomic | kSrqReceive | kFlush | kAtomicWrite;
   attr.uc_odp_caps = kSend | kReceive | kWrite | kSrqReceive;
   attr.ud_odp_caps = kSend | kReceive | kSrqReceive;
-  attr.xrc_odp_caps = attr.rc_odp_caps;
+  // FLUSH and ATOMIC WRITE are of RC alone.
+  attr.xrc_odp_caps = attr.rc_odp_caps & ~(kFlush | kAtomicWrite);
   attr.max_cq_count = attr.max_cq_period_us = std::numeric_limits<uint16_t>::max();
   namespace type = verbs::qp_type;
   for (const uint8_t sender : {type::kRc, type::kUc, type::kUd, type::kXrcSend})

@@ -146,6 +146,7 @@ TEST_CASE("the device says what memory it can do") {
   CHECK(attr.max_dm_size > 0);
   CHECK(attr.odp_general_caps == 3);
   CHECK(attr.rc_odp_caps == 0xff);
+  CHECK(attr.xrc_odp_caps == 0x3f);
   CHECK(attr.ud_odp_caps == 0x23);
 }
 
