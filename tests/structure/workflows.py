@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Workflows and actions say what is there: scripts that are called exist, and inputs that are given are the action's. Where
-actionlint is in PATH it looks at the workflows, too."""
+"""Workflows and actions say what is there: scripts that are called exist, and inputs that are given are the action's. A
+workflow that is called asks for no right that its caller lacks. Where actionlint is in PATH it looks at the workflows, too."""
 import pathlib
 import re
 import shutil
@@ -45,8 +45,27 @@ def faults_of(step):
             yield f"{target} has no input {name}"
 
 
+RIGHTS = ("none", "read", "write")
+
+
+def excessive_rights():
+    """Of jobs of called workflows: such a run ends before its first job, even if that job's condition leaves it out."""
+    for file in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        caller = yaml.safe_load(file.read_text())
+        for job in caller["jobs"].values():
+            if not job.get("uses", "").endswith(".yml"):
+                continue
+            has = job.get("permissions", caller["permissions"])
+            called = yaml.safe_load((ROOT / job["uses"]).read_text())
+            for name, inner in called["jobs"].items():
+                for scope, right in inner.get("permissions", called["permissions"]).items():
+                    if RIGHTS.index(right) > RIGHTS.index(has.get(scope, "none")):
+                        yield f"{file.relative_to(ROOT)}: {job['uses']}'s job {name} asks for {scope}: {right}"
+
+
 faults = [f"{file.relative_to(ROOT)}: {fault}" for file, steps in jobs_and_actions() for step in steps
           for fault in faults_of(step)]
+faults += excessive_rights()
 print(*faults, sep="\n")
 if shutil.which("actionlint"):
     faults += ["actionlint"] * subprocess.run(["actionlint"], cwd=ROOT, check=False).returncode
