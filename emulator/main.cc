@@ -1,5 +1,5 @@
-// rocemu: the command people type. What it does is in cli/; lab, sim and script have folders of
-// their own.
+// rocemu: the command people type. What it does is in cli/; lab, sim, script and trace have folders
+// of their own.
 #include <algorithm>
 #include <exception>
 #include <iostream>

@@ -27,7 +27,7 @@ Examples:
 
 Exit codes:
   0 success   1 failure   2 bad command line or configuration
-  3 up: is up already; status, top, down, env, link, fault, findings: is not up
+  3 up: is up already; status, metrics, top, down, env, link, fault, findings, trace: is not up
   run and exec hand on the program's own (128 + N when signal N ended it), or
   66 --check found something (findings, too)   125 rocemu failed   126 the program
   cannot be executed   127 it was not found)";
