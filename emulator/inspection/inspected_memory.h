@@ -34,10 +34,11 @@ class InspectedMemory final : public transport::PassingMemory {
     }
     return granted;
   }
-  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, const wire::Reth& asked,
                      uint32_t access) noexcept override {
-    const bool granted = inner().grants_remote(pd, qpn, rkey, access);
-    if (!granted) inspector_.on_refused_access({qpn, pd, rkey.value, 0, 0});
+    const bool granted = inner().grants_remote(pd, qpn, asked, access);
+    if (!granted)
+      inspector_.on_refused_access({qpn, pd, asked.rkey.value, asked.virtual_address, 0});
     return granted;
   }
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,

@@ -73,9 +73,9 @@ bool SimMemory::check_remote(transport::PdHandle pd, wire::Qpn, wire::RKey rkey,
   return check(pd, rkey.value, address, length_bytes, access, range);
 }
 
-bool SimMemory::grants_remote(transport::PdHandle pd, wire::Qpn, wire::RKey rkey,
+bool SimMemory::grants_remote(transport::PdHandle pd, wire::Qpn, const wire::Reth& asked,
                               uint32_t access) noexcept {
-  const auto found = regions_.find(rkey.value);
+  const auto found = regions_.find(asked.rkey.value);
   return found != regions_.end() && found->second.pd == pd &&
          (found->second.access & access) == access;
 }

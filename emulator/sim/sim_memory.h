@@ -47,7 +47,7 @@ class SimMemory : public transport::Memory {
   bool check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                     uint32_t length_bytes, uint32_t access,
                     transport::MemoryRange& range) noexcept override;
-  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+  bool grants_remote(transport::PdHandle pd, wire::Qpn qpn, const wire::Reth& asked,
                      uint32_t access) noexcept override;
   // Makes the window's key one of a region; there are no rules here but that the region is known.
   bool bind_window(transport::PdHandle pd, wire::Qpn qpn,

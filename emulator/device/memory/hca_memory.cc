@@ -46,9 +46,9 @@ bool HcaMemory::check_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey r
   return regions_.check(pd, qpn, rkey.value, address, length_bytes, access | kUseAsRkey, range);
 }
 
-bool HcaMemory::grants_remote(transport::PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+bool HcaMemory::grants_remote(transport::PdHandle pd, wire::Qpn qpn, const wire::Reth& asked,
                               uint32_t access) noexcept {
-  return regions_.find(pd, qpn, rkey.value, access | kUseAsRkey) != nullptr;
+  return regions_.find(pd, qpn, asked.rkey.value, access | kUseAsRkey) != nullptr;
 }
 
 bool HcaMemory::bind_window(transport::PdHandle pd, wire::Qpn qpn,

@@ -18,7 +18,8 @@ class AbsentMemory final : public transport::Memory {
     range = {.address = address};
     return true;
   }
-  bool grants_remote(transport::PdHandle, wire::Qpn, wire::RKey, uint32_t) noexcept override {
+  bool grants_remote(transport::PdHandle, wire::Qpn, const wire::Reth&,
+                     uint32_t) noexcept override {
     return true;
   }
   bool bind_window(transport::PdHandle, wire::Qpn,

@@ -82,7 +82,7 @@ inline constexpr std::string_view kEvents =
     "cq_err qp_fatal qp_req_err qp_access_err comm_est sq_drained path_mig path_mig_err "
     "srq_limit_reached qp_last_wqe_reached nothing";
 inline constexpr std::string_view kAccess =
-    "local_write remote_write remote_read remote_atomic mw_bind none";
+    "local_write remote_write remote_read remote_atomic mw_bind flush_global none";
 
 bool is_one_of(std::string_view words, std::string_view word);
 

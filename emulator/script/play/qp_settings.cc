@@ -60,6 +60,7 @@ uint32_t access_bits(const std::string& flags) {
             : flag == "remote_read"   ? kRemoteRead
             : flag == "remote_atomic" ? kRemoteAtomic
             : flag == "mw_bind"       ? kWindowBind
+            : flag == "flush_global"  ? kFlushGlobal
                                       : 0;
     begin = end + 1;
   }

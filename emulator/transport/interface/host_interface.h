@@ -118,8 +118,9 @@ class Memory {
   virtual bool check_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey, uint64_t address,
                             uint32_t length_bytes, uint32_t access,
                             MemoryRange& range) noexcept = 0;
-  // The same of whatever the key is of, as a whole.
-  virtual bool grants_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+  // The same of whatever the key is of, as a whole: its address and length say nothing then, but to
+  // who tells of it.
+  virtual bool grants_remote(PdHandle pd, wire::Qpn qpn, const wire::Reth& asked,
                              uint32_t access) noexcept = 0;
 
   // Memory windows, for a QP of `pd` (IBTA vol 1, 10.6.7 and 10.6.5). False: refused, and nothing

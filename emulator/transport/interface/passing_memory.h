@@ -21,9 +21,9 @@ class PassingMemory : public Memory {
                     uint32_t length_bytes, uint32_t access, MemoryRange& range) noexcept override {
     return inner_->check_remote(pd, qpn, rkey, address, length_bytes, access, range);
   }
-  bool grants_remote(PdHandle pd, wire::Qpn qpn, wire::RKey rkey,
+  bool grants_remote(PdHandle pd, wire::Qpn qpn, const wire::Reth& asked,
                      uint32_t access) noexcept override {
-    return inner_->grants_remote(pd, qpn, rkey, access);
+    return inner_->grants_remote(pd, qpn, asked, access);
   }
   bool bind_window(PdHandle pd, wire::Qpn qpn, const WindowBinding& binding) noexcept override {
     return inner_->bind_window(pd, qpn, binding);

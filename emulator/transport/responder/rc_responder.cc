@@ -312,10 +312,9 @@ Refusal RcResponder::execute_flush(const wire::Packet& packet, const SharedRecei
   // Of the region as a whole the address and the length say nothing.
   const bool of_region = feth.selectivity == static_cast<uint8_t>(verbs::Selectivity::region);
   MemoryRange range;
-  const bool granted =
-      of_region || reth.length_bytes == 0
-          ? context_.memory.grants_remote(target.pd, context_.qpn, reth.rkey, access)
-          : check_remote(target, reth, reth.length_bytes, access, range);
+  const bool granted = of_region || reth.length_bytes == 0
+                           ? context_.memory.grants_remote(target.pd, context_.qpn, reth, access)
+                           : check_remote(target, reth, reth.length_bytes, access, range);
   if (!granted) return Refusal::bad_rkey;
   context_.deferred.flush(context_.memory);
   if (context_.state == QpState::error) return Refusal::none;

@@ -25,8 +25,9 @@ struct Owner {
     made.access = device::kUseAsRkey;
     return made;
   }
-  std::optional<FindingKind> ask(uint32_t with, uint64_t address = kAddress) {
-    return explain({wire::Qpn{1}, 3, with, address, 64}, {regions, gone});
+  std::optional<FindingKind> ask(uint32_t with, uint64_t address = kAddress,
+                                 uint32_t length_bytes = 64) {
+    return explain({wire::Qpn{1}, 3, with, address, length_bytes}, {regions, gone});
   }
   std::unique_ptr<dma::AddressSpace> dma = dma::AddressSpace::none();
   MemoryRegions regions{100};
@@ -46,6 +47,8 @@ TEST_CASE("Why a key was refused") {
   CHECK(owner.ask(owner.key, __builtin_bswap64(kAddress)) == FindingKind::address_swapped);
   CHECK(owner.ask(owner.key, kAddress << 32 | kAddress >> 32) == FindingKind::address_swapped);
   CHECK(owner.ask(0xdeadbeef) == FindingKind::key_never_given);
+  CHECK(owner.ask(__builtin_bswap32(owner.key), 0, 0) == FindingKind::key_swapped);  // as a whole
+  CHECK_FALSE(owner.ask(owner.key, __builtin_bswap64(kAddress), 0));
   owner.regions.remove(owner.key);
   CHECK(owner.ask(owner.key) == FindingKind::key_gone);
 }

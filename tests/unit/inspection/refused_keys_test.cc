@@ -53,6 +53,24 @@ TEST_CASE("A key with its bytes swapped") {
   CHECK(heard.at_b.empty());
 }
 
+TEST_CASE("A key with its bytes swapped of a FLUSH of the region as a whole") {
+  World world;
+  Pair pair(world);
+  pair.connect();
+  sim::SendRequest request = reach(pair.a, pair.b, WorkOpcode::flush, 1, 0);
+  request.sges.clear();
+  request.rkey = __builtin_bswap32(pair.b.keys.rkey.value);
+  request.remote_address = 0x1234;
+  request.feth = {verbs::placement::kGlobal, static_cast<uint8_t>(verbs::Selectivity::region)};
+  pair.a.post(pair.at_a, std::move(request));
+  pair.a.world.run();
+  const std::vector<Finding> heard = pair.a.findings();
+  REQUIRE(heard.size() == 1);
+  CHECK(heard[0].kind == FindingKind::key_swapped);
+  CHECK(heard[0].address == 0x1234);
+  CHECK(heard[0].length_bytes == 0);
+}
+
 TEST_CASE("An address with its bytes or halves swapped") {
   World world;
   Pair pair(world);

@@ -78,7 +78,7 @@ void Program::modify(const End& end, uint32_t state, uint32_t mask, const device
 device::QpAttr Program::usual_attributes(const End& end, const Program& peer, const End& peer_end) {
   device::QpAttr attr;
   attr.port_num = attr.ah.port_num = 1;
-  attr.qp_access_flags = 15;
+  attr.qp_access_flags = 15 | verbs::access::kFlushGlobal;
   attr.path_mtu = 3;
   attr.ah.is_global = true;
   attr.ah.dgid = peer.node.gid();

@@ -31,7 +31,8 @@ class NoMemory final : public transport::Memory {
                     Range&) noexcept override {
     return true;
   }
-  bool grants_remote(transport::PdHandle, wire::Qpn, wire::RKey, uint32_t) noexcept override {
+  bool grants_remote(transport::PdHandle, wire::Qpn, const wire::Reth&,
+                     uint32_t) noexcept override {
     return true;
   }
   bool bind_window(transport::PdHandle, wire::Qpn,

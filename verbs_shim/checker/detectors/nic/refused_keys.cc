@@ -8,9 +8,12 @@
 namespace rocemu::check {
 namespace {
 
+// Who reached for no bytes meant the region as a whole, as FLUSH does.
 std::string used_text(QueuePair& qp, const rocemu_nic_finding& found) {
-  return qp.name() + " reached for " + count_of(found.length_bytes, "byte", "bytes") + " at " +
-         hex(found.address) + " with rkey " + hex(found.rkey) + " at " +
+  const std::string what = found.length_bytes == 0 ? "a whole region"
+                                                   : count_of(found.length_bytes, "byte", "bytes") +
+                                                         " at " + hex(found.address);
+  return qp.name() + " reached for " + what + " with rkey " + hex(found.rkey) + " at " +
          peer_text(found.other_qp_num, found.other_device);
 }
 
