@@ -83,12 +83,14 @@ void note_cdev(int fd, dev_t cdev) {
   entry->used.store(true, std::memory_order_release);
 }
 
-FdEntry* check_entry(int fd, FdEntry* entry) {
+bool is_same_file(int fd, const FdEntry& entry) {
   struct stat file;
-  if (real().fstat(fd, &file) == 0 && file.st_dev == entry->file_device &&
-      file.st_ino == entry->file_inode) {
-    return entry;
-  }
+  return real().fstat(fd, &file) == 0 && file.st_dev == entry.file_device &&
+         file.st_ino == entry.file_inode;
+}
+
+FdEntry* check_entry(int fd, FdEntry* entry) {
+  if (is_same_file(fd, *entry)) return entry;
   drop(entry);
   return nullptr;
 }

@@ -47,7 +47,10 @@ inline FdEntry* find_entry(int fd) {
 // Notes that `fd` is to look like the character device `cdev`. Without memory for it, it doesn't.
 void note_cdev(int fd, dev_t cdev);
 
-// The entry, if its descriptor still is the file it was noted for; else drops it and says null.
+// Whether the descriptor still is the file that the entry was noted for.
+bool is_same_file(int fd, const FdEntry& entry);
+
+// The entry, if it is; else drops it and says null.
 FdEntry* check_entry(int fd, FdEntry* entry);
 
 // The caller of close() calls it before `fd`, which has an entry, is closed.

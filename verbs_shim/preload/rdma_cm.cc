@@ -95,6 +95,8 @@ CmLock::~CmLock() {
 CmChannel* find_channel(int fd) {
   FdEntry* entry = find_entry(fd);
   if (entry == nullptr || entry->watch.load(std::memory_order_acquire) != &kWatch) return nullptr;
+  // Another file by now is left for who meets it without the lock, which dropping it takes.
+  if (!is_same_file(fd, *entry)) return nullptr;
   return static_cast<CmChannel*>(entry->context);
 }
 

@@ -21,7 +21,7 @@ struct CmChannel {
   std::atomic<uint32_t> closed;  // counts its closings, since it is used again
   std::atomic<uint32_t> takers;  // threads that take an event, or wait for one
   uint32_t taken;                // events, by the lock
-  uint32_t owed;  // bytes of events that were withdrawn when a thread had read them; by the lock
+  uint32_t owed;  // bytes in the pipe, or read by threads, beyond those of its events; by the lock
   CmChannel* next;
 };
 
@@ -32,7 +32,7 @@ ssize_t run_command(CmChannel& channel, const void* data, size_t bytes);
 // an errno.
 int next_event(CmChannel& channel, rocemu_cm_event& event);
 
-// The channel of a descriptor, or null.
+// The channel that a descriptor is, or null.
 CmChannel* find_channel(int fd);
 
 // Holds the lock that all calls to the NIC about connections are made under, and reads of the pipes

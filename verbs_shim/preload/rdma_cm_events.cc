@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "verbs_shim/preload/nic_connection.h"
@@ -52,43 +53,54 @@ int open_end(const CmChannel& channel, int access) {
   return real().open(path, access | O_NONBLOCK | O_CLOEXEC);
 }
 
-// Takes bytes of events off the pipe, as many as there are at most, and returns how many.
-uint32_t take_from(int end, uint32_t count) {
+// Takes bytes of events off the pipe, as many as there are at most, and returns how many. `flags`
+// are those of preadv2(2). False when nothing can be read like that.
+bool take_from(int end, uint32_t count, int flags, uint32_t& taken) {
   char bytes[64];
-  uint32_t taken = 0;
+  taken = 0;
   while (taken < count) {
     const uint32_t rest = count - taken;
-    const ssize_t got = real().read(end, bytes, rest < sizeof(bytes) ? rest : sizeof(bytes));
+    const iovec into = {bytes, rest < sizeof(bytes) ? rest : sizeof(bytes)};
+    const ssize_t got = preadv2(end, &into, 1, -1, flags);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return taken > 0;
     if (got <= 0) break;
     taken += static_cast<uint32_t>(got);
   }
-  return taken;
+  return true;
 }
 
 // Returns how many there were of `count`. Needs the lock.
 uint32_t take_tokens(const CmChannel& channel, uint32_t count) {
-  if (count == 0) return 0;
   uint32_t taken = 0;
+  if (count == 0 || find_channel(channel.fd) != &channel) return 0;
+  if (take_from(channel.fd, count, RWF_NOWAIT, taken)) return taken;
+  // Linux before 6.4 reads no pipe like that.
   if (const int end = open_end(channel, O_RDONLY); end >= 0) {
-    taken = take_from(end, count);
+    take_from(end, count, 0, taken);
     real().close(end);
-  } else if (find_channel(channel.fd) == &channel) {
-    while (taken < count && look_for_event(channel) == 0) taken += take_from(channel.fd, 1);
+    return taken;
+  }
+  // Without a descriptor to spare this waits where another thread reads the byte first.
+  for (uint32_t one = 1; one > 0 && taken < count && look_for_event(channel) == 0; taken += one) {
+    take_from(channel.fd, 1, 0, one);
   }
   return taken;
 }
 
-int take_event(CmChannel& channel, uint32_t bytes_taken, rocemu_cm_event& event) {
+int take_event(CmChannel& channel, uint32_t closed, uint32_t bytes_taken, rocemu_cm_event& event) {
+  CmLock lock;
+  if (channel.closed != closed) return EBADF;
   rocemu_cm_channel request = {};
   request.header.op = ROCEMU_OP_CM_NEXT_EVENT;
   request.header.length = sizeof(request);
   request.channel = channel.number;
-  CmLock lock;
   const int error = call_nic(&request.header, &event.header, sizeof(event));
   if (error == 0) {
     ++channel.taken;
     keep_answers(event.answers);
-    take_tokens(channel, 1 - bytes_taken);
+    // Another thread may have read its byte, and then finds no event for it.
+    const uint32_t due = 1 - bytes_taken;
+    channel.owed += due - take_tokens(channel, due);
   } else if (error == EAGAIN && channel.owed > 0) {
     channel.owed -= bytes_taken;
   }
@@ -106,9 +118,7 @@ int take_next(CmChannel& channel, uint32_t closed, rocemu_cm_event& event) {
       error = wait_for_token(channel);
       bytes_taken = 1;
     }
-    if (error == 0) {
-      error = channel.closed != closed ? EBADF : take_event(channel, bytes_taken, event);
-    }
+    if (error == 0) error = take_event(channel, closed, bytes_taken, event);
     if (error != EAGAIN || nonblocking(channel)) return error;
   }
 }
@@ -121,12 +131,13 @@ void leave(void* channel) { --static_cast<CmChannel*>(channel)->takers; }
 // whose file lives while it is used.
 int next_event(CmChannel& channel, rocemu_cm_event& event) {
   const uint32_t closed = channel.closed;
+  const bool waits = !nonblocking(channel);
   int error;
   ++channel.takers;
   pthread_cleanup_push(leave, &channel);
   error = take_next(channel, closed, event);
   pthread_cleanup_pop(1);
-  if (error != 0 && channel.closed != closed) {
+  if (error != 0 && waits && channel.closed != closed) {
     pause();
     return EINTR;
   }
@@ -144,7 +155,7 @@ HeldTokens::HeldTokens(CmChannel& channel, CmLock& lock) : channel_(channel) {
     lock.pause();  // a thread that poll(2) has woken may be on its way
     end_ = open_end(channel, O_RDWR);
     if (end_ < 0) return;
-    count_ = take_from(end_, UINT32_MAX);
+    take_from(end_, UINT32_MAX, 0, count_);
     if (channel.takers == 0 || channel.taken - taken >= takers + 1 || i + 1 == kPauses) return;
     put_back();
   }

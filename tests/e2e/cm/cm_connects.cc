@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -464,6 +465,47 @@ void destroyed_with_an_event_beside_a_reader() {
   if (channel.readable(0)) fail("an event that nobody sent");
 }
 
+// Threads that take events of one channel from under each other's noses leave no byte of them.
+void two_readers() {
+  Channel channel;
+  const std::vector<rdma_cm_id*> last = {channel.new_id(), channel.new_id()};
+  const auto read_to_a_last = [&] {
+    for (bool is_last = false; !is_last;) {
+      rdma_cm_event* event = nullptr;
+      must(rdma_get_cm_event(channel.get(), &event), "rdma_get_cm_event");
+      is_last = event->id == last[0] || event->id == last[1];
+      must(rdma_ack_cm_event(event), "rdma_ack_cm_event");
+    }
+  };
+  std::vector<rdma_cm_id*> ids;
+  std::thread one(read_to_a_last), other(read_to_a_last);
+  for (int i = 0; i < 1000; ++i) {
+    ids.push_back(channel.new_id());
+    resolve(ids.back());
+  }
+  for (rdma_cm_id* id : last) resolve(id);
+  one.join();
+  other.join();
+  if (channel.readable(0)) fail("an event that nobody sent");
+  ids.insert(ids.end(), last.begin(), last.end());
+  for (rdma_cm_id* id : ids) rdma_destroy_id(id);
+}
+
+// A descriptor that was a channel's and is another file by now is none, and stays as it is.
+void migrated_from_a_file() {
+  Channel channel, gone;
+  const int file = memfd_create("file", MFD_CLOEXEC);
+  const std::vector<char> bytes(4096, 'x');
+  if (write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) fail("write");
+  rdma_cm_id* id = gone.new_id();
+  if (dup2(file, gone.get()->fd) < 0) fail("dup2");
+  if (rdma_migrate_id(id, channel.get()) == 0 || errno != EINVAL) fail("migrated from a file");
+  std::vector<char> now(2 * bytes.size());
+  now.resize(static_cast<size_t>(pread(file, now.data(), now.size(), 0)));
+  if (now != bytes) fail("a file was written to");
+  close(file);
+}
+
 void errors() {
   const std::map<std::string, void (*)()> rows = {
       {"no listener", no_listener},
@@ -478,6 +520,8 @@ void errors() {
       {"signals", signal_while_waiting},
       {"destroyed with an event", destroyed_with_an_event},
       {"destroyed with an event, beside a reader", destroyed_with_an_event_beside_a_reader},
+      {"two readers", two_readers},
+      {"migrated from a file", migrated_from_a_file},
       {"TIMEWAIT", timewait}};
   for (const auto& [name, row] : rows) {
     row();
