@@ -76,8 +76,8 @@ bool receives(Service service) {
 // Messages to a tag-matching SRQ complete to its CQ, and the QP's send queue reads the payloads
 // that they offer.
 void match_tags(const Qp& qp, QpBody& body, transport::QpResources& resources) {
-  body.tags =
-      std::make_unique<TagMatcher>(*qp.srq->tags, body.queues->send(), *qp.send_cq, *qp.srq->cq);
+  body.tags = std::make_unique<TagMatcher>(*qp.srq->tags, body.queues->send(), *qp.send_cq,
+                                           *qp.srq->cq, qp.srq->pd().id);
   resources.tags = body.tags.get();
   resources.send_queue = body.tags.get();
   resources.send_cq = body.tags.get();
@@ -381,7 +381,8 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
 int Hca::limit_qp_rate(ContextId id, Handle handle, const transport::RateLimit& limit) {
   Context* context = impl_->find_context(id);
   Qp* qp = find_object(context, &Context::qps, handle);
-  if (qp == nullptr || !sends(qp->body->service) || limit.rate_kbps > kMaxRateKbps) return EINVAL;
+  if (qp == nullptr) return ENOENT;
+  if (!sends(qp->body->service) || limit.rate_kbps > kMaxRateKbps) return EINVAL;
   const QpState state = impl_->endpoint->state(qp->body->qpn);
   if (state == QpState::reset || state == QpState::error) return EINVAL;
   qp->body->attr.rate_limit = limit.rate_kbps;

@@ -153,6 +153,11 @@ void Hca::Impl::destroy_mr(Mr& mr) {
 int Hca::dereg_mr(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Mr* mr = find_object(context, &Context::mrs, handle);
+  if (mr == nullptr && context != nullptr) {
+    // One that was imported has the handle that it has there (ibv_import_mr(3)).
+    context = impl_->find_context(context->joined);
+    mr = find_object(context, &Context::mrs, handle);
+  }
   if (mr == nullptr) return ENOENT;
   if (impl_->regions.find_region(mr->key)->windows > 0) return EBUSY;
   impl_->destroy_mr(*mr);
@@ -166,9 +171,10 @@ Result<uint64_t> Hca::check_prefetch(ContextId id, Handle pd_handle, wire::LKey 
   const Pd* pd = find_object(context, &Context::pds, pd_handle);
   if (pd == nullptr) return tl::unexpected(ENOENT);
   const MemoryRegion* region = impl_->regions.find_region(lkey.value);
-  if (region == nullptr || region->pd != pd->id || region->space != context->memory.get() ||
+  if (region == nullptr || region->space != context->memory.get() ||
       (region->access & kOnDemand) == 0)
     return tl::unexpected(ENOENT);
+  if (region->pd != pd->id) return tl::unexpected(EPERM);
   const uint64_t offset = iova - region->iova;
   if (offset > region->length_bytes || length_bytes > region->length_bytes - offset)
     return tl::unexpected(EFAULT);

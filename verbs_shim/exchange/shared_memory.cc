@@ -8,6 +8,7 @@
 namespace rocemu::exchange {
 
 int SharedMemory::map(int fd, size_t size, int protection) {
+  if (fd < 0) return EMFILE;  // it came with a message, and there was no room for it
   struct stat file;
   if (file_status(fd, &file) != 0) return errno;
   if (size == 0 || file.st_size < 0 || static_cast<size_t>(file.st_size) < size) return EINVAL;

@@ -26,6 +26,7 @@ void TagMatcher::read(const transport::ReceiveWork& buffer,
   work.rkey = offer.rkey;
   work.length_bytes = offer.length_bytes;
   work.sges.assign(buffer.sges.view());
+  work.pd = pd_;
   reads_.emplace(work.wr_id, buffer.wr_id);
   tags_.begin_read();
   waiting_.push_back(std::move(reading));

@@ -19,10 +19,11 @@ class TagMatcher final : public transport::TagMatching,
                          public transport::SendQueue,
                          public transport::CompletionQueue {
  public:
-  // `program_queue` and `program_cq` are the QP's own; `cq` is the SRQ's. All outlive it.
+  // `program_queue` and `program_cq` are the QP's own; `cq` and `pd` are the SRQ's. All outlive it.
   TagMatcher(TagList& tags, transport::SendQueue& program_queue,
-             transport::CompletionQueue& program_cq, transport::CompletionQueue& cq)
-      : tags_(tags), program_queue_(program_queue), program_cq_(program_cq), cq_(cq) {}
+             transport::CompletionQueue& program_cq, transport::CompletionQueue& cq,
+             transport::PdHandle pd)
+      : tags_(tags), program_queue_(program_queue), program_cq_(program_cq), cq_(cq), pd_(pd) {}
   ~TagMatcher() override { reset(); }
   TagMatcher(const TagMatcher&) = delete;
   TagMatcher& operator=(const TagMatcher&) = delete;
@@ -65,6 +66,7 @@ class TagMatcher final : public transport::TagMatching,
   transport::SendQueue& program_queue_;
   transport::CompletionQueue& program_cq_;
   transport::CompletionQueue& cq_;
+  transport::PdHandle pd_;
   std::deque<std::unique_ptr<Request>> waiting_;
   std::deque<std::unique_ptr<Request>> sent_;  // popped, in order; null: one of the program's
   std::map<uint64_t, uint64_t> reads_;         // our wr_id of a READ, and the buffer's

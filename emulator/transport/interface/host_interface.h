@@ -13,9 +13,6 @@
 
 namespace rocemu::transport {
 
-// Protection domain, as the device numbers them.
-using PdHandle = uint32_t;
-
 class SendQueue {
  public:
   virtual ~SendQueue() = default;

@@ -15,6 +15,9 @@
 
 namespace rocemu::transport {
 
+// Protection domain, as the device numbers them, from 1 on.
+using PdHandle = uint32_t;
+
 struct Sge {
   uint64_t address = 0;
   uint32_t length_bytes = 0;
@@ -178,6 +181,7 @@ struct SendWork {
   SgeList sges;
   // When the program says that it posted it; see posted_ns(). 0: it does not say.
   uint32_t post_stamp = 0;
+  PdHandle pd = 0;  // of what `sges` name; 0: the QP's
   // A copy, in queue memory, of the bytes that the one element of `sges` names, for which the
   // program that posted it vouches; null when there is none.
   const std::byte* inline_wqe_data = nullptr;

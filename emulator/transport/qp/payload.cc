@@ -35,12 +35,16 @@ Operation message_operation(WorkOpcode op, bool first, bool last) {
   }
 }
 
+PdHandle domain_of(const QpContext& context, const SendWork& work) {
+  return work.pd != 0 ? work.pd : context.resources.pd;
+}
+
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access) {
   for (const Sge& sge : work.sges.view()) {
     MemoryRange range;
     if (sge.length_bytes > 0 &&
-        !context.memory.check_local(context.resources.pd, sge.lkey, sge.address, sge.length_bytes,
-                                    access, range))
+        !context.memory.check_local(domain_of(context, work), sge.lkey, sge.address,
+                                    sge.length_bytes, access, range))
       return false;
   }
   return true;

@@ -15,6 +15,9 @@ namespace rocemu::transport {
 // The operation of one packet of a SEND or WRITE message.
 wire::Operation message_operation(WorkOpcode opcode, bool first, bool last);
 
+// That of what the request's scatter/gather list names.
+PdHandle domain_of(const QpContext& context, const SendWork& work);
+
 // True when the keys of a request's scatter/gather list grant `access` to all of it.
 bool may_use(const QpContext& context, const SendWork& work, uint32_t access);
 

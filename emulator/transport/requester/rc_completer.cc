@@ -175,8 +175,8 @@ void RcRequester::responses_done(TimeNs now, Request& request, uint32_t packets)
 
 bool RcRequester::take_data(const Request& request, std::span<const std::byte> data,
                             uint32_t offset_bytes, wire::Psn psn, ScatterKind kind) {
-  return scatter(context_, context_.resources.pd, request.work.sges.view(), offset_bytes, data,
-                 kind, psn);
+  return scatter(context_, domain_of(context_, request.work), request.work.sges.view(),
+                 offset_bytes, data, kind, psn);
 }
 
 // The oldest unacknowledged PSN has moved on from `before`.

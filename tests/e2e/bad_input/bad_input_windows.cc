@@ -228,6 +228,10 @@ void advice_about_other_memory(Lab& lab) {
   expect_errno(advise(inside, IBV_ADVISE_MR_ADVICE_PREFETCH), {0}, "advice");
   expect_errno(advise(inside, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE), {EPERM},
                "advice to write what may not be written");
+  const PdPtr other(must(ibv_alloc_pd(link.a.device->context.get()), "ibv_alloc_pd"));
+  ibv_sge again = inside;
+  expect_errno(ibv_advise_mr(other.get(), IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &again, 1), {EPERM},
+               "advice about another PD's region");
   expect_errno(advise(beyond, IBV_ADVISE_MR_ADVICE_PREFETCH), {EFAULT}, "advice beyond the end");
   expect_errno(advise(inside, static_cast<ibv_advise_mr_advice>(77)), {EOPNOTSUPP, EINVAL},
                "unknown advice");

@@ -129,6 +129,40 @@ void wrong_hashes(Lab& lab) {
   refuse({kToeplitz, sizeof key, key, uint64_t{1} << 40}, {EOPNOTSUPP, EINVAL}, "an unknown field");
 }
 
+void domain_of_a_table(Lab& lab) {
+  ibv_context* const context = lab.a().context.get();
+  WorkQueueParts parts(lab.a());
+  const WqPtr wq = parts.must_make();
+  ibv_wq* queues[] = {wq.get()};
+  ibv_rwq_ind_table_init_attr table_attr{};
+  table_attr.ind_tbl = queues;
+  const TablePtr table(must(ibv_create_rwq_ind_table(context, &table_attr), "a table"));
+  uint8_t key[40] = {};
+  PdPtr pd(must(ibv_alloc_pd(context), "ibv_alloc_pd"));
+  ibv_qp_init_attr_ex init{};
+  init.qp_type = IBV_QPT_RAW_PACKET;
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+  init.pd = pd.get();
+  init.rwq_ind_tbl = table.get();
+  init.rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, sizeof key, key, IBV_RX_HASH_SRC_IPV4};
+  const QpPtr qp(must(ibv_create_qp_ex(context, &init), "a QP of a table"));
+  expect_errno(ibv_dealloc_pd(pd.get()), {EBUSY}, "the PD of a QP of a table");
+}
+
+void sizes_of_a_work_queue(Lab& lab) {
+  WorkQueueParts parts(lab.a());
+  parts.attr.max_wr = 5;
+  const WqPtr wq = parts.must_make();
+  ibv_wq_attr ready{};
+  ready.attr_mask = IBV_WQ_ATTR_STATE;
+  ready.wq_state = IBV_WQS_RDY;
+  must(ibv_modify_wq(wq.get(), &ready), "ibv_modify_wq");
+  ibv_recv_wr request{}, *bad = nullptr;
+  uint32_t posted = 0;
+  while (posted < 1000 && ibv_post_wq_recv(wq.get(), &request, &bad) == 0) ++posted;
+  if (posted != parts.attr.max_wr) fail("max_wr is %u, and %u fit", parts.attr.max_wr, posted);
+}
+
 // A flow whose specs end where memory does not.
 struct FlowBytes {
   ibv_flow_attr attr{};
@@ -171,6 +205,8 @@ constexpr Row kRows[] = {
     {"work queues: states that there are not", states_of_work_queues},
     {"tables of work queues that lack one, or are too large", tables_of_nothing},
     {"hashes with wrong keys, functions and fields", wrong_hashes},
+    {"the domain of a QP of such a table is kept", domain_of_a_table},
+    {"work queues take as many receives as they say", sizes_of_a_work_queue},
     {"flows with wrong sizes, ports and specs", wrong_flows},
 };
 

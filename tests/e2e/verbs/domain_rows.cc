@@ -2,6 +2,7 @@
 // a RoCE device may not have (ibv_alloc_parent_domain(3), ibv_open_xrcd(3), ibv_create_qp(3)).
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/e2e/verbs/ends.h"
@@ -44,6 +45,62 @@ void parent_domain(Lab& lab) {
     expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
     expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
   }
+}
+
+// A CQ whose parent domain has no memory for a larger one has been resized elsewhere.
+void no_place_for_a_larger_queue(Lab& lab) {
+  ibv_context* const context = lab.b().context.get();
+  static bool has_memory;
+  has_memory = true;
+  ibv_parent_domain_init_attr init{};
+  init.pd = lab.b().pd.get();
+  init.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+  init.alloc = [](ibv_pd*, void*, size_t, size_t, uint64_t) -> void* {
+    return has_memory ? IBV_ALLOCATOR_USE_DEFAULT : nullptr;
+  };
+  init.free = [](ibv_pd*, void*, void*, uint64_t) {};
+  const PdPtr parent(ibv_alloc_parent_domain(context, &init));
+  if (!parent && errno == EOPNOTSUPP) throw Skipped("the device has no parent domains");
+  must(parent.get(), "ibv_alloc_parent_domain");
+  ibv_cq_init_attr_ex cq_init{};
+  cq_init.cqe = 16;
+  cq_init.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  cq_init.parent_domain = parent.get();
+  const CqPtr cq(ibv_cq_ex_to_cq(must(ibv_create_cq_ex(context, &cq_init), "ibv_create_cq_ex")));
+  EndOptions options;
+  options.recv_cq = cq.get();
+  Ends ends{make_end(lab.a(), {}), make_end(lab.b(), options)};
+  connect(ends.a, ends.b);
+  has_memory = false;
+  expect_refused(CqPtr(ibv_cq_ex_to_cq(ibv_create_cq_ex(context, &cq_init))), {ENOMEM},
+                 "a CQ for which the allocator has no memory");
+  const int error = ibv_resize_cq(cq.get(), 64);
+  if (error != 0 && error != ENOMEM) fail_errno(error, "ibv_resize_cq");
+  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 8));
+  post(ends.a, IBV_WR_SEND, 2, ends.a.sge(0, 8), ends.b);
+  expect_completion(cq.get(), 1, {IBV_WC_SUCCESS});
+}
+
+// A program that has no descriptor left is refused what needs one here, and keeps all that it has.
+void no_descriptor_left(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  ibv_context* const context = lab.b().context.get();
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const int lowest = dup(0);
+  close(lowest);
+  const rlimit full{static_cast<rlim_t>(lowest), limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &full);
+  const CqPtr cq(ibv_create_cq(context, 16, nullptr, nullptr, 0));
+  const int error = errno;
+  const int resized = ibv_resize_cq(ends.b.recv_cq.get(), 128);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (!cq && error != EMFILE) fail_errno(error, "ibv_create_cq without a descriptor");
+  if (resized != 0 && resized != EMFILE) fail_errno(resized, "ibv_resize_cq without a descriptor");
+  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 8));
+  post(ends.a, IBV_WR_SEND, 2, ends.a.sge(0, 8), ends.b);
+  expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
+  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
 }
 
 // A file that is gone when the row ends.
@@ -167,6 +224,8 @@ void queue_pair_without_queues(Lab& lab) {
 
 constexpr Row kRows[] = {
     {"domains: parent and thread domains", parent_domain},
+    {"domains: no place for a larger CQ", no_place_for_a_larger_queue},
+    {"a program without a descriptor to spare", no_descriptor_left},
     {"domains: an XRC domain known by a file", xrc_domain_of_a_file},
     {"domains: an XRC domain, its QP and SRQ of two openings", xrc_domain_shared},
     {"QPs of raw packets and of no service", raw_packets},

@@ -255,6 +255,11 @@ void imported(Lab& lab) {
     write_and_read(ends, memory.address(), twin_mr->rkey);
   }
   ibv_unimport_mr(twin_mr);
+  MrPtr other = register_memory(lab.b().pd.get(), memory.data(), memory.bytes(), kEveryRight);
+  must(ibv_dereg_mr(must(ibv_import_mr(pd, other->handle), "ibv_import_mr")), "ibv_dereg_mr");
+  expect_refused(MrPtr(ibv_import_mr(pd, other->handle)), {EINVAL, ENOENT},
+                 "a region that is gone");
+  ibv_unimport_mr(other.release());  // there is nothing left to deregister
   ibv_unimport_pd(pd);
   expect_refused(MrPtr(ibv_import_mr(own.get(), 0xfffffe)), {EINVAL, ENOENT, EBADF},
                  "ibv_import_mr of no region");

@@ -255,13 +255,17 @@ void counted(Lab& lab) {
   ibv_counters_init_attr init{};
   const CountersPtr counters(
       must(ibv_create_counters(lab.b().context.get(), &init), "ibv_create_counters"));
-  for (const uint32_t index : {0u, 1u}) {
-    ibv_counter_attach_attr attach{};
-    attach.counter_desc = index == 0 ? IBV_COUNTER_BYTES : IBV_COUNTER_PACKETS;
-    attach.index = index;
-    must(ibv_attach_counters_point_flow(counters.get(), &attach, nullptr),
-         "ibv_attach_counters_point_flow");
-  }
+  const auto attach = [&](int description, uint32_t index) {
+    ibv_counter_attach_attr attr{};
+    attr.counter_desc = static_cast<ibv_counter_description>(description);
+    attr.index = index;
+    return ibv_attach_counters_point_flow(counters.get(), &attr, nullptr);
+  };
+  must(attach(IBV_COUNTER_BYTES, 0), "ibv_attach_counters_point_flow");
+  must(attach(IBV_COUNTER_PACKETS, 1), "ibv_attach_counters_point_flow");
+  must(attach(IBV_COUNTER_PACKETS, 2), "ibv_attach_counters_point_flow");
+  must(attach(IBV_COUNTER_BYTES, 2), "two counters at one index");
+  expect_errno(attach(7, 3), {ENOTSUP}, "a counter of no kind");
   ibv_flow_spec_counter_action count{};
   count.counters = counters.get();
   {
@@ -271,13 +275,15 @@ void counted(Lab& lab) {
     for (int i = 0; i < 3; ++i) send(from, Frame());
     for (uint64_t i = 0; i < 3; ++i) receive_one(to, Frame(), i);
     expect_errno(ibv_destroy_counters(counters.get()), {EBUSY}, "counters that a flow uses");
+    expect_errno(attach(IBV_COUNTER_BYTES, 3), {EBUSY}, "one more while a flow uses them");
     expect_errno(ibv_destroy_qp(to.qp.get()), {EBUSY}, "a QP that a flow leads to");
   }
-  uint64_t values[2] = {};
-  must(ibv_read_counters(counters.get(), values, 2, 0), "ibv_read_counters");
+  uint64_t values[4] = {};
+  must(ibv_read_counters(counters.get(), values, 3, 0), "ibv_read_counters");
+  expect_equal(values[2], 3 * kBytes + 3, "bytes and packets");
   expect_equal(values[0], 3 * kBytes, "bytes");
   expect_equal(values[1], 3, "packets");
-  expect_errno(ibv_read_counters(counters.get(), values, 3, 0), {EINVAL}, "counters beyond");
+  expect_errno(ibv_read_counters(counters.get(), values, 4, 0), {EINVAL}, "counters beyond");
 }
 
 void not_sent(Lab& lab) {

@@ -29,7 +29,8 @@ ibv_tm_caps caps_of(const Device& device) {
   return attr.tm_caps;
 }
 
-Tagged make_tagged(Lab& lab, uint32_t max_tags = 8) {
+// The SRQ's PD may be another one than the QP's.
+Tagged make_tagged(Lab& lab, uint32_t max_tags = 8, ibv_pd* of_queue = nullptr) {
   caps_of(lab.b());
   ibv_cq_init_attr_ex cq_init{};
   cq_init.cqe = 64;
@@ -41,7 +42,7 @@ Tagged make_tagged(Lab& lab, uint32_t max_tags = 8) {
   init.comp_mask =
       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
   init.srq_type = IBV_SRQT_TM;
-  init.pd = lab.b().pd.get();
+  init.pd = of_queue != nullptr ? of_queue : lab.b().pd.get();
   init.cq = cq.get();
   init.tm_cap = {max_tags, 8};
   SrqPtr srq(must(ibv_create_srq_ex(context, &init), "ibv_create_srq_ex of tag matching"));
@@ -209,6 +210,21 @@ void rendezvous(Lab& lab) {
   }
 }
 
+void rendezvous_into_the_queues_domain(Lab& lab) {
+  const PdPtr pd(must(ibv_alloc_pd(lab.b().context.get()), "ibv_alloc_pd"));
+  const Memory memory(20000);
+  const MrPtr mr = register_memory(pd.get(), memory.data(), memory.bytes(), IBV_ACCESS_LOCAL_WRITE);
+  Tagged tagged = make_tagged(lab, 8, pd.get());
+  tagged.ends.a.fill(std::byte{9});
+  ibv_sge sge{memory.address(), 20000, mr->lkey};
+  add(tagged, sge, 1, 5);
+  post_recv_ok(tagged.ends.a.qp.get(), 21, tagged.ends.a.sge(4096, 100));
+  send_offer(tagged, 5, 20000);
+  expect_matched(tagged, 1, IBV_WC_TM_RECV, IBV_WC_TM_MATCH, 5, 0x77);
+  expect_matched(tagged, 1, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+  expect_bytes({memory.data(), 20000}, std::byte{9}, "what was offered");
+}
+
 void too_long_an_offer(Lab& lab) {
   Tagged tagged = make_tagged(lab);
   add(tagged, tagged.ends.b.sge(0, 100), 1, 5);
@@ -307,6 +323,7 @@ constexpr Row kRows[] = {
     {"tags: eager messages of one and of many packets", eager},
     {"tags: unexpected messages, and those without a tag", unexpected},
     {"tags: rendezvous, read and told of", rendezvous},
+    {"tags: rendezvous into memory of the SRQ's domain", rendezvous_into_the_queues_domain},
     {"tags: rendezvous, longer than the buffer", too_long_an_offer},
     {"tags: rendezvous, with a wrong key", refused_offer},
     {"tags: headers that are none", odd_headers},

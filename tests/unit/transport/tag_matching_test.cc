@@ -51,7 +51,8 @@ class TaggedPair {
     PairOptions options;
     options.retry_count = 7;
     options.equip_b = [this](Host& b, QpResources& resources) {
-      matcher = std::make_unique<device::TagMatcher>(tags, b.send_queue, b.send_cq, b.receive_cq);
+      matcher = std::make_unique<device::TagMatcher>(tags, b.send_queue, b.send_cq, b.receive_cq,
+                                                     resources.pd);
       resources.tags = matcher.get();
       resources.send_queue = matcher.get();
       resources.send_cq = matcher.get();

@@ -123,6 +123,25 @@ TEST_CASE("completions of a QP that is gone are skipped") {
   CHECK(memory.take_all() == std::vector<uint64_t>{4});
 }
 
+TEST_CASE("a completion of a QP that is gone carries no payload any more") {
+  CompletionMemory memory;
+  memory.complete(1, 8);
+  memory.complete(2, 7);
+  auto* slots = reinterpret_cast<rocemu_cqe*>(memory.bytes.data() + ROCEMU_CQ_RING_OFFSET);
+  slots[1].inline_bytes = 16;
+  memory.ring.kill(7);
+  memory.ring.visit_untaken([](const rocemu_cqe& entry) { CHECK(entry.inline_bytes == 0); });
+}
+
+TEST_CASE("a ring that is about to move does not look empty") {
+  CompletionMemory memory;
+  CHECK(memory.ring.looks_empty());
+  memory.ring.set_moves(true);
+  CHECK_FALSE(memory.ring.looks_empty());
+  memory.ring.set_moves(false);
+  CHECK(memory.ring.looks_empty());
+}
+
 TEST_CASE("arming never lowers what is armed") {
   CompletionMemory memory;
   memory.ring.arm(ROCEMU_CQ_ARM_NEXT);

@@ -96,30 +96,46 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 }
 
 int QueueMemory::map(ibv_pd* pd, QueueResource resource, int fd, size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  int error = memory_.map(fd, bytes, PROT_READ | PROT_WRITE);
+  const int error = map_at_own_place(pd, resource, fd, bytes);
+  if (error != 0) return error;
+  if (move_to_place(pd, fd)) return 0;
+  unmap();
+  return ENOMEM;
+}
+
+int QueueMemory::map_anywhere(ibv_pd* pd, QueueResource resource, int fd, size_t bytes) {
+  const int error = map_at_own_place(pd, resource, fd, bytes);
+  if (error == 0) move_to_place(pd, fd);
+  return error;
+}
+
+int QueueMemory::map_at_own_place(ibv_pd* pd, QueueResource resource, int fd, size_t bytes) {
+  const int error = memory_.map(fd, bytes, PROT_READ | PROT_WRITE);
   if (error != 0 || pd == nullptr || to_domain(pd).contained == nullptr) return error;
   domain_ = &to_domain(pd);
   ++domain_->users;
   resource_ = resource;
-  if (domain_->allocate == nullptr || bytes % page != 0) return 0;
+  return 0;
+}
+
+bool QueueMemory::move_to_place(ibv_pd* pd, int fd) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t bytes = memory_.bytes;
+  if (domain_ == nullptr || domain_->allocate == nullptr || bytes % page != 0) return true;
   void* place = domain_->allocate(pd, domain_->allocation_context, bytes, page,
-                                  static_cast<uint64_t>(resource));
-  if (place == IBV_ALLOCATOR_USE_DEFAULT) return 0;
-  if (place == nullptr) {
-    unmap();
-    return ENOMEM;
-  }
+                                  static_cast<uint64_t>(resource_));
+  if (place == IBV_ALLOCATOR_USE_DEFAULT) return true;
+  if (place == nullptr) return false;
   place_ = place;
   place_bytes_ = bytes;
   const bool aligned = reinterpret_cast<uintptr_t>(place) % page == 0;
   if (!aligned ||
       mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != place)
-    return 0;
+    return true;
   memory_.unmap();
   memory_.address = place;
   memory_.bytes = bytes;
-  return 0;
+  return true;
 }
 
 void QueueMemory::unmap() {

@@ -41,11 +41,18 @@ class QueueMemory {
   // place that they give; and where the kernel cannot map it there (huge pages), at another one all
   // the same. `pd` may be null. 0 or an errno.
   int map(ibv_pd* pd, QueueResource resource, int fd, size_t bytes);
+  // The same for memory that the NIC uses already: where the allocator has no place, at another
+  // one.
+  int map_anywhere(ibv_pd* pd, QueueResource resource, int fd, size_t bytes);
   void unmap();
 
   void* address() const { return memory_.address; }
 
  private:
+  int map_at_own_place(ibv_pd* pd, QueueResource resource, int fd, size_t bytes);
+  // To that of the allocator, where there is one. False when it has no memory.
+  bool move_to_place(ibv_pd* pd, int fd);
+
   exchange::SharedMemory memory_;
   ProtectionDomain* domain_ = nullptr;  // a parent domain, which it is a user of
   void* place_ = nullptr;               // place that the allocator gave

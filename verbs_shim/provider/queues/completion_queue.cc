@@ -120,24 +120,23 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   return &queue->verbs.cq_ex;
 }
 
-int resize_cq(ibv_cq* cq, int cqe) {
-  CompletionQueue& queue = to_queue(cq);
+namespace {
+
+// Needs the lock.
+int move_to_another_ring(CompletionQueue& queue, uint32_t cqe) {
+  ibv_cq* const cq = &queue.verbs.cq;
   DeviceContext& context = to_context(cq->context);
-  if (cqe <= 0 || static_cast<uint32_t>(cqe) > context.state.limits.max_cqe) return EINVAL;
-  Lock lock(queue.lock);
-  // Counts as taken by the program what has been passed over.
-  queue.ring.give_back();
   rocemu_resize_cq request = {};
   request.cq = cq->handle;
-  request.cqe = static_cast<uint32_t>(cqe);
+  request.cqe = cqe;
   rocemu_create_cq_reply reply;
   ReceivedFds received;
   int error = context.call(ROCEMU_OP_RESIZE_CQ, request, reply, &received);
   if (error != 0) return error;
   QueueMemory memory;
   error = is_ring(reply, request.cqe)
-              ? memory.map(queue.parent_domain, QueueResource::kCompletionQueue, received.get(0),
-                           reply.memory_bytes)
+              ? memory.map_anywhere(queue.parent_domain, QueueResource::kCompletionQueue,
+                                    received.get(0), reply.memory_bytes)
               : EPROTO;
   // The NIC has gone over already: without the new ring the CQ is of no more use.
   if (error != 0) return error;
@@ -147,6 +146,21 @@ int resize_cq(ibv_cq* cq, int cqe) {
   queue.memory = memory;
   cq->cqe = usable(context, reply);
   return 0;
+}
+
+}  // namespace
+
+int resize_cq(ibv_cq* cq, int cqe) {
+  CompletionQueue& queue = to_queue(cq);
+  DeviceContext& context = to_context(cq->context);
+  if (cqe <= 0 || static_cast<uint32_t>(cqe) > context.state.limits.max_cqe) return EINVAL;
+  Lock lock(queue.lock);
+  // Counts as taken by the program what has been passed over.
+  queue.ring.give_back();
+  queue.ring.set_moves(true);
+  const int error = move_to_another_ring(queue, static_cast<uint32_t>(cqe));
+  queue.ring.set_moves(false);
+  return error;
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) {

@@ -15,17 +15,20 @@
 namespace rocemu::provider {
 namespace {
 
-struct Flow {
-  ibv_flow flow;
-  QueuePair* queue;
-};
-
 struct CounterSet {
   static constexpr uint32_t kMaxIndices = 16;
   ibv_counters counters;
   uint32_t handle;
-  uint32_t used;  // indices
-  ibv_counter_description descriptions[kMaxIndices];
+  uint32_t used;   // indices
+  uint32_t flows;  // that name it
+  // How often each of ibv_counter_description was attached to an index.
+  uint64_t attached[kMaxIndices][2];
+};
+
+struct Flow {
+  ibv_flow flow;
+  QueuePair* queue;
+  CounterSet* counters;  // null: none
 };
 
 CounterSet& to_set(ibv_counters* counters) { return *reinterpret_cast<CounterSet*>(counters); }
@@ -78,7 +81,7 @@ void demand(uint8_t rocemu_frame_fields::*field, uint8_t value, rocemu_create_fl
   flow.mask.*field = 0xff;
 }
 
-int add_action(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
+int add_action(const ibv_flow_spec& spec, rocemu_create_flow& flow, CounterSet*& counters) {
   switch (static_cast<int>(spec.hdr.type)) {
     case IBV_FLOW_SPEC_ACTION_TAG:
       if (spec.hdr.size != sizeof(spec.flow_tag)) return EINVAL;
@@ -90,7 +93,8 @@ int add_action(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
       return 0;
     case IBV_FLOW_SPEC_ACTION_COUNT:
       if (spec.hdr.size != sizeof(spec.flow_count)) return EINVAL;
-      flow.counters = to_set(spec.flow_count.counters).handle;
+      counters = &to_set(spec.flow_count.counters);
+      flow.counters = counters->handle;
       return 0;
     default:
       return EOPNOTSUPP;
@@ -98,7 +102,7 @@ int add_action(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
 }
 
 // Tunnels, what is inside of them, and ESP are not told apart: EOPNOTSUPP.
-int add_spec(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
+int add_spec(const ibv_flow_spec& spec, rocemu_create_flow& flow, CounterSet*& counters) {
   switch (static_cast<int>(spec.hdr.type)) {
     case IBV_FLOW_SPEC_ETH:
       if (spec.hdr.size != sizeof(spec.eth)) return EINVAL;
@@ -133,14 +137,14 @@ int add_spec(const ibv_flow_spec& spec, rocemu_create_flow& flow) {
              spec.hdr.type == IBV_FLOW_SPEC_TCP ? IPPROTO_TCP : IPPROTO_UDP, flow);
       return 0;
     default:
-      return add_action(spec, flow);
+      return add_action(spec, flow, counters);
   }
 }
 
 // The specs stand behind `attr`, each with its size. The size of all bounds them, but where it is
 // 0, as pyverbs gives it, or that of `attr` alone: libibverbs does not look at it, and programs
 // that leave it so work with other devices.
-int translate(const ibv_flow_attr& attr, rocemu_create_flow& flow) {
+int translate(const ibv_flow_attr& attr, rocemu_create_flow& flow, CounterSet*& counters) {
   if (attr.comp_mask != 0 || attr.flags != 0) return EOPNOTSUPP;
   if (attr.port != 1) return EINVAL;
   if (attr.size != 0 && attr.size < sizeof(attr)) return EINVAL;
@@ -154,7 +158,7 @@ int translate(const ibv_flow_attr& attr, rocemu_create_flow& flow) {
     memcpy(&spec.hdr, at, sizeof(spec.hdr));
     if (spec.hdr.size < sizeof(spec.hdr) || spec.hdr.size > left) return EINVAL;
     memcpy(static_cast<void*>(&spec), at, std::min<size_t>(spec.hdr.size, sizeof(spec)));
-    if (const int error = add_spec(spec, flow); error != 0) return error;
+    if (const int error = add_spec(spec, flow, counters); error != 0) return error;
     at += spec.hdr.size;
     left -= spec.hdr.size;
   }
@@ -173,7 +177,8 @@ int change(ibv_context* context, rocemu_op op, uint32_t handle) {
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
   QueuePair& queue = to_queue_pair(qp);
   rocemu_create_flow request = {};
-  int error = translate(*attr, request);
+  CounterSet* counters = nullptr;
+  int error = translate(*attr, request, counters);
   if (queue.scaling != nullptr) {
     address_flow(*queue.scaling, request);
   } else {
@@ -192,7 +197,9 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
   flow->flow.context = qp->context;
   flow->flow.handle = reply.handle;
   flow->queue = &queue;
+  flow->counters = counters;
   __atomic_fetch_add(&queue.flows, 1, __ATOMIC_RELAXED);
+  if (counters != nullptr) __atomic_fetch_add(&counters->flows, 1, __ATOMIC_RELAXED);
   return &flow->flow;
 }
 
@@ -201,6 +208,7 @@ int destroy_flow(ibv_flow* flow) {
   if (error != 0) return error;
   auto* own = reinterpret_cast<Flow*>(flow);
   __atomic_fetch_sub(&own->queue->flows, 1, __ATOMIC_RELAXED);
+  if (own->counters != nullptr) __atomic_fetch_sub(&own->counters->flows, 1, __ATOMIC_RELAXED);
   delete_object(own);
   return 0;
 }
@@ -230,15 +238,16 @@ int destroy_counters(ibv_counters* counters) {
   return 0;
 }
 
-// Says which value stands at an index of what is read; the flow names its counters itself, when it
-// is made (IBV_FLOW_SPEC_ACTION_COUNT), and not here.
+// Says which value stands at an index of what is read, or of which values the sum; the flow names
+// its counters itself, when it is made (IBV_FLOW_SPEC_ACTION_COUNT), and not here.
 int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr,
                                ibv_flow* flow) {
   CounterSet& set = to_set(counters);
-  if (attr->comp_mask != 0 || flow != nullptr) return EOPNOTSUPP;
-  if (attr->index >= CounterSet::kMaxIndices || attr->counter_desc > IBV_COUNTER_BYTES)
-    return EINVAL;
-  set.descriptions[attr->index] = attr->counter_desc;
+  if (attr->comp_mask != 0 || flow != nullptr || attr->counter_desc > IBV_COUNTER_BYTES)
+    return EOPNOTSUPP;
+  if (attr->index >= CounterSet::kMaxIndices) return EINVAL;
+  if (__atomic_load_n(&set.flows, __ATOMIC_RELAXED) != 0) return EBUSY;
+  ++set.attached[attr->index][attr->counter_desc];
   set.used = std::max(set.used, attr->index + 1);
   return 0;
 }
@@ -254,7 +263,8 @@ int read_counters(ibv_counters* counters, uint64_t* values, uint32_t count, uint
       error != 0)
     return error;
   for (uint32_t i = 0; i < count; ++i)
-    values[i] = set.descriptions[i] == IBV_COUNTER_PACKETS ? reply.packets : reply.bytes;
+    values[i] = set.attached[i][IBV_COUNTER_PACKETS] * reply.packets +
+                set.attached[i][IBV_COUNTER_BYTES] * reply.bytes;
   return 0;
 }
 

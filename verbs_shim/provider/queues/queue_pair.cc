@@ -158,6 +158,7 @@ ibv_qp* create_scaling_qp(ibv_context* context, const ibv_qp_init_attr_ex& attr)
   }
   fill(queue->verbs.qp, context, attr);
   queue->scaling = scaling;
+  if (ibv_pd* const pd = queue->verbs.qp.pd; pd != nullptr) ++to_domain(pd).users;
   return &queue->verbs.qp;
 }
 
@@ -222,6 +223,7 @@ int destroy_qp(ibv_qp* qp) {
   if (queue.scaling != nullptr) {
     if (__atomic_load_n(&queue.flows, __ATOMIC_RELAXED) != 0) return EBUSY;
     release(queue.scaling);
+    if (qp->pd != nullptr) --to_domain(qp->pd).users;
     delete_object(&queue);
     return 0;
   }

@@ -145,10 +145,10 @@ int resize_srq(ibv_srq* srq, uint32_t max_wr) {
   int error = to_context(srq->context).call(ROCEMU_OP_RESIZE_SRQ, request, reply, &received);
   if (error != 0) return error;
   QueueMemory memory;
-  error =
-      is_ring(reply) && reply.max_sge >= queue.max_sge
-          ? memory.map(srq->pd, QueueResource::kSharedReceive, received.get(0), reply.memory_bytes)
-          : EPROTO;
+  error = is_ring(reply) && reply.max_sge >= queue.max_sge
+              ? memory.map_anywhere(srq->pd, QueueResource::kSharedReceive, received.get(0),
+                                    reply.memory_bytes)
+              : EPROTO;
   // The NIC has gone over already: without the new ring the SRQ is of no more use.
   if (error != 0) return error;
   queue.memory.unmap();

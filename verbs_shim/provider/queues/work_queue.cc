@@ -56,6 +56,8 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
     init.qp_type = IBV_QPT_RAW_PACKET;
     queue->qp = create_qp(attr->pd, &init);
     if (queue->qp == nullptr) error = errno;
+    attr->max_wr = init.cap.max_recv_wr;
+    attr->max_sge = init.cap.max_recv_sge;
   }
   if (error != 0) {
     if (queue != nullptr) delete_object(queue);

@@ -79,6 +79,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
   qp.qp_context = (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0 ? attr->qp_context : nullptr;
   qp.qp_num = attr->qp_num;
   qp.qp_type = IBV_QPT_XRC_RECV;
+  qp.state = IBV_QPS_UNKNOWN;  // others move it
   pthread_mutex_init(&qp.mutex, nullptr);
   pthread_cond_init(&qp.cond, nullptr);
   return &qp;

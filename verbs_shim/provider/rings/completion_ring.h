@@ -26,9 +26,10 @@ class CompletionRing {
     header_.store(header, std::memory_order_release);
   }
 
-  // True when there was nothing to take. While the CQ is resized the answer may be wrong either
-  // way.
+  // True when there was nothing to take; false while the CQ is resized.
   bool looks_empty() const {
+    if (moves_.load(std::memory_order_acquire)) [[unlikely]]
+      return false;
     const uint32_t next = next_.load(std::memory_order_acquire);
     rocemu_cq_header* const header = header_.load(std::memory_order_acquire);
     __builtin_prefetch(slot(header, next));  // the NIC writes it and the index: both at once
@@ -68,11 +69,18 @@ class CompletionRing {
   // Makes the completions of a QP that are not taken yet disappear. The NIC writes no more of them.
   void kill(uint32_t qp_num) {
     visit_untaken([qp_num](rocemu_cqe& entry) {
-      if (entry.qp_num == qp_num) entry.dead = 1;
+      if (entry.qp_num != qp_num) return;
+      entry.dead = 1;
+      entry.inline_bytes = 0;  // the memory is the program's again
     });
     while (next() != producer_seen_ && slot(header(), next())->dead != 0) move_on_to(next() + 1);
     give_back();
   }
+
+  // From before the NIC is asked for another ring until this one has moved there, or will not: what
+  // the NIC shows meanwhile stands in a ring that nobody here knows, and may have come before an
+  // event was asked for. Who polls waits for the lock, then.
+  void set_moves(bool moves) { moves_.store(moves, std::memory_order_seq_cst); }
 
   // Does as attach(), for a ring that takes over from this one. An event that was asked for
   // meanwhile is asked for again.
@@ -129,11 +137,12 @@ class CompletionRing {
     return &slots[index & mask_.load(std::memory_order_relaxed)];
   }
 
-  // These three are read without the lock as well.
+  // These four are read without the lock as well.
   std::atomic<rocemu_cq_header*> header_{nullptr};
   std::atomic<uint32_t> mask_{0};
   std::atomic<uint32_t> next_{0};  // to be taken
-  uint32_t given_back_ = 0;        // the consumer index as the NIC sees it
+  std::atomic<bool> moves_{false};
+  uint32_t given_back_ = 0;  // the consumer index as the NIC sees it
   uint32_t producer_seen_ = 0;
 };
 
