@@ -42,7 +42,7 @@ class EthdevPort final : public Port {
   void set_groups(uint64_t now_ns, std::set<IpAddress> groups);
   void on_link_up(uint64_t now_ns);
   // The device is left alone (while it is restarted, say); what is sent meanwhile is lost.
-  void pause() noexcept { usable_ = false; }
+  void pause() noexcept { usable_ = more_waits_ = false; }
   void resume() noexcept { usable_ = device_.started(); }
   IpHost& host() noexcept { return host_; }
 

@@ -126,7 +126,10 @@ std::string problem(const rocemu_algorithm* algorithm) {
 std::shared_ptr<const AlgorithmKind> kind_of(const rocemu_algorithm& algorithm) {
   AlgorithmKind kind{.name = algorithm.name,
                      .needs = {.ecn = (algorithm.needs & ROCEMU_NEEDS_ECN) != 0,
-                               .every_answer = (algorithm.needs & ROCEMU_NEEDS_EVERY_ANSWER) != 0,
+                               // A window that closes over packets none of which asked for an
+                               // answer would never open again.
+                               .every_answer = (algorithm.needs & ROCEMU_NEEDS_EVERY_ANSWER) != 0 ||
+                                               algorithm.window_bytes != nullptr,
                                .telemetry = (algorithm.needs & ROCEMU_NEEDS_TELEMETRY) != 0,
                                .hop_count = (algorithm.needs & ROCEMU_NEEDS_HOP_COUNT) != 0},
                      .make = [&algorithm](std::span<const double> values,

@@ -365,7 +365,9 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_packets) {
       turn == Turn::later ? turns_.put_first_aside() : turns_.remove_first();
       if (tells) [[unlikely]]
         turns_over_.push_back(&qp);
-      if (turn == Turn::paced && qp.pacer() != nullptr) watch_for(qp, qp.pacer()->next_send());
+      // Where the algorithm holds it back, its own deadline is watched.
+      if (turn == Turn::paced && qp.pacer() != nullptr && !qp.pacer()->may_send(now))
+        watch_for(qp, qp.pacer()->next_send());
     }
   }
   turns_.take_aside([&](Qp& qp) { touch(qp); });

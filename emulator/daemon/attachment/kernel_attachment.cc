@@ -110,7 +110,7 @@ Attachment::Answer KernelAttachment::look_up(const device::PortConfig& port,
   const IpAddress address = destination;
   const auto hop = network_.route(address, interface_index_);
   if (!hop) return {};
-  if (spec_.kind == PortKind::udp) return {Kind::found, mac_standing_for(address)};
+  if (spec_.kind == PortKind::udp) return {Kind::found, mac_standing_for_peer(port, address)};
   // An address of this machine on another interface is behind no neighbour of this one.
   if (hop->local || hop->interface_index != interface_index_) return {};
   const dpdk_io::Neighbour neighbour = network_.neighbour(interface_index_, hop->address);

@@ -122,4 +122,10 @@ MacAddress mac_standing_for(const IpAddress& address) {
   return {kLocallyAdministered, 0x52, b[12], b[13], b[14], b[15]};
 }
 
+MacAddress mac_standing_for_peer(const device::PortConfig& port, const IpAddress& peer) {
+  MacAddress mac = mac_standing_for(peer);
+  if (mac == port.mac) mac[1] ^= 1;
+  return mac;
+}
+
 }  // namespace rocemu::daemon

@@ -59,5 +59,7 @@ dpdk_io::IpSettings default_network(const device::PortConfig& port);
 
 // Makes a MAC for an address whose own never shows: locally administered, from its last bytes.
 MacAddress mac_standing_for(const IpAddress& address);
+// The same for a peer of a port on UDP sockets: never the port's own, which would turn frames back.
+MacAddress mac_standing_for_peer(const device::PortConfig& port, const IpAddress& peer);
 
 }  // namespace rocemu::daemon

@@ -101,6 +101,10 @@ constexpr uint8_t wr_opcode_of(WorkOpcode op) {
 constexpr bool is_send(WorkOpcode op) {
   return op == WorkOpcode::send || op == WorkOpcode::send_imm || op == WorkOpcode::send_invalidate;
 }
+
+// It takes a receive at the peer.
+constexpr bool takes_receive(WorkOpcode op) { return is_send(op) || op == WorkOpcode::write_imm; }
+
 // Requests that concern this side alone: they send nothing.
 constexpr bool is_local(WorkOpcode op) {
   return op == WorkOpcode::bind_window || op == WorkOpcode::local_invalidate;

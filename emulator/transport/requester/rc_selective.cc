@@ -51,6 +51,10 @@ void RcRequester::on_report(TimeNs now, const wire::Packet& packet) {
     // copy is missing that came when the peer had no room or receive for it: nothing later tells.
     if (packet.payload.empty() || selective_->board().is_copy(psn))
       selective_->board().give_up_unless_copied(psn, now, selective_->copy_rtt_ns());
+    // What the peer had no receive for behind the gap, it has dropped and will not tell of.
+    const Request* const missing = find_request(psn);
+    if (packet.payload.empty() && missing != nullptr && takes_receive(missing->work.opcode))
+      selective_->give_up_older(now, psn);
     selective_->board().give_up_plain(psn);
   }
   finish_answer(now, recovery_.una());
@@ -102,6 +106,9 @@ void RcRequester::on_selective_answer(TimeNs now, const wire::Packet& packet) {
       !is_read_or_atomic(request->work.opcode) || atomic != is_atomic(request->work.opcode) ||
       selective_->board().is_answered(psn) || !selective_->board().is_held(psn)) {
     context_.tally.note(TraceEvent::stale_ack, psn.value());
+    if (request != nullptr && request->started && request->work.opcode == WorkOpcode::read &&
+        !selective_->board().is_held(psn))
+      selective_->board().note_answer_beyond(psn);
     return;
   }
   // It acknowledges all before it; of READs and atomics among those the answers may be to come.

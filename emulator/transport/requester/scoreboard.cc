@@ -131,6 +131,10 @@ void Scoreboard::note_delivery(TimeNs now, const Slot& slot) {
   round_trip_ = now - slot.sent_at;
 }
 
+void Scoreboard::note_answer_beyond(wire::Psn psn) {
+  if (!tail_.again && psn.after(evidence_.answers)) evidence_.answers = psn;
+}
+
 void Scoreboard::slide(wire::Psn una) {
   while (una_ != una) {
     Slot& slot = at(una_);
@@ -192,6 +196,23 @@ void Scoreboard::give_up(Slot& slot) {
 
 void Scoreboard::give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns) {
   if (is_held(psn) && !(at(psn).again && now - at(psn).sent_at < lately_ns)) give_up(psn);
+}
+
+void Scoreboard::give_up_older(wire::Psn from, TimeNs sent_by) {
+  const wire::Psn held = held_end();
+  for (wire::Psn psn = from.before(una_) ? una_ : from; psn.before(held); ++psn) {
+    Slot& slot = at(psn);
+    if (slot.state == State::out && !slot.reached && slot.sent_at <= sent_by) give_up(slot);
+  }
+}
+
+void Scoreboard::give_up_answers_of_oldest() {
+  const wire::Psn held = held_end();
+  const uint32_t order = at(una_).order;
+  for (wire::Psn psn = una_; psn.before(held) && at(psn).awaits_answer && at(psn).order == order;
+       ++psn) {
+    if (at(psn).state == State::out) give_up(at(psn));
+  }
 }
 
 void Scoreboard::give_up_all() {

@@ -47,6 +47,8 @@ class Scoreboard {
   void advance_expected(TimeNs now, wire::Psn expected);
   // Data of a READ or an atomic has come. False: it has been there before, or is too far ahead.
   bool on_answer(TimeNs now, wire::Psn psn);
+  // Data of a READ has come that is too far ahead to be kept.
+  void note_answer_beyond(wire::Psn psn);
   // The oldest PSN that is not over is now `una`.
   void slide(wire::Psn una);
 
@@ -57,6 +59,10 @@ class Scoreboard {
   void give_up(wire::Psn psn);
   // Does what give_up() does, but not when `psn` was sent again lately.
   void give_up_unless_copied(wire::Psn psn, TimeNs now, TimeNs lately_ns);
+  // All from `from` on that left by `sent_by` and of which nothing is known to have arrived.
+  void give_up_older(wire::Psn from, TimeNs sent_by);
+  // All whose answers the oldest's request asked for, too, and that have not come.
+  void give_up_answers_of_oldest();
   void give_up_all();
   // What was sent until now tells nothing of round trips any more.
   void forget_times() { timed_order_ = order_; }
@@ -79,6 +85,7 @@ class Scoreboard {
   // itself, and was asked for once.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
+  bool oldest_awaits_answer() const { return at(una_).awaits_answer; }
   bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
 
   wire::Psn una() const { return una_; }

@@ -27,8 +27,7 @@ void SelectiveRepeat::begin(TimeNs now, SendWindow& window, wire::Psn una, wire:
 }
 
 void SelectiveRepeat::on_started(const SendWindow::Request& request) {
-  const WorkOpcode opcode = request.work.opcode;
-  if (is_send(opcode) || opcode == WorkOpcode::write_imm) ++receives_;
+  if (takes_receive(request.work.opcode)) ++receives_;
 }
 
 void SelectiveRepeat::describe_place(const SendWindow::Request& request, uint32_t index,
@@ -106,11 +105,18 @@ bool SelectiveRepeat::on_timeout(TimeNs now) {
     rto_deadline_ = now + rto_low_ns() / 4;
     return false;
   }
+  // What has been out as long as the oldest is as lost.
+  const TimeNs out_since = now - std::min(now, rto_ns());
   constexpr uint32_t kMaxBackoffs = 12;
   backoffs_ = std::min(backoffs_ + 1, kMaxBackoffs);
   rto_deadline_ = kNever;  // sending starts it anew
   if (board_.in_flight() == 0) return false;
   board_.give_up(board_.una());
+  if (board_.oldest_awaits_answer()) {
+    board_.give_up_answers_of_oldest();
+  } else {
+    board_.give_up_older(board_.una(), out_since);
+  }
   return true;
 }
 

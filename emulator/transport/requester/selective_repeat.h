@@ -20,12 +20,16 @@
 // 4. With multipath what rule 3 finds counts only when it is still so a round trip later: until
 //    then packets may just have overtaken each other.
 // 5. When nothing is heard for RTO_low, with kFewPackets out or less, or for RTO_high, with more,
-//    the oldest packet counts as lost. Each time in a row doubles both. They are configured, or
-//    else measured: what RttEstimator says, and three times that. As a probe's (probe_timer.h), the
-//    timer waits a quarter longer first, for a NIC that has been away from its core.
+//    the oldest packet counts as lost, and so do those that have been out as long, which nothing
+//    later would tell of; of a READ's answer all of it that is out. Each time in a row doubles
+//    both. They are configured, or else measured: what RttEstimator says, and three times that. As
+//    a probe's (probe_timer.h), the timer waits a quarter longer first, for a NIC that has been
+//    away from its core.
 // 6. An RNR NAK says that its packet was dropped, and perhaps all that came behind it: where there
 //    is no receive there is none for later SENDs either. What has left is lost, but for what the
-//    peer says it has taken. Nothing is sent, and RTO rests, until the wait is over.
+//    peer says it has taken. Nothing is sent, and RTO rests, until the wait is over. A NAK of a
+//    SEND that names nothing taken says that one behind it was dropped for want of a receive, and
+//    so is what left behind it a round trip ago and more.
 // 7. Of a READ whose request has arrived the lost PSNs alone are asked for again, by a READ request
 //    for them: to the responder one that comes again (IBTA vol 1, 9.7.5.1), and the form that IRN's
 //    NACKs for READ responses have here.
@@ -77,6 +81,11 @@ class SelectiveRepeat {
 
   // After what an answer says has been noted.
   void find_losses(TimeNs now);
+  // Gives up what stands behind `from` and has hardly arrived: it left a round trip ago.
+  void give_up_older(TimeNs now, wire::Psn from) {
+    if (estimator_.known() && estimator_.smoothed_ns() <= now)
+      board_.give_up_older(from + 1, now - estimator_.smoothed_ns());
+  }
   // A copy that was sent since so long has hardly been answered yet.
   TimeNs copy_rtt_ns() const { return estimator_.smoothed_ns() / 4 * 3; }
   void on_round_trip(TimeNs rtt_ns);

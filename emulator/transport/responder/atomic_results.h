@@ -22,9 +22,9 @@ class AtomicResults {
     results_.push_back() = {psn, original};
   }
 
-  // The value that the atomic with `psn` found; empty when it is no longer kept.
+  // The value that the newest atomic with `psn` found; empty when it is no longer kept.
   std::optional<uint64_t> find(wire::Psn psn) const {
-    for (size_t i = 0; i < results_.size(); ++i)
+    for (size_t i = results_.size(); i-- > 0;)
       if (results_[i].psn == psn) return results_[i].original;
     return std::nullopt;
   }

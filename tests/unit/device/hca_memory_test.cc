@@ -197,7 +197,7 @@ TEST_CASE("Only on-demand regions of one's own are prefetched") {
   CHECK(check(p.pd, keys.lkey, kBase - 1, 1, false) == EFAULT);
   CHECK(check(p.pd, keys.lkey, kBase, 1, true) == EPERM);
   CHECK(check(p.pd, pinned.lkey, kBase, 1, false) == ENOENT);
-  CHECK(check(other_pd, keys.lkey, kBase, 1, false) == ENOENT);
+  CHECK(check(other_pd, keys.lkey, kBase, 1, false) == EPERM);
   CHECK(check(99, keys.lkey, kBase, 1, false) == ENOENT);
 }
 

@@ -88,6 +88,15 @@ struct Loop {
 
 }  // namespace
 
+TEST_CASE("a port that pauses has nothing to do") {
+  Loop loop;
+  for (int i = 0; i < 32; ++i) REQUIRE(loop.send(loop.datagram(kOwnMac, kPort)) == 1);
+  CHECK(loop.receive(1) == 32);
+  CHECK(loop.port.has_work());
+  loop.port.pause();
+  CHECK_FALSE(loop.port.has_work());
+}
+
 TEST_CASE("datagrams to the port's MAC or a group are the NIC's, everything else is not") {
   Loop loop;
   CHECK(loop.device->mac() == kOwnMac);

@@ -13,6 +13,8 @@ TEST_CASE("The newest results of atomics are kept, as many as may be unanswered"
   CHECK(results.find(wire::Psn(0xffffff)) == 101);
   CHECK(results.find(wire::Psn(0)) == 102);
   CHECK(results.find(wire::Psn(1)) == 103);
+  results.keep(wire::Psn(0), 200, 3);  // all PSNs later
+  CHECK(results.find(wire::Psn(0)) == 200);
   results.release();
   CHECK(results.size() == 0);
 }

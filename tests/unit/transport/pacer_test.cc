@@ -1,6 +1,8 @@
 // A QP with a rate: how fast it sends, and that others do not notice.
+#include <array>
 #include <catch2/catch.hpp>
 
+#include "emulator/congestion/settings.h"
 #include "tests/unit/transport/pair.h"
 
 namespace rocemu::transport_test {
@@ -28,6 +30,30 @@ TEST_CASE("A QP with a rate sends at that rate, and its peer as ever") {
   CHECK(paced_ns < 112 * kMs);
   CHECK(pair.count(pair.a, Operation::write_middle) == 98);  // nothing was sent twice
   CHECK(time_write(pair, pair.b) < 5 * kMs);
+}
+
+// An algorithm that never sends faster than that.
+class Slow final : public congestion::Algorithm {
+ public:
+  uint64_t rate_bps() const override { return uint64_t{kRateKbps} * 1000; }
+};
+
+TEST_CASE("What the algorithm holds back is not looked at before its time for the rate's sake") {
+  const std::array kinds{
+      std::make_shared<const congestion::AlgorithmKind>(congestion::AlgorithmKind{
+          .name = "slow",
+          .presets = {{"default", {}}},
+          .make = [](std::span<const double>, const congestion::Flow&)
+              -> std::unique_ptr<congestion::Algorithm> { return std::make_unique<Slow>(); }})};
+  PairOptions options;
+  options.timeout = 18;  // 1 s
+  options.node.limits.congestion = congestion::parse_settings("slow", kinds).settings.value();
+  Pair pair(options);
+  pair.a.endpoint().limit_rate(pair.a.qpn, {1'000'000, 0});
+  pair.a.post(write(pair.a.buffer(kBytes, 1), pair.b.buffer(kBytes)));
+  pair.run_for(3 * kMs + kMs / 2);
+  REQUIRE(statuses(pair.a.send_cq) == std::vector<WcStatus>{});
+  CHECK(pair.a.endpoint().next_deadline() > pair.fabric.now_ns());
 }
 
 TEST_CASE("A rate that has ended holds nothing back") {

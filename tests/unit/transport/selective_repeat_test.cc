@@ -223,6 +223,54 @@ TEST_CASE("The last packet of all is sent again long before the ACK timeout") {
   CHECK(retransmitted(pair) == 2);
 }
 
+TEST_CASE("What was lost at the end of a message is not found packet by packet") {
+  PairOptions options = selective();
+  options.timeout = 18;  // 1 s
+  Pair pair(options);
+  agree(pair);
+  std::set<uint32_t> end;
+  for (uint32_t psn = 151; psn <= 200; ++psn) end.insert(psn);
+  lose_once(pair, true, end);
+  pair.a.post(write(pair.a.buffer(100 * 256, 1), pair.b.buffer(100 * 256)));
+  pair.run_for(5 * kMs);
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(retransmitted(pair) <= 60);
+}
+
+TEST_CASE("SENDs that a shared receive queue has dropped behind a gap are all sent again at once") {
+  PairOptions options = selective();
+  options.timeout = 18;
+  options.node.limits.window_packets = 64;
+  options.equip_b = [](Host&, QpResources& resources) { resources.receives_are_shared = true; };
+  Pair pair(options);
+  agree(pair);
+  const Buffer near = pair.a.buffer(200, 1), far = pair.b.buffer(200);
+  for (uint32_t i = 0; i < 300; ++i) pair.b.receive(i, {far.sge()});
+  lose_once(pair, true, {101});
+  for (uint32_t i = 0; i < 300; ++i) pair.a.post(send(near, i));
+  pair.run_for(5 * kMs);
+  CHECK(pair.a.send_cq.completions.size() == 300);
+  CHECK(retransmitted(pair) <= 80);
+}
+
+// The peer answers all of it before the request for what was lost reaches it.
+TEST_CASE("A READ longer than what is kept track of goes on at once when its gap is filled") {
+  PairOptions options = selective();
+  options.timeout = 18;
+  options.node.limits.window_packets = 16;
+  Pair pair(options);
+  for (Host* host : {&pair.a, &pair.b})
+    pair.fabric.set_link(host->node(), pair.peer_of(*host).node(), {.delay_ns = 500 * kUs});
+  agree(pair);
+  const Buffer near = pair.a.buffer(400 * 256);
+  const Buffer far = pair.b.buffer(400 * 256, 5);
+  lose_once(pair, false, {111});
+  pair.a.post(read(near, far));
+  pair.run_for(100 * kMs);
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+  CHECK(pair.a.bytes(near) == pair.b.bytes(far));
+}
+
 TEST_CASE("SENDs are placed in the receives that they are for, and complete in order") {
   Pair pair(selective());
   agree(pair);

@@ -27,7 +27,7 @@ extern "C" {
 /* The needs of an algorithm, for rocemu_algorithm.needs. */
 enum {
   ROCEMU_NEEDS_ECN = 1,          /* packets that leave with data are marked ECT(0) */
-  ROCEMU_NEEDS_EVERY_ANSWER = 2, /* every packet asks for an acknowledgement */
+  ROCEMU_NEEDS_EVERY_ANSWER = 2, /* every packet asks for an acknowledgement; implied by a window */
   ROCEMU_NEEDS_TELEMETRY = 4,    /* switches write rocemu_hop into packets */
   ROCEMU_NEEDS_HOP_COUNT = 8     /* or say there that they were passed, if no more is asked for */
 };
