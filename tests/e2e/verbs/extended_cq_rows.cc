@@ -373,6 +373,43 @@ void overrun(Lab& lab) {
   expect_state(ends.a.qp.get(), IBV_QPS_ERR);
 }
 
+// A work queue fails with its CQ, and its event names it.
+void overrun_of_a_work_queue(Lab& lab) {
+  ibv_context* const context = lab.a().context.get();
+  const CqPtr cq(must(ibv_create_cq(context, 1, nullptr, nullptr, 0), "ibv_create_cq"));
+  if (cq->cqe >= 16) throw Skipped("the smallest CQ has 16 entries and more");
+  ibv_wq_init_attr init{};
+  init.wq_type = IBV_WQT_RQ;
+  init.max_wr = init.max_sge = 1;
+  init.pd = lab.a().pd.get();
+  init.cq = cq.get();
+  ibv_wq* const wq = ibv_create_wq(context, &init);
+  if (wq == nullptr && errno == EOPNOTSUPP) throw Skipped("the device has no work queues");
+  must(wq, "ibv_create_wq");
+  ibv_wq_attr ready{};
+  ready.attr_mask = IBV_WQ_ATTR_STATE;
+  ready.wq_state = IBV_WQS_RDY;
+  must(ibv_modify_wq(wq, &ready), "ibv_modify_wq");
+  {
+    EndOptions options;
+    options.send_cq = cq.get();
+    Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
+    connect(ends.a, ends.b);
+    for (int i = 0; i <= cq->cqe; ++i) post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
+    expect_cq_event(lab.a(), cq.get(), IBV_EVENT_CQ_ERR);
+    bool told = false;
+    for (int i = 0; i < 2; ++i) {
+      ibv_async_event event{};
+      must(ibv_get_async_event(context, &event), "ibv_get_async_event");
+      told = told || (event.event_type == IBV_EVENT_WQ_FATAL && event.element.wq == wq);
+      ibv_ack_async_event(&event);
+    }
+    if (!told) fail("no event of the work queue");
+  }
+  expect_equal(wq->state, IBV_WQS_ERR, "state");
+  must(ibv_destroy_wq(wq), "ibv_destroy_wq");
+}
+
 // Completions that find no room are lost, and nothing else comes of it.
 void overrun_ignored(Lab& lab) {
   ibv_cq_init_attr_ex init{};
@@ -419,6 +456,7 @@ constexpr Row kRows[] = {
     {"CQ: resized with completions inside", resized},
     {"CQ: resized with many completions inside", resized_with_many},
     {"CQ: overrun, CQ error, QP fatal", overrun},
+    {"CQ: overrun, work queue fatal", overrun_of_a_work_queue},
     {"CQ: overrun ignored", overrun_ignored},
 };
 

@@ -12,6 +12,7 @@ void cq_event(ibv_cq* cq) {
 
 void async_event(ibv_context* context, ibv_async_event* event) {
   const rocemu_check_call at = ROCEMU_CHECKED_CALL("ibv_get_async_event");
+  provider::async_event(context, event);
   hooks->async_event_taken(&at, context, event);
 }
 

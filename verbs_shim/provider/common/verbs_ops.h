@@ -64,6 +64,8 @@ int resize_cq(ibv_cq* cq, int cqe);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
 int destroy_cq(ibv_cq* cq);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
+// Changes what libibverbs has made of an event that the program reads.
+void async_event(ibv_context* context, ibv_async_event* event);
 
 // poll.cc
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions);

@@ -231,11 +231,15 @@ int destroy_qp(ibv_qp* qp) {
   rocemu_destroy_events_reply reply;
   if (const int error = destroy_in_nic(context, qp->handle, reply); error != 0) return error;
   discard_completions(qp);
+  ibv_wq* const wq = queue.work_queue;
+  pthread_mutex_t& mutex = wq != nullptr ? wq->mutex : qp->mutex;
+  const uint32_t& completed = wq != nullptr ? wq->events_completed : qp->events_completed;
   const uint32_t delivered =
       reply.async_events - purge_unread(context, context.state.async_events,
                                         sizeof(rocemu_async_event), reinterpret_cast<uintptr_t>(qp),
-                                        reply.async_events, qp->events_completed, qp->mutex);
-  await_acknowledgement(qp->mutex, qp->cond, [&] { return qp->events_completed == delivered; });
+                                        reply.async_events, completed, mutex);
+  await_acknowledgement(mutex, wq != nullptr ? wq->cond : qp->cond,
+                        [&] { return completed == delivered; });
   queue.memory.unmap();
   delete_object(&queue);
   return 0;

@@ -54,6 +54,8 @@ struct QueuePair {
   // Set for a QP over a table of receive queues, which has no queues of its own.
   Scaling* scaling = nullptr;
   uint32_t flows = 0;
+  // Set for one that does the work of a receive work queue, of which its events are then.
+  ibv_wq* work_queue = nullptr;
 
   QueueMemory memory;
   checked::QueuePairRecord* checked = nullptr;  // the checker's (checked/)

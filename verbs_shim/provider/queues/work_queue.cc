@@ -5,6 +5,7 @@
 
 #include "verbs_shim/provider/common/new_object.h"
 #include "verbs_shim/provider/common/verbs_ops.h"
+#include "verbs_shim/provider/queues/queue_pair.h"
 
 namespace rocemu::provider {
 namespace {
@@ -73,7 +74,18 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attr) {
   wq.state = IBV_WQS_RESET;
   wq.wq_type = IBV_WQT_RQ;
   wq.post_recv = post_wq_recv;
+  to_queue_pair(queue->qp).work_queue = &wq;
   return &wq;
+}
+
+// The NIC tells of the QP, which the program knows as a work queue.
+void async_event(ibv_context*, ibv_async_event* event) {
+  if (event->event_type != IBV_EVENT_QP_FATAL) return;
+  ibv_wq* const wq = to_queue_pair(event->element.qp).work_queue;
+  if (wq == nullptr) return;
+  wq->state = IBV_WQS_ERR;
+  event->event_type = IBV_EVENT_WQ_FATAL;
+  event->element.wq = wq;
 }
 
 int modify_wq(ibv_wq* wq, ibv_wq_attr* attr) {
