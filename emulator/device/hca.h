@@ -95,10 +95,11 @@ class Hca {
   // reg_mr(), and for unknown flags; EOPNOTSUPP: no region of program memory; EBUSY: windows are
   // bound to it. The registration is then as it was.
   Result<MrKeys> rereg_mr(ContextId context, Handle mr, uint32_t flags, const MrSpec& spec);
-  int dereg_mr(ContextId context, Handle mr);  // EBUSY while windows are bound to it
+  // A region of the context or of the one that it has joined. EBUSY while windows are bound to it.
+  int dereg_mr(ContextId context, Handle mr);
   // Looks whether `length_bytes` from `iova` on of an on-demand region may be prefetched, for
   // writing or not; answers their address in the program. ENOENT: no such region; EFAULT: outside
-  // of it; EPERM: it may not be written (ibv_advise_mr(3)).
+  // of it; EPERM: it may not be written, or is another PD's (ibv_advise_mr(3)).
   Result<uint64_t> check_prefetch(ContextId context, Handle pd, wire::LKey lkey, uint64_t iova,
                                   uint64_t length_bytes, bool for_writing) const;
 

@@ -17,7 +17,7 @@ const MemoryRegion* find(const MemoryRegions& regions, uint32_t key) {
   return there ? entry : nullptr;
 }
 
-// Who asks for no bytes means the region as a whole, as FLUSH does.
+// Who asks for no bytes means the region as a whole, or none of it, as FLUSH may.
 bool holds(const MemoryRegion& region, uint64_t address, uint32_t length_bytes) {
   if (length_bytes == 0) return true;
   const uint64_t offset = address - region.iova;

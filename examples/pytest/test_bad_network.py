@@ -13,12 +13,13 @@ def perftest(nic, program, *options, **arguments):
     return nic.run_pair([*common, "-d", "rocemu0"], [*common, "-d", "rocemu1", "localhost"], **arguments)
 
 
-def bandwidth(result):
-    """The average in the row of figures: size, iterations, peak, average, message rate."""
+def iterations(result):
+    """What the row of figures says: size, iterations, peak, average, message rate. On a busy machine perftest fails to
+    measure its clock, and says 0 for the rates."""
     rows = [line.split() for line in result.stdout.splitlines()]
     figures = [row for row in rows if len(row) == 5 and all(re.fullmatch(r"[\d.]+", word) for word in row)]
     assert figures, str(result)
-    return float(figures[-1][3])
+    return int(figures[-1][1])
 
 
 @pytest.mark.programs("ib_send_bw", "ib_write_bw", "ib_read_bw")
@@ -27,7 +28,7 @@ def bandwidth(result):
 def test_data_arrives_over_a_bad_link(rocemu_nic, program, impair):
     nic = rocemu_nic(impair=impair)
     pair = perftest(nic, program, "-s", "65536", "-n", "200")
-    assert bandwidth(pair.client) > 0
+    assert iterations(pair.client) == 200
 
     server, client = (nic.status()[number].counters for number in (0, 1))
     receiver = client if program == "ib_read_bw" else server

@@ -44,6 +44,7 @@ void TagMatcher::read(const transport::ReceiveWork& buffer,
 bool TagMatcher::pop(transport::SendWork& work) noexcept {
   if (waiting_.empty()) {
     if (!program_queue_.pop(work)) return false;
+    work.pd = 0;  // `work` may have been one of these
     sent_.push_back(nullptr);
     return true;
   }

@@ -132,7 +132,8 @@ void Scoreboard::note_delivery(TimeNs now, const Slot& slot) {
 }
 
 void Scoreboard::note_answer_beyond(wire::Psn psn) {
-  if (!tail_.again && psn.after(evidence_.answers)) evidence_.answers = psn;
+  // It has left the peer, too, and is not here.
+  if (!tail_.again && (psn + 1).after(evidence_.answers)) evidence_.answers = psn + 1;
 }
 
 void Scoreboard::slide(wire::Psn una) {

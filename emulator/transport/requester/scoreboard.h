@@ -85,7 +85,8 @@ class Scoreboard {
   // itself, and was asked for once.
   std::optional<TimeNs> oldest_out_since() const;
   bool oldest_is_copy() const { return at(una_).again; }
-  bool oldest_awaits_answer() const { return at(una_).awaits_answer; }
+  // The request has arrived that the oldest PSN is the answer to.
+  bool oldest_is_reached() const { return at(una_).awaits_answer && at(una_).reached; }
   bool is_copy(wire::Psn psn) const { return is_held(psn) && at(psn).again; }
 
   wire::Psn una() const { return una_; }

@@ -112,7 +112,7 @@ bool SelectiveRepeat::on_timeout(TimeNs now) {
   rto_deadline_ = kNever;  // sending starts it anew
   if (board_.in_flight() == 0) return false;
   board_.give_up(board_.una());
-  if (board_.oldest_awaits_answer()) {
+  if (board_.oldest_is_reached()) {
     board_.give_up_answers_of_oldest();
   } else {
     board_.give_up_older(board_.una(), out_since);

@@ -81,10 +81,12 @@ class SelectiveRepeat {
 
   // After what an answer says has been noted.
   void find_losses(TimeNs now);
-  // Gives up what stands behind `from` and has hardly arrived: it left a round trip ago.
+  // Gives up what stands behind `from` and would be known of if it had been taken: it left a round
+  // trip ago, or with multipath, where some paths are longer, as long ago as a timeout.
   void give_up_older(TimeNs now, wire::Psn from) {
-    if (estimator_.known() && estimator_.smoothed_ns() <= now)
-      board_.give_up_older(from + 1, now - estimator_.smoothed_ns());
+    const TimeNs known_ns =
+        context_.limits.multipath ? estimator_.timeout_ns() : estimator_.smoothed_ns();
+    if (estimator_.known() && known_ns <= now) board_.give_up_older(from + 1, now - known_ns);
   }
   // A copy that was sent since so long has hardly been answered yet.
   TimeNs copy_rtt_ns() const { return estimator_.smoothed_ns() / 4 * 3; }

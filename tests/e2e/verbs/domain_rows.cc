@@ -78,6 +78,7 @@ void no_place_for_a_larger_queue(Lab& lab) {
   if (error != 0 && error != ENOMEM) fail_errno(error, "ibv_resize_cq");
   post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 8));
   post(ends.a, IBV_WR_SEND, 2, ends.a.sge(0, 8), ends.b);
+  expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
   expect_completion(cq.get(), 1, {IBV_WC_SUCCESS});
 }
 
@@ -86,11 +87,11 @@ void no_descriptor_left(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   ibv_context* const context = lab.b().context.get();
   rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const int lowest = dup(0);
+  must(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
+  const int lowest = dup(context->async_fd);
   close(lowest);
   const rlimit full{static_cast<rlim_t>(lowest), limit.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &full);
+  must(setrlimit(RLIMIT_NOFILE, &full), "setrlimit");
   const CqPtr cq(ibv_create_cq(context, 16, nullptr, nullptr, 0));
   const int error = errno;
   const int resized = ibv_resize_cq(ends.b.recv_cq.get(), 128);

@@ -1,6 +1,7 @@
 // Extended completion queues: every field of a completion, the polling functions, timestamps
 // (ibv_create_cq_ex(3)), and CQs of many QPs, of each vector, and resized.
 #include <arpa/inet.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cstring>
@@ -399,6 +400,8 @@ void overrun_of_a_work_queue(Lab& lab) {
     expect_cq_event(lab.a(), cq.get(), IBV_EVENT_CQ_ERR);
     bool told = false;
     for (int i = 0; i < 2; ++i) {
+      pollfd readable{context->async_fd, POLLIN, 0};
+      if (poll(&readable, 1, 10'000) != 1) fail("no event");
       ibv_async_event event{};
       must(ibv_get_async_event(context, &event), "ibv_get_async_event");
       told = told || (event.event_type == IBV_EVENT_WQ_FATAL && event.element.wq == wq);

@@ -223,6 +223,12 @@ void rendezvous_into_the_queues_domain(Lab& lab) {
   expect_matched(tagged, 1, IBV_WC_TM_RECV, IBV_WC_TM_MATCH, 5, 0x77);
   expect_matched(tagged, 1, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
   expect_bytes({memory.data(), 20000}, std::byte{9}, "what was offered");
+  // The program's own requests are of the QP's domain, as before.
+  for (uint64_t id = 0; id < 40; ++id) {
+    post_recv_ok(tagged.ends.a.qp.get(), id, tagged.ends.a.sge(4096, 100));
+    post(tagged.ends.b, IBV_WR_SEND, id, tagged.ends.b.sge(0, 8), tagged.ends.a);
+    expect_completion(tagged.ends.b.send_cq.get(), id, {IBV_WC_SUCCESS});
+  }
 }
 
 void too_long_an_offer(Lab& lab) {

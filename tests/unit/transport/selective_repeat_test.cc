@@ -237,6 +237,21 @@ TEST_CASE("What was lost at the end of a message is not found packet by packet")
   CHECK(retransmitted(pair) <= 60);
 }
 
+TEST_CASE("READs that were lost at the end are not found one by one") {
+  PairOptions options = selective();
+  options.timeout = 18;
+  options.max_rd_atomic = 16;
+  Pair pair(options);
+  agree(pair);
+  std::set<uint32_t> all;
+  for (uint32_t psn = 101; psn <= 116; ++psn) all.insert(psn);
+  lose_once(pair, true, all);
+  for (uint32_t i = 0; i < 16; ++i) pair.a.post(read(pair.a.buffer(8), pair.b.buffer(8, 5), i));
+  pair.run_for(3 * kMs);
+  CHECK(pair.a.send_cq.completions.size() == 16);
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] <= 2);
+}
+
 TEST_CASE("SENDs that a shared receive queue has dropped behind a gap are all sent again at once") {
   PairOptions options = selective();
   options.timeout = 18;
@@ -269,6 +284,7 @@ TEST_CASE("A READ longer than what is kept track of goes on at once when its gap
   pair.run_for(100 * kMs);
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
   CHECK(pair.a.bytes(near) == pair.b.bytes(far));
+  CHECK(pair.a.counters()[TraceEvent::early_retransmission] == 0);
 }
 
 TEST_CASE("SENDs are placed in the receives that they are for, and complete in order") {

@@ -101,13 +101,11 @@ int ControlConnection::exchange(rocemu_header* request, rocemu_header* reply, si
   size_t got = 0;
   const int errno_before = errno;
   // Who has no descriptor left is told before the NIC makes what it cannot be given.
-  const int spare = received != nullptr ? fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1;
-  if (received != nullptr && spare < 0) {
+  if (received != nullptr && (spare_ = fcntl(fd_, F_DUPFD_CLOEXEC, 0)) < 0) {
     const int error = errno;
     errno = errno_before;
     return error;
   }
-  if (spare >= 0) ::close(spare);
   errno = 0;
   const bool answered = ask(request, reply, reply_bytes, received, sent, got) &&
                         reply->cookie == request->cookie && reply->length == got &&
@@ -115,6 +113,7 @@ int ControlConnection::exchange(rocemu_header* request, rocemu_header* reply, si
                         (got == reply_bytes || reply->status != 0);
   // A descriptor of the program's that it has closed meanwhile: nothing was asked.
   const bool unsent = !answered && errno == EBADF && sent.count > 0 && fcntl(fd_, F_GETFD) >= 0;
+  spend_spare();
   errno = errno_before;
   if (unsent) return EBADF;
   if (!answered) {
@@ -164,8 +163,14 @@ bool ControlConnection::receive_answer(uint64_t cookie, rocemu_header* reply, si
 
 bool ControlConnection::is_owner() const { return getpid() == owner_process_; }
 
+void ControlConnection::spend_spare() {
+  if (spare_ >= 0) ::close(spare_);
+  spare_ = -1;
+}
+
 bool ControlConnection::receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received,
                                 size_t& got) {
+  spend_spare();
   // With MSG_TRUNC the length is the one that was sent, whatever there is room for.
   const exchange::Received message = exchange::receive_message(fd_, reply, reply_bytes, MSG_TRUNC,
                                                                [&](int fd) { received.add(fd); });

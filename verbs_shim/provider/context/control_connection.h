@@ -87,8 +87,11 @@ class ControlConnection {
                       ReceivedFds* received, size_t& got);
   // One message. `got` is its length, of which `reply_bytes` at most are kept.
   bool receive(rocemu_header* reply, size_t reply_bytes, ReceivedFds& received, size_t& got);
+  void spend_spare();
 
   int fd_ = -1;
+  // Holds a place for a descriptor that is to come; -1 when none is. By the turn.
+  int spare_ = -1;
   pid_t owner_process_ = 0;
   std::atomic<bool> lost_{false};
   SharedTurn turn_;

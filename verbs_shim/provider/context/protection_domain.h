@@ -18,7 +18,7 @@ struct ThreadDomain {
 
 struct ProtectionDomain {
   ibv_pd pd;
-  // Parent domains of a protection domain; queues of a parent domain.
+  // Parent domains of a protection domain; queues of a parent domain; QPs over tables of either.
   std::atomic<uint32_t> users;
 
   // These belong to a parent domain alone, and are null in others.

@@ -32,7 +32,8 @@ void unimport_pd(ibv_pd* pd) {
   request.handle = pd->handle;
   rocemu_handle_message reply;
   to_context(pd->context).call(ROCEMU_OP_DEALLOC_PD, request, reply);
-  delete_object(&to_domain(pd));
+  // QPs over tables that are there still count it.
+  if (to_domain(pd).users.load() == 0) delete_object(&to_domain(pd));
 }
 
 ibv_mr* import_mr(ibv_pd* pd, uint32_t handle) {

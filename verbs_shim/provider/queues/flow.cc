@@ -165,6 +165,12 @@ int translate(const ibv_flow_attr& attr, rocemu_create_flow& flow, CounterSet*& 
   return 0;
 }
 
+// Notes a flow more, or one less, of what it leads to and counts with.
+void count(QueuePair& queue, CounterSet* counters, uint32_t by) {
+  __atomic_fetch_add(&queue.flows, by, __ATOMIC_RELAXED);
+  if (counters != nullptr) __atomic_fetch_add(&counters->flows, by, __ATOMIC_RELAXED);
+}
+
 int change(ibv_context* context, rocemu_op op, uint32_t handle) {
   rocemu_handle_message request = {};
   request.handle = handle;
@@ -188,7 +194,11 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
   auto* flow = error == 0 ? new_object<Flow>() : nullptr;
   if (error == 0 && flow == nullptr) error = ENOMEM;
   rocemu_handle_message reply;
-  if (error == 0) error = to_context(qp->context).call(ROCEMU_OP_CREATE_FLOW, request, reply);
+  if (error == 0) {
+    count(queue, counters, 1);
+    error = to_context(qp->context).call(ROCEMU_OP_CREATE_FLOW, request, reply);
+    if (error != 0) count(queue, counters, -1u);
+  }
   if (error != 0) {
     if (flow != nullptr) delete_object(flow);
     errno = error;
@@ -198,17 +208,18 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
   flow->flow.handle = reply.handle;
   flow->queue = &queue;
   flow->counters = counters;
-  __atomic_fetch_add(&queue.flows, 1, __ATOMIC_RELAXED);
-  if (counters != nullptr) __atomic_fetch_add(&counters->flows, 1, __ATOMIC_RELAXED);
   return &flow->flow;
 }
 
 int destroy_flow(ibv_flow* flow) {
-  const int error = change(flow->context, ROCEMU_OP_DESTROY_FLOW, flow->handle);
-  if (error != 0) return error;
   auto* own = reinterpret_cast<Flow*>(flow);
-  __atomic_fetch_sub(&own->queue->flows, 1, __ATOMIC_RELAXED);
-  if (own->counters != nullptr) __atomic_fetch_sub(&own->counters->flows, 1, __ATOMIC_RELAXED);
+  // Both may be destroyed as soon as the NIC has let go of them.
+  count(*own->queue, own->counters, -1u);
+  const int error = change(flow->context, ROCEMU_OP_DESTROY_FLOW, flow->handle);
+  if (error != 0) {
+    count(*own->queue, own->counters, 1);
+    return error;
+  }
   delete_object(own);
   return 0;
 }

@@ -83,7 +83,7 @@ void async_event(ibv_context*, ibv_async_event* event) {
   if (event->event_type != IBV_EVENT_QP_FATAL) return;
   ibv_wq* const wq = to_queue_pair(event->element.qp).work_queue;
   if (wq == nullptr) return;
-  wq->state = IBV_WQS_ERR;
+  if (wq->state == IBV_WQS_RDY) wq->state = IBV_WQS_ERR;  // it may have been reset since
   event->event_type = IBV_EVENT_WQ_FATAL;
   event->element.wq = wq;
 }

@@ -30,10 +30,12 @@ class CompletionRing {
   bool looks_empty() const {
     if (moves_.load(std::memory_order_acquire)) [[unlikely]]
       return false;
-    const uint32_t next = next_.load(std::memory_order_acquire);
     rocemu_cq_header* const header = header_.load(std::memory_order_acquire);
+    const uint32_t next = next_.load(std::memory_order_acquire);
     __builtin_prefetch(slot(header, next));  // the NIC writes it and the index: both at once
-    return load_acquire(&header->producer) == next;
+    // Another ring may have taken over in between.
+    return load_acquire(&header->producer) == next &&
+           header_.load(std::memory_order_acquire) == header;
   }
 
   // The oldest completion that has not been taken, or null. It stays where it is until give_back().

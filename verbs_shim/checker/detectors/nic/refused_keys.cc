@@ -8,9 +8,9 @@
 namespace rocemu::check {
 namespace {
 
-// Who reached for no bytes meant the region as a whole, as FLUSH does.
+// A FLUSH without bytes is one of the region as a whole, or of none of it.
 std::string used_text(QueuePair& qp, const rocemu_nic_finding& found) {
-  const std::string what = found.length_bytes == 0 ? "a whole region"
+  const std::string what = found.length_bytes == 0 ? "a region"
                                                    : count_of(found.length_bytes, "byte", "bytes") +
                                                          " at " + hex(found.address);
   return qp.name() + " reached for " + what + " with rkey " + hex(found.rkey) + " at " +
