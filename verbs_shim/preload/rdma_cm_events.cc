@@ -87,21 +87,9 @@ uint32_t take_tokens(const CmChannel& channel, uint32_t count) {
   return taken;
 }
 
-// A byte that was read of the channel that has taken the place of a closed one. Needs the lock.
-void give_back_token(const CmChannel& channel) {
-  const int end = open_end(channel, O_WRONLY);
-  if (end < 0) return;
-  constexpr char kByte = 0;
-  real().write(end, &kByte, sizeof(kByte));
-  real().close(end);
-}
-
 int take_event(CmChannel& channel, uint32_t closed, uint32_t bytes_taken, rocemu_cm_event& event) {
   CmLock lock;
-  if (channel.closed != closed) {
-    if (bytes_taken != 0) give_back_token(channel);
-    return EBADF;
-  }
+  if (channel.closed != closed) return EBADF;
   rocemu_cm_channel request = {};
   request.header.op = ROCEMU_OP_CM_NEXT_EVENT;
   request.header.length = sizeof(request);
