@@ -356,18 +356,28 @@ bool stays_in_rts(ibv_qp* qp) {
   return false;
 }
 
-// A completion more than the CQ holds (IBTA vol 1, 11.6.3.1). A device may also fail the QPs that
-// lose completions by it.
-void overrun(Lab& lab) {
-  const CqPtr cq(
-      must(ibv_create_cq(lab.a().context.get(), 1, nullptr, nullptr, 0), "ibv_create_cq"));
+CqPtr make_smallest_cq(Lab& lab) {
+  CqPtr cq(must(ibv_create_cq(lab.a().context.get(), 1, nullptr, nullptr, 0), "ibv_create_cq"));
   if (cq->cqe >= 16) throw Skipped("the smallest CQ has 16 entries and more");
+  return cq;
+}
+
+// A pair whose sender has had a completion more than its CQ holds.
+Ends overrun_by_writes(Lab& lab, ibv_cq* cq) {
   EndOptions options;
-  options.send_cq = cq.get();
+  options.send_cq = cq;
   Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
   connect(ends.a, ends.b);
   for (int i = 0; i <= cq->cqe; ++i) post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
-  expect_cq_event(lab.a(), cq.get(), IBV_EVENT_CQ_ERR);
+  expect_cq_event(lab.a(), cq, IBV_EVENT_CQ_ERR);
+  return ends;
+}
+
+// A completion more than the CQ holds (IBTA vol 1, 11.6.3.1). A device may also fail the QPs that
+// lose completions by it.
+void overrun(Lab& lab) {
+  const CqPtr cq = make_smallest_cq(lab);
+  const Ends ends = overrun_by_writes(lab, cq.get());
   if (stays_in_rts(ends.a.qp.get()))
     throw Skipped("the CQ failed, but the device leaves its QPs as they are");
   expect_qp_event(lab.a(), ends.a.qp.get(), IBV_EVENT_QP_FATAL);
@@ -377,8 +387,7 @@ void overrun(Lab& lab) {
 // A work queue fails with its CQ, and its event names it.
 void overrun_of_a_work_queue(Lab& lab) {
   ibv_context* const context = lab.a().context.get();
-  const CqPtr cq(must(ibv_create_cq(context, 1, nullptr, nullptr, 0), "ibv_create_cq"));
-  if (cq->cqe >= 16) throw Skipped("the smallest CQ has 16 entries and more");
+  const CqPtr cq = make_smallest_cq(lab);
   ibv_wq_init_attr init{};
   init.wq_type = IBV_WQT_RQ;
   init.max_wr = init.max_sge = 1;
@@ -392,12 +401,7 @@ void overrun_of_a_work_queue(Lab& lab) {
   ready.wq_state = IBV_WQS_RDY;
   must(ibv_modify_wq(wq, &ready), "ibv_modify_wq");
   {
-    EndOptions options;
-    options.send_cq = cq.get();
-    Ends ends{make_end(lab.a(), options), make_end(lab.b(), {})};
-    connect(ends.a, ends.b);
-    for (int i = 0; i <= cq->cqe; ++i) post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, 8), ends.b);
-    expect_cq_event(lab.a(), cq.get(), IBV_EVENT_CQ_ERR);
+    const Ends ends = overrun_by_writes(lab, cq.get());
     bool told = false;
     for (int i = 0; i < 2; ++i) {
       pollfd readable{context->async_fd, POLLIN, 0};
