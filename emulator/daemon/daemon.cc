@@ -97,6 +97,8 @@ transport::TransportLimits Daemon::limits_of(const device::HcaConfig& config,
                                              const Options& options, size_t host) const {
   transport::TransportLimits limits = options.transport;
   limits.congestion = options.congestion[config.index];
+  // attach() gives room for it to the ports that can.
+  limits.port_carries_telemetry = host != kNoHost || config.port.trailer_bytes != 0;
   if (options.network && host != kNoHost)
     limits.line_rate_bps = options.network->topology.rate_of_host(host);
   return limits;

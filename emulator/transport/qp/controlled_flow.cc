@@ -13,16 +13,18 @@ std::unique_ptr<ControlledFlow> ControlledFlow::make(const TransportLimits& limi
                                                      wire::Qpn qpn) {
   const congestion::Settings& settings = limits.congestion;
   if (settings.kind == nullptr) return nullptr;
+  congestion::Needs needs = settings.kind->needs;
+  if (!limits.port_carries_telemetry) needs.telemetry = needs.hop_count = false;
   const congestion::Flow flow{
       .line_rate_bps = settings.line_rate_bps != 0 ? settings.line_rate_bps : limits.line_rate_bps,
       .max_frame_bytes =
           static_cast<uint32_t>(attributes.path.headers.size_bytes() + wire::kBthBytes +
                                 wire::kRethBytes + attributes.path_mtu_bytes + wire::kIcrcBytes) +
-          TelemetryOffer::bytes_for(settings.kind->needs),
+          TelemetryOffer::bytes_for(needs),
       .seed = qpn.value};
   std::unique_ptr<congestion::Algorithm> algorithm = settings.make(flow);
   if (algorithm == nullptr) return nullptr;
-  return std::make_unique<ControlledFlow>(std::move(algorithm), settings.kind->needs, flow);
+  return std::make_unique<ControlledFlow>(std::move(algorithm), needs, flow);
 }
 
 TimeNs ControlledFlow::time_of(uint32_t bytes) {

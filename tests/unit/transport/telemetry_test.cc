@@ -222,4 +222,24 @@ TEST_CASE("READs have no telemetry, and need none") {
   CHECK((pair.a.bytes(near) == pair.b.bytes(far)));
 }
 
+TEST_CASE("A port that carries no telemetry is offered none") {
+  for (const bool carries : {true, false}) {
+    PairOptions options;
+    options.node.limits.congestion = *congestion::parse_settings("swift").settings;
+    options.node.limits.port_carries_telemetry = carries;
+    Pair pair(options);
+    size_t records = 0;
+    pair.fabric.observer = [&](const sim::FrameRecord& frame) {
+      wire::Packet packet;
+      REQUIRE(wire::parse_frame(frame.frame, packet) == wire::ParseError::none);
+      records += !packet.telemetry.empty();
+      return true;
+    };
+    pair.a.post(write(pair.a.buffer(100, 1), pair.b.buffer(100)));
+    pair.drive();
+    CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
+    CHECK((records != 0) == carries);
+  }
+}
+
 }  // namespace rocemu::transport_test
