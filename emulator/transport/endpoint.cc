@@ -74,6 +74,7 @@ void Endpoint::destroy(wire::Qpn qpn) {
   turns_.remove(*qp);
   if (qp->answering) std::erase(answering_, qp);
   timers_.cancel(qps_.slot_of(qpn));
+  paced_.cancel(qps_.slot_of(qpn));
   qps_.remove(qpn);
 }
 
@@ -258,6 +259,9 @@ void Endpoint::on_timeout(TimeNs now, TimeNs answers_by) {
     if (qp.deadline() <= now) qp.on_timeout(now, answers_by);
     touch(qp);
   }
+  // Who is still held back had a timer as well.
+  while (paced_.pop_due(now)) {
+  }
   deferred_.flush(memory_);
 }
 
@@ -307,6 +311,12 @@ Turn Endpoint::transmit_paced_share(Qp& qp, TimeNs now) {
     if (flow->wants_ecn()) burst_.mark_ecn_capable();
   } while (qp.share_left > 0 && !burst_.full());
   return turn;
+}
+
+// Precondition: its rate has just held the QP back. The program's is asked first.
+TimeNs Endpoint::paced_until(const Qp& qp, TimeNs now) const {
+  if (qp.pacer() != nullptr && !qp.pacer()->may_send(now)) return qp.pacer()->next_send();
+  return qp.flow()->held_until();
 }
 
 // Sends at least one frame, and as many as the share of the QP allows.
@@ -365,9 +375,11 @@ unsigned Endpoint::transmit(TimeNs now, FrameSink& sink, unsigned max_packets) {
       turn == Turn::later ? turns_.put_first_aside() : turns_.remove_first();
       if (tells) [[unlikely]]
         turns_over_.push_back(&qp);
-      // Where the algorithm holds it back, its own deadline is watched.
-      if (turn == Turn::paced && qp.pacer() != nullptr && !qp.pacer()->may_send(now))
-        watch_for(qp, qp.pacer()->next_send());
+      if (turn == Turn::paced) [[unlikely]] {
+        const TimeNs until = paced_until(qp, now);
+        watch_for(qp, until);
+        paced_.schedule(qps_.slot_of(qp.qpn()), until);
+      }
     }
   }
   turns_.take_aside([&](Qp& qp) { touch(qp); });

@@ -6,6 +6,7 @@
 // them returns, and never before the data they announce has been moved.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -110,7 +111,11 @@ class Endpoint {
     return !turns_.empty() || deferred_.flushes_wait() || !notification_.empty();
   }
   // The time at which on_timeout() has to be called at the latest; kNever when nothing waits.
-  TimeNs next_deadline() const { return timers_.next_deadline(); }
+  TimeNs next_deadline() const { return std::min(timers_.next_deadline(), next_send()); }
+  // Of those deadlines the earliest at which a QP may go on that its rate held back; kNever: there
+  // is none. It does not move away as others mostly do, and who comes late for it makes the QP
+  // slower than its rate.
+  TimeNs next_send() const { return paced_.next_deadline(); }
 
   // Without a sink, what comes for QP1 is dropped. The sink outlives the endpoint.
   void set_management(ManagementSink* sink) { management_ = sink; }
@@ -142,6 +147,7 @@ class Endpoint {
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
+  TimeNs paced_until(const Qp& qp, TimeNs now) const;
   Turn transmit_share(Qp& qp, TimeNs now);
   Turn transmit_paced_share(Qp& qp, TimeNs now);
   Turn transmit_frame(Qp& qp, TimeNs now);
@@ -160,6 +166,7 @@ class Endpoint {
   DeferredCompletions deferred_;
   KnownPaths paths_;
   TimerQueue timers_;
+  TimerQueue paced_;  // which of those are of QPs that their rate held back
   Burst burst_;
   QpTable qps_;
 

@@ -13,7 +13,8 @@ namespace {
 
 // The shortest sleep in block mode, about the kernel's own tick. A sleep that ends sooner has the
 // timer set anew each time, which costs microseconds in a virtual machine, and the transport's
-// deadline (mostly that of an early retransmission) hardly ever comes to pass.
+// deadline (mostly that of an early retransmission) hardly ever comes to pass. What is sent at a
+// rate goes by its own time.
 constexpr TimeNs kCoarseSleepNs = 4'000'000;
 // After so many turns most of a command's consequences are over: a message of the connection
 // manager is sent in one turn and arrives in the next.
@@ -185,7 +186,8 @@ TimeNs Engine::wake_up_time() const {
   TimeNs deadline = devices_.next_deadline();
   if (deadline != kNever && idle_policy_.block_mode(now))
     deadline = std::max(deadline, now + kCoarseSleepNs);
-  return std::min({deadline, devices_.next_event(), capture_.next_flush_ns()});
+  return std::min(
+      {deadline, devices_.next_send(), devices_.next_event(), capture_.next_flush_ns()});
 }
 
 }  // namespace rocemu::daemon

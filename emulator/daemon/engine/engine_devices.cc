@@ -77,6 +77,12 @@ TimeNs EngineDevices::next_deadline() const {
   return until;
 }
 
+TimeNs EngineDevices::next_send() const {
+  TimeNs until = kNever;
+  for (const auto& device : devices_) until = std::min(until, device->hca().endpoint().next_send());
+  return until;
+}
+
 TimeNs EngineDevices::next_event() const {
   TimeNs until = kNever;
   for (const auto& device : devices_) until = std::min(until, device->next_event());

@@ -46,8 +46,10 @@ class EngineDevices {
   void touch_all();
 
   bool any_has_work() const;
-  // The earliest deadline of the transports, and the earliest of the devices' other events.
+  // The earliest deadline of the transports, the earliest of those at which something is sent
+  // (Endpoint::next_send()), and the earliest of the devices' other events.
   TimeNs next_deadline() const;
+  TimeNs next_send() const;
   TimeNs next_event() const;
 
   std::vector<DeviceSnapshot> snapshot() const;

@@ -56,6 +56,20 @@ TEST_CASE("What the algorithm holds back is not looked at before its time for th
   CHECK(pair.a.endpoint().next_deadline() > pair.fabric.now_ns());
 }
 
+TEST_CASE("When a rate lets the next packet go is told apart from timers that may come late") {
+  Pair pair;
+  CHECK(pair.a.endpoint().next_send() == kNever);
+  pair.a.endpoint().limit_rate(pair.a.qpn, {kRateKbps, 2000});
+  pair.a.post(write(pair.a.buffer(kBytes, 1), pair.b.buffer(kBytes)));
+  pair.run_for(3 * kMs + kMs / 2);
+  const TimeNs now = pair.fabric.now_ns();
+  CHECK(pair.a.endpoint().next_send() > now);
+  CHECK(pair.a.endpoint().next_send() < now + 2 * kMs);  // at 8 Mbit/s a packet takes 1.1 ms
+  CHECK(pair.b.endpoint().next_send() == kNever);
+  pair.drive();
+  CHECK(pair.a.endpoint().next_send() == kNever);
+}
+
 TEST_CASE("A rate that has ended holds nothing back") {
   Pair pair;
   pair.a.endpoint().limit_rate(pair.a.qpn, {1, 0});
@@ -68,6 +82,12 @@ TEST_CASE("A rate that has ended holds nothing back") {
   pair.run_for(5 * kMs);
   CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success});
   CHECK(pair.b.bytes(to) == pair.a.bytes(from));
+  // The time at which the old rate would have let a packet go comes once, and then is gone.
+  if (const TimeNs left_over = pair.a.endpoint().next_send(); left_over != kNever) {
+    CHECK(pair.a.endpoint().next_deadline() <= left_over);
+    pair.run_for(left_over - pair.fabric.now_ns() + kMs);
+  }
+  CHECK(pair.a.endpoint().next_send() == kNever);
 }
 
 TEST_CASE("A burst is ahead of the rate, and no more") {
