@@ -87,8 +87,8 @@ struct TransportLimits {
   uint32_t quantum_frames = 16;        // frames of one QP before the next QP's turn
   congestion::Settings congestion = {};
   uint64_t line_rate_bps = 100'000'000'000;  // the port's, for congestion control
-  // The port sends what stands behind a datagram, as records of the path's telemetry do; where it
-  // cannot, none is offered.
+  // The port has room behind a datagram for the records of the path's telemetry that the algorithm
+  // offers; where it has none, none is offered.
   bool port_carries_telemetry = true;
   Recovery recovery = Recovery::go_back_n;
   bool multipath = false;    // selective repeat: each packet has a UDP source port of its own
