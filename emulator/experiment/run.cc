@@ -85,10 +85,8 @@ void Run::go(const std::function<bool(TimeNs, uint64_t)>& stop) {
 
 void Run::note_warm() {
   warm_ = true;
-  for (Flow& flow : flows_)
-    flow.warm_bytes = flow.state == FlowState::open && !flow.lasting
-                          ? cluster_.moved_bytes(flow.connection)
-                          : flow.moved_bytes;
+  for (uint32_t flow = 0; flow < flows_.size(); ++flow)
+    flows_[flow].warm_bytes = cluster_.moved_bytes(flow);
 }
 
 void Run::begin_workloads() {
@@ -130,10 +128,12 @@ void Run::post(uint32_t number) {
   while (rest > 0) {
     const uint64_t part = std::min(rest, kLargestPostBytes);
     rest -= part;
+    // The immediate tells the receiver that all has come.
+    const bool tells = rest == 0 || flow.verb != Verb::write_imm;
     cluster_.post(flow.connection,
                   {.flow = number,
                    .length_bytes = static_cast<uint32_t>(part),
-                   .opcode = opcode_of(flow.verb),
+                   .opcode = opcode_of(tells ? flow.verb : Verb::write),
                    .last = rest == 0},
                   now_);
   }
@@ -148,7 +148,6 @@ void Run::hear(const Told& told) {
       return workloads_[flow.workload]->on_received(now_, flow.tag, *this);
     case Told::What::completed:
       if (flow.bytes != 0) return end_flow(told.flow, FlowState::completed);
-      if (flow.lasting) flows_[told.flow].moved_bytes += kEndlessMessageBytes;
       return post(told.flow);
     case Told::What::failed:
       return end_flow(told.flow, FlowState::failed);
@@ -159,9 +158,7 @@ void Run::end_flow(uint32_t number, FlowState state) {
   Flow& flow = flows_[number];
   flow.state = state;
   flow.end_ns = now_;
-  flow.moved_bytes = state == FlowState::completed || flow.lasting
-                         ? flow.bytes
-                         : cluster_.moved_bytes(flow.connection);
+  flow.moved_bytes = cluster_.moved_bytes(number);
   if (!flow.lasting) cluster_.close(flow.connection);
   ++over_;
   if (flow.bytes != 0) --open_;
@@ -173,10 +170,11 @@ Outcome Run::outcome() {
   Outcome outcome;
   outcome.ended_ns = now_;
   outcome.partial = partial_;
-  for (Flow& flow : flows_) {
+  for (uint32_t number = 0; number < flows_.size(); ++number) {
+    Flow& flow = flows_[number];
     if (flow.state != FlowState::open) continue;
     flow.end_ns = now_;
-    if (!flow.lasting) flow.moved_bytes = cluster_.moved_bytes(flow.connection);
+    flow.moved_bytes = cluster_.moved_bytes(number);
   }
   outcome.flows = std::move(flows_);
   outcome.series = std::move(sampler_.series());

@@ -40,13 +40,11 @@ void Sampler::sample(TimeNs now, const std::vector<Flow>& flows) {
   for (SeenFlow& seen : active_) {
     const Flow& flow = flows[seen.flow];
     const bool open = flow.state == FlowState::open;
-    const uint64_t moved =
-        open && !flow.lasting ? cluster_.moved_bytes(flow.connection) : flow.moved_bytes;
-    // Bytes that came twice are counted until the flow is over, and then no more.
+    const uint64_t moved = cluster_.moved_bytes(seen.flow);
     if (moved > seen.moved_bytes)
       series_.rates.push_back({now, seen.flow, moved - seen.moved_bytes,
                                open ? cluster_.allowed_rate_bps(flow.connection) : std::nullopt});
-    seen.moved_bytes = std::max(seen.moved_bytes, moved);
+    seen.moved_bytes = moved;
     if (open) active_[kept++] = seen;
   }
   active_.resize(kept);

@@ -128,7 +128,7 @@ ConnectionId Cluster::connect(uint32_t from, uint32_t to) {
   ends[1].host = to;
   for (End& end : ends) {
     const auto qpn = nics_[end.host].endpoint().create_rc(
-        {1, &end.queue, &receives_, &completions_, &completions_});
+        {1, &end.queue, &end.receives, &completions_, &completions_});
     if (!qpn)
       throw std::runtime_error("host " + std::to_string(end.host) + " has " +
                                std::to_string(settings_.of(end.host).max_qps) +
@@ -153,23 +153,19 @@ void Cluster::close(ConnectionId connection) {
   for (End& end : connections_[connection].ends) {
     nics_[end.host].endpoint().destroy(end.qpn);
     end.queue = {};
+    end.receives = {};
   }
   free_connections_.push_back(connection);
 }
 
 void Cluster::post(ConnectionId connection, const Message& message, TimeNs now) {
   now_ = now;
-  End& end = connections_[connection].ends[0];
+  auto& [end, far] = connections_[connection].ends;
+  memory_.make_room_for(message.flow);
+  if (takes_receive(message.opcode)) far.receives.expect(message.flow);
   end.queue.post(message);
   nics_[end.host].endpoint().on_doorbell(end.qpn);
   pump(end.host, now);
-}
-
-uint64_t Cluster::moved_bytes(ConnectionId connection) const {
-  uint64_t bytes = 0;
-  for (const End& end : connections_[connection].ends)
-    bytes += nics_[end.host].endpoint().counters(end.qpn)[transport::TraceEvent::payload_received];
-  return bytes;
 }
 
 std::optional<uint64_t> Cluster::allowed_rate_bps(ConnectionId connection) const {

@@ -61,8 +61,9 @@ class Cluster {
   void close(ConnectionId connection);
   void post(ConnectionId connection, const Message& message, TimeNs now);
 
-  // Payload that has come to the far end of the connection, or to this one by READs.
-  uint64_t moved_bytes(ConnectionId connection) const;
+  // Payload of the flow that has come to its far end, or to this one by READs.
+  // Precondition: something was posted for the flow.
+  uint64_t moved_bytes(uint32_t flow) const { return memory_.arrived_bytes(flow); }
 
   // The rate that congestion control allows the near end now; nothing when no algorithm decides.
   std::optional<uint64_t> allowed_rate_bps(ConnectionId connection) const;
@@ -95,6 +96,7 @@ class Cluster {
     uint32_t host = 0;
     wire::Qpn qpn{};
     MessageQueue queue;
+    ExpectedReceives receives;
   };
   struct Connection {
     std::array<End, 2> ends;
@@ -116,7 +118,6 @@ class Cluster {
   HeaderFramePool frames_;
   BuildingBuffers buffers_;
   AbsentMemory memory_;
-  EndlessReceives receives_;
   Completions completions_;
   Switches network_;
   std::deque<Nic<Cluster>> nics_;

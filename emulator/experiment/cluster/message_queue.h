@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "emulator/experiment/cluster/absent_memory.h"
 #include "emulator/transport/interface/host_interface.h"
 #include "emulator/transport/qp/ring_buffer.h"
 
@@ -23,14 +24,16 @@ class MessageQueue final : public transport::SendQueue {
     if (messages_.empty()) return false;
     const Message message = messages_.front();
     messages_.pop_front();
-    const transport::Sge all{0, message.length_bytes, {}};
+    const uint64_t address = address_of(message.flow, offset_bytes_);
+    offset_bytes_ = (offset_bytes_ + message.length_bytes) % kOffsetsBytes;
+    const transport::Sge all{address, message.length_bytes, {}};
     work.wr_id = message.flow;
     work.opcode = message.opcode;
     work.signaled = message.last;
     work.solicited = work.fence = false;
     work.fault = transport::WcStatus::success;
     work.immediate = message.flow;
-    work.remote_address = 0;
+    work.remote_address = address;
     work.length_bytes = message.length_bytes;
     work.inline_payload = work.inline_wqe_data = nullptr;
     work.sges.assign({&all, 1});
@@ -39,7 +42,12 @@ class MessageQueue final : public transport::SendQueue {
   void release(uint32_t) noexcept override {}
 
  private:
+  // Messages under way lie beside each other: of two that overlapped, a receiver with selective
+  // repeat would not write what the second has written before the first.
+  static constexpr uint32_t kOffsetsBytes = 1u << 31;
+
   transport::RingBuffer<Message> messages_;
+  uint32_t offset_bytes_ = 0;
 };
 
 }  // namespace rocemu::experiment

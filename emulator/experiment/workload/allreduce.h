@@ -45,7 +45,9 @@ class TreeAllreduce final : public Rounds {
   void on_received(TimeNs, uint64_t tag, FlowStarter& starter) override {
     const Part part = part_of(tag);
     if (part.down) return send_down(starter, part.chunk, part.to);
-    if (++summed_[part.chunk * size() + part.to] < children_of(part.to)) return;
+    uint64_t& summed = summed_[part.chunk * size() + part.to];
+    if (++summed < children_of(part.to)) return;
+    summed = 0;
     if (part.to == 0) {
       send_down(starter, part.chunk, 0);
     } else {
@@ -89,14 +91,16 @@ class TreeAllreduce final : public Rounds {
       send(starter, {chunk, host, child, true});
   }
   uint64_t begin_round(FlowStarter& starter) override {
-    summed_.assign(settings().chunks * size(), 0);
+    summed_.resize(settings().chunks * size());
     for (uint64_t chunk = 0; chunk < settings().chunks; ++chunk)
       for (uint64_t host = 1; host < size(); ++host)
         if (children_of(host) == 0) send(starter, {chunk, host, (host - 1) / 2, false});
     return 2 * (size() - 1) * settings().chunks;
   }
 
-  std::vector<uint64_t> summed_;  // children whose part has come, by chunk and host
+  // Children whose part has come, by chunk and host. Parts of a later round come behind those of
+  // the one before, over the same connection.
+  std::vector<uint64_t> summed_;
 };
 
 }  // namespace rocemu::experiment

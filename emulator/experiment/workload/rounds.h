@@ -7,7 +7,9 @@ namespace rocemu::experiment {
 
 class Rounds : public Workload {
  public:
-  explicit Rounds(const WorkloadSettings& settings) : settings_(settings), next_(settings.at_ns) {}
+  explicit Rounds(const WorkloadSettings& settings) : settings_(settings) {
+    set_next(settings.at_ns);
+  }
 
   TimeNs next() const final { return next_; }
   void begin(TimeNs now, FlowStarter& starter) final {
@@ -30,7 +32,7 @@ class Rounds : public Workload {
   }
 
   WorkloadSettings settings_;
-  TimeNs next_;
+  TimeNs next_ = kNever;
   uint32_t round_ = 0;
   uint64_t open_ = 0;
 };

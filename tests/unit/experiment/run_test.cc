@@ -61,8 +61,61 @@ size = "100kb"
   CHECK(outcome.nics[transport::TraceEvent::retransmitted] > 0);
 }
 
+TEST_CASE("what is sent again is moved once, whatever carries it and whenever one looks") {
+  for (const std::string verb : {"write", "write_imm", "send", "read"}) {
+    for (const std::string recovery : {"go-back-n", "selective-repeat"}) {
+      CAPTURE(verb, recovery);
+      const Outcome outcome = run(R"(duration = "1ms"
+[network.topology]
+kind = "pair"
+[network.links]
+loss = "5%"
+[nic]
+timeout = 1
+recovery = ")" + recovery + R"("
+[results]
+warmup = "100us"
+[workload.w]
+kind = "incast"
+size = "1mb"
+flows = 3
+verb = ")" + verb + "\"\n");
+      REQUIRE(outcome.flows.size() == 3);
+      CHECK(outcome.nics[transport::TraceEvent::retransmitted] > 0);
+      for (const Flow& flow : outcome.flows) {
+        CHECK(flow.state == FlowState::completed);
+        CHECK(flow.moved_bytes == flow.bytes);
+        CHECK(flow.warm_bytes > 0);
+        CHECK(flow.warm_bytes < flow.moved_bytes);
+      }
+    }
+  }
+}
+
+TEST_CASE("what the NIC throws away is not moved, in flows without a size either") {
+  const std::string lossy = R"(duration = "5ms"
+[network.topology]
+kind = "pair"
+[network.links]
+rate = "10gbit"
+delay = "10us"
+loss = "5%"
+[workload.w]
+kind = "incast"
+)";
+  const auto rate_of = [](const Outcome& outcome) {
+    return bits_per_s(moved(outcome), outcome.ended_ns);
+  };
+  const uint64_t endless = rate_of(run(lossy));
+  const uint64_t sized = rate_of(run(lossy + "size = \"1mb\"\n"));
+  CHECK(endless < sized * 3 / 2);
+  CHECK(endless > sized / 2);
+  CHECK(endless < 6'000'000'000);
+}
+
 TEST_CASE("a flow whose packets all are lost fails") {
-  const Outcome outcome = run(R"(duration = "1ms"
+  for (const std::string connections : {"flow", "pair"}) {
+    const Outcome outcome = run(R"(duration = "1ms"
 drain = "10s"
 [network.topology]
 kind = "pair"
@@ -71,13 +124,17 @@ loss = "100%"
 [nic]
 timeout = 1
 retry_count = 2
+connections = ")" + connections +
+                                R"("
 [workload.w]
 kind = "incast"
 size = "10kb"
 )");
-  REQUIRE(outcome.flows.size() == 1);
-  CHECK(outcome.flows[0].state == FlowState::failed);
-  CHECK(outcome.ended_ns < 1'000'000);
+    REQUIRE(outcome.flows.size() == 1);
+    CHECK(outcome.flows[0].state == FlowState::failed);
+    CHECK(outcome.flows[0].moved_bytes == 0);
+    CHECK(outcome.ended_ns < 1'000'000);
+  }
 }
 
 TEST_CASE("a frame that a switch has cut is dropped by the NIC's port") {
@@ -160,7 +217,27 @@ TEST_CASE("an allreduce ends at all hosts") {
         run(kStar + "[workload.w]\nkind = \"" + kind + "-allreduce\"\nsize = \"1mb\"\n");
     for (const Flow& flow : outcome.flows) CHECK(flow.state == FlowState::completed);
     CHECK(outcome.flows.size() == (kind == "ring" ? 40 : 8));
+    // What flows that share a connection move is seen while they do.
+    for (const RateSample& sample : outcome.series.rates) CHECK(sample.moved_bytes < 5'000);
   }
+}
+
+TEST_CASE("a flow of several posts is received once") {
+  const Outcome outcome = run(R"(duration = "1ms"
+drain = "10s"
+[network.topology]
+kind = "pair"
+[network.links]
+rate = "400gbit"
+[nic]
+path_mtu = 4096
+[workload.w]
+kind = "tree-allreduce"
+chunks = 1
+size = "1100mb"
+)");
+  CHECK(outcome.flows.size() == 2);
+  for (const Flow& flow : outcome.flows) CHECK(flow.moved_bytes == 1'100'000'000);
 }
 
 TEST_CASE("NICs with different settings meet") {

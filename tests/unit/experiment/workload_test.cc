@@ -133,6 +133,25 @@ TEST_CASE("tree allreduce: all go up before the result comes down") {
   CHECK(flows[flows.size() - 1].from < flows[flows.size() - 1].to);
 }
 
+TEST_CASE("tree allreduce: a round that begins before the last one is over adds its own up") {
+  WorkloadSettings settings = settings_of(WorkloadKind::tree_allreduce, 7);
+  settings.rounds = 2;
+  settings.every_ns = 10;
+  const auto workload = make_workload(settings, 7, kRate);
+  Starter starter;
+  workload->begin(0, starter);
+  workload->begin(10, starter);
+  for (size_t i = 0; i < starter.flows.size(); ++i)
+    workload->on_received(20, starter.flows[i].tag, starter);
+  CHECK(starter.flows.size() == 2 * 2 * 6);
+}
+
+TEST_CASE("rounds: none begins when it is too late for one") {
+  WorkloadSettings settings = settings_of(WorkloadKind::incast, 3);
+  settings.at_ns = settings.until_ns;
+  CHECK(make_workload(settings, 1, kRate)->next() == kNever);
+}
+
 TEST_CASE("tree allreduce of two") {
   const auto workload = make_workload(settings_of(WorkloadKind::tree_allreduce, 2), 7, kRate);
   CHECK(play(*workload).size() == 2);
