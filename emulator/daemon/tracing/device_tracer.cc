@@ -109,11 +109,13 @@ void DeviceTracer::sample_counters() {
 
 std::vector<trace::Record> DeviceTracer::take_last() {
   tell_polled();
-  std::vector<trace::Record> records = recorder_->describe_qps();
+  std::vector<trace::Record> kept;
   for (auto piece = ring_.peek(); !piece.empty(); piece = ring_.peek()) {
-    records.insert(records.end(), piece.begin(), piece.end());
+    kept.insert(kept.end(), piece.begin(), piece.end());
     ring_.release(piece.size());
   }
+  std::vector<trace::Record> records = recorder_->describe_qps(kept);
+  records.insert(records.end(), kept.begin(), kept.end());
   return records;
 }
 

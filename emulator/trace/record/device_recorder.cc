@@ -160,7 +160,7 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   qp.type = qp_type(known.service);
   qp.created_ns = now_ = host_.now();
   qp.sends = RequestNumbers(known.requests_in_flight);
-  qp.state = known.state;
+  qp.state = qp.state_before = known.state;
   qp.peer.qpn = known.peer_qpn.value;
   qp.peer.gid = known.peer_gid;
   if (qp.peer.gid != wire::Gid{}) qp.peer.device = host_.device_of(qp.peer.gid);
@@ -174,11 +174,20 @@ void DeviceRecorder::add_known(const KnownQp& known) {
   record(state);
 }
 
-std::vector<Record> DeviceRecorder::describe_qps() const {
+std::vector<Record> DeviceRecorder::describe_qps(std::span<const Record> kept) const {
+  std::set<std::pair<uint32_t, TimeNs>> created;
+  std::set<uint32_t> changed;
+  for (const Record& record : kept) {
+    if (record.kind == Kind::qp_created) created.emplace(record.qpn, record.time_ns);
+    if (record.kind == Kind::qp_state) changed.insert(record.qpn);
+  }
   std::vector<Record> records;
   for (const auto& [qpn, qp] : qps_) {
-    if (!qp.is_resolved || !qp.is_traced) continue;
-    for (Record record : {creation(qpn, qp), state_of(qpn, qp)}) {
+    if (!qp.is_resolved || !qp.is_traced || created.contains({qpn, qp.created_ns})) continue;
+    Record state = state_of(qpn, qp);
+    // Its change is told of among the others. Of several there the last alone is undone here.
+    if (changed.contains(qpn)) state.code = static_cast<uint8_t>(qp.state_before);
+    for (Record record : {creation(qpn, qp), state}) {
       record.time_ns = qp.created_ns;
       record.flags |= flag::kExisted;
       records.push_back(record);
@@ -215,6 +224,7 @@ void DeviceRecorder::on_state(wire::Qpn qpn, QpState state,
   now_ = host_.now();
   Qp* const qp = find(qpn);
   if (qp == nullptr) return;
+  qp->state_before = qp->state;
   qp->state = state;
   if (state == QpState::reset) qp->sends.forget();
   if (state >= QpState::ready_to_receive && state != QpState::error)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -85,8 +86,9 @@ class DeviceRecorder final : public transport::Observer {
 
   transport::Observer* next() const { return next_; }
   void add_known(const KnownQp& qp);
-  // Returns what is known of the QPs that are traced, as records of the past.
-  std::vector<Record> describe_qps() const;
+  // Returns what is known of the QPs that are traced and older than `kept`, which are the last
+  // records of this device, as records of the past.
+  std::vector<Record> describe_qps(std::span<const Record> kept) const;
 
   // A program has taken a completion. `is_exact`: at that time, and not at some time before.
   void on_polled(const transport::Completion& completion, uint32_t request, TimeNs time_ns,
@@ -139,6 +141,7 @@ class DeviceRecorder final : public transport::Observer {
     bool existed = false;  // before the trace
     uint8_t type = 0;
     verbs::QpState state{};
+    verbs::QpState state_before{};  // its last change
     uint16_t program = kNoProgram;
     uint32_t pid = 0;
     QpQueues queues;

@@ -139,6 +139,8 @@ std::string other_record_text(const Names& names, const Record& record) {
              ((record.flags & flag::kHasReth) == 0 && record.value == 0
                   ? ""
                   : " at " + hexadecimal(record.value));
+    case Kind::stopped:
+      return record.value == 0 ? "" : std::to_string(record.value) + " records left out";
     case Kind::acknowledged:
       return "up to request " + std::to_string(record.request);
     case Kind::waits:

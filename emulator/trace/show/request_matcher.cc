@@ -100,7 +100,8 @@ void RequestMatcher::on_acknowledged(At at, At qp) {
     const uint32_t number = story_.record(request.first()).request;
     // Numbers wrap: what lies ahead is not answered yet.
     if (static_cast<int32_t>(number - record.request) > 0) break;
-    request.acknowledged = at;
+    // One that has its completion was told of by that, and is not answered once more.
+    if (request.pushed == kNowhere) request.acknowledged = at;
     ++queue.first_unanswered;
   }
 }

@@ -298,7 +298,9 @@ void tell_counts(const Story& story, At at, const TimeSpent& spent, std::ostream
       << counts.requests << (counts.requests == 1 ? " request, " : " requests, ") << counts.sent
       << " packets sent, " << counts.lost << " of them lost, " << counts.again << " sent again";
   if (counts.answers_lost != 0) out << ", " << counts.answers_lost << " answers lost";
-  if (counts.failed != 0) out << ", " << counts.failed << " completions with an error";
+  if (counts.failed != 0)
+    out << ", " << counts.failed << (counts.failed == 1 ? " completion" : " completions")
+        << " with an error";
   out << ".\n";
   if (counts.first_lost == kNowhere) return;
   const Packet& packet = story.packets[counts.first_lost];
@@ -332,6 +334,7 @@ void tell_of(const Story& story, At at, std::ostream& out) {
   const auto& requests = story.qps[at].requests;
   if (std::ranges::all_of(requests, [&](At r) { return story.requests[r].is_receive; })) {
     out << "It has sent no requests of its own, and has answered those of others.\n";
+    tell_failure(story, at, out);
     return tell_receives(story, at, spent.whole_ns, out);
   }
   std::vector<size_t> order(kReasons);

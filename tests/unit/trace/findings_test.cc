@@ -136,6 +136,31 @@ TEST_CASE("trace why: READs that are in order, or look at other bytes, are not t
   CHECK_THAT(why(one), Contains("of the same QP") && Contains("IBV_SEND_FENCE"));
 }
 
+TEST_CASE("trace why: what has its completion is over, though others are acknowledged later") {
+  TraceBuilder builder;
+  builder.connected();
+  access(builder, TraceBuilder::kA, 1, verbs::wr_opcode::kRdmaRead, 10, 16);
+  Record& write = builder.request(20, Kind::taken, 2);
+  write.opcode = verbs::wr_opcode::kRdmaWrite;
+  write.value = 0x7000;
+  write.detail = 0xabc;
+  builder.add(25, Kind::acknowledged).request = 2;
+  access(builder, TraceBuilder::kA, 3, verbs::wr_opcode::kRdmaRead, 26, 30);
+  CHECK_THAT(why(builder), !Contains("under way together"));
+}
+
+TEST_CASE("trace why: a receive that failed, of a QP that sends nothing") {
+  TraceBuilder builder;
+  builder.connected();
+  builder.crossing(1, 100);
+  Record& failed = builder.request(2, Kind::completion_pushed, 1, 1);
+  failed.flags = flag::kReceiveQueue;
+  failed.code = 1;
+  CHECK_THAT(why(builder, TraceBuilder::kB),
+             Contains("1 completion with an error.") && Contains("wr_id 0x101, failed: ") &&
+                 Contains("The local buffers are shorter than the message"));
+}
+
 TEST_CASE("trace why: a timeout names what was lost, and how long it is") {
   TraceBuilder builder;
   builder.connected();

@@ -459,13 +459,34 @@ TEST_CASE("trace recorder: a QP that is made and destroyed meanwhile, and its pr
   CHECK(trace.of(0, Kind::program_began).size() == 1);
   pair.a.endpoint().destroy(made);
   CHECK(trace.of(0, Kind::qp_destroyed).size() == 1);
-  CHECK(trace.recorder(0).describe_qps().size() == 2);
+  CHECK(trace.recorder(0).describe_qps({}).size() == 2);
 
   trace.recorder(0).on_context_end(4711);
   CHECK(trace.failures[0] == 0);
   trace.recorder(0).on_context_end(100);
   CHECK(trace.failures[0] == 1);
   CHECK(trace.of(0, Kind::program_ended)[0].cause == Cause::by_death);
+}
+
+TEST_CASE("trace recorder: what the last records do not tell of is told as the past") {
+  Pair pair;
+  Recording trace(pair);
+  const wire::Qpn made = *pair.a.endpoint().create_rc({});
+  pair.a.endpoint().modify(made, QpState::init, {});
+  pair.a.endpoint().modify(made, QpState::reset, {});
+  std::vector<Record> kept = trace.of(0, Kind::qp_created);
+  const std::vector<Record> states = trace.of(0, Kind::qp_state);
+  kept.insert(kept.end(), states.begin(), states.end());
+  CHECK(trace.recorder(0).describe_qps(kept).empty());
+
+  // Only the last change is left.
+  const auto past = trace.recorder(0).describe_qps({&states.back(), 1});
+  REQUIRE(past.size() == 4);
+  for (const Record& record : past) {
+    CHECK(record.flags == flag::kExisted);
+    if (record.qpn == made.value && record.kind == Kind::qp_state)
+      CHECK(record.code == static_cast<uint8_t>(QpState::init));
+  }
 }
 
 }  // namespace rocemu::trace
