@@ -129,11 +129,12 @@ std::vector<FaultChange> ArmedFaults::on_count(Counted counted, const Who& who, 
 
 std::optional<fault::What> ArmedFaults::strike(Kind kind, const Who& who, const About& about) {
   const std::lock_guard lock(mutex_);
+  std::optional<fault::What> struck;
   for (Armed& armed : faults_)
     if (armed.spec.what.kind == kind && armed.trigger.state() == kActive &&
-        concerns(armed.spec, who) && about(armed.spec.what) && armed.trigger.on_event())
-      return armed.spec.what;
-  return std::nullopt;
+        concerns(armed.spec, who) && about(armed.spec.what) && armed.trigger.on_event() && !struck)
+      struck = armed.spec.what;
+  return struck;
 }
 
 bool ArmedFaults::active(Kind kind, const Who& who) const {

@@ -80,7 +80,8 @@ class ArmedFaults {
   TimeNs next_ns() const;
   // A request was taken, or a packet came by.
   std::vector<FaultChange> on_count(fault::Counted counted, const Who& who, TimeNs now_ns);
-  // The first fault of that kind that strikes the event. `about` says whether its What is about it.
+  // The first fault of that kind that strikes the event, which counts for all of them. `about` says
+  // whether its What is about it.
   using About = std::function<bool(const fault::What&)>;
   std::optional<fault::What> strike(fault::Kind kind, const Who& who, const About& about);
   // True when a state of that kind is active for `who`.

@@ -78,6 +78,18 @@ TEST_CASE("a fault is about its device, program, QP and peer alone") {
   CHECK_FALSE(faults.active(Kind::no_answer, {.device = 1}));
 }
 
+TEST_CASE("each fault counts all that it is about") {
+  ArmedFaults faults = make();
+  add(faults, "rocemu0 call-fails call=create-qp nth=2 errno=ENOMEM");
+  add(faults, "rocemu0 call-fails call=create-qp nth=3 errno=EAGAIN");
+  add(faults, "rocemu0 call-fails call=create-qp nth=3 errno=EIO");
+  faults.on_time(0);
+  for (const int error : {0, ENOMEM, EAGAIN, 0}) {
+    const auto struck = faults.strike(Kind::call_fails, {}, kAbout);
+    CHECK((struck ? struck->error : 0) == error);
+  }
+}
+
 TEST_CASE("what stands ready at a device is what its active faults need") {
   ArmedFaults faults = make();
   CHECK(faults.needs(0) == FaultNeeds{});
