@@ -1,5 +1,7 @@
 // The functions by which programs and their allocators give memory back. Each tells the checker
-// when that memory is watched, before the call is handed through (realloc: after it).
+// when that memory is watched: free, munmap and shmdt before the call is handed through, since
+// another thread may have the addresses when it is over; the others after it, when it is known
+// whether anything has gone.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdarg.h>
@@ -118,6 +120,29 @@ __attribute__((constructor)) void on_load() {
   pthread_atfork(nullptr, nullptr, in_child);
 }
 
+void say_if_watched(const Caller& caller, const void* address, size_t bytes, const char* how) {
+  if (is_watched(address, bytes)) say(caller, address, bytes, how);
+}
+
+// A mapping over another one takes its place.
+void* map(const Caller& caller, void* address, size_t bytes, int protection, int flags, int fd,
+          off64_t offset) {
+  const Next* real = next();
+  void* const mapped = real == nullptr
+                           ? reinterpret_cast<void*>(
+                                 syscall(SYS_mmap, address, bytes, protection, flags, fd, offset))
+                           : real->mmap(address, bytes, protection, flags, fd, offset);
+  if ((flags & MAP_FIXED) != 0 && mapped != MAP_FAILED)
+    say_if_watched(caller, address, bytes, "mmap");
+  return mapped;
+}
+
+// What is mapped there is in memory, as of a file's page that MADV_DONTNEED leaves where it is.
+bool is_resident(void* address) {
+  unsigned char state = 0;
+  return syscall(SYS_mincore, address, 1, &state) == 0 && (state & 1) != 0;
+}
+
 }  // namespace
 }  // namespace rocemu::memory_watch
 
@@ -152,7 +177,9 @@ ROCEMU_EXPORT void* realloc(void* memory, size_t bytes) noexcept {
     before = real->malloc_usable_size(memory);
   const auto old = reinterpret_cast<uintptr_t>(memory);
   void* const moved = real->realloc(memory, bytes);
-  const bool has_moved = moved != nullptr && reinterpret_cast<uintptr_t>(moved) != old;
+  // realloc(memory, 0) of glibc is free().
+  const bool has_moved =
+      (moved != nullptr || bytes == 0) && reinterpret_cast<uintptr_t>(moved) != old;
   if (before != 0 && has_moved && is_watched(reinterpret_cast<void*>(old), before))
     say(CALLER, reinterpret_cast<void*>(old), before, "realloc");
   return moved;
@@ -171,49 +198,48 @@ ROCEMU_EXPORT void* mremap(void* address, size_t bytes, size_t new_bytes, int fl
   void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
   va_end(more);
   const Next* real = next();
-  if (is_watched(address, bytes)) say(CALLER, address, bytes, "mremap");
-  if (real == nullptr)
-    return reinterpret_cast<void*>(syscall(SYS_mremap, address, bytes, new_bytes, flags, to));
-  return real->mremap(address, bytes, new_bytes, flags, to);
+  void* const moved =
+      real == nullptr
+          ? reinterpret_cast<void*>(syscall(SYS_mremap, address, bytes, new_bytes, flags, to))
+          : real->mremap(address, bytes, new_bytes, flags, to);
+  if (moved == MAP_FAILED) return moved;
+  // Of what stays in its place the end that was cut off has gone.
+  const size_t kept = moved != address ? 0 : new_bytes < bytes ? new_bytes : bytes;
+  say_if_watched(CALLER, static_cast<char*>(address) + kept, bytes - kept, "mremap");
+  if (to != nullptr) say_if_watched(CALLER, to, new_bytes, "mremap");
+  return moved;
 }
 
-// A mapping over another one takes its place.
 ROCEMU_EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int fd,
                          off_t offset) noexcept {
-  const Next* real = next();
-  if ((flags & MAP_FIXED) != 0 && is_watched(address, bytes)) say(CALLER, address, bytes, "mmap");
-  if (real == nullptr) {
-    return reinterpret_cast<void*>(
-        syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
-  }
-  return real->mmap(address, bytes, protection, flags, fd, offset);
+  return map(CALLER, address, bytes, protection, flags, fd, offset);
 }
 
 ROCEMU_EXPORT void* mmap64(void* address, size_t bytes, int protection, int flags, int fd,
                            off64_t offset) noexcept {
-  const Next* real = next();
-  if ((flags & MAP_FIXED) != 0 && is_watched(address, bytes)) say(CALLER, address, bytes, "mmap");
-  if (real == nullptr) {
-    return reinterpret_cast<void*>(
-        syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
-  }
-  return real->mmap(address, bytes, protection, flags, fd, offset);
+  return map(CALLER, address, bytes, protection, flags, fd, offset);
 }
 
 ROCEMU_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   const Next* real = next();
   if (real == nullptr) return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
-  const bool lets_go = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
-  if (lets_go && is_watched(address, bytes)) say(CALLER, address, bytes, "madvise");
-  return real->madvise(address, bytes, advice);
+  const int status = real->madvise(address, bytes, advice);
+  if (status != 0) return status;
+  // Of shared memory MADV_DONTNEED takes away the mapping of pages, which stay those that they are.
+  const bool lets_go =
+      advice == MADV_FREE || advice == MADV_REMOVE ||
+      (advice == MADV_DONTNEED && is_watched(address, bytes) && !is_resident(address));
+  if (lets_go) say_if_watched(CALLER, address, bytes, "madvise");
+  return status;
 }
 
 ROCEMU_EXPORT int mprotect(void* address, size_t bytes, int protection) noexcept {
   const Next* real = next();
   if (real == nullptr) return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
-  if ((protection & PROT_READ) == 0 && is_watched(address, bytes))
-    say(CALLER, address, bytes, "mprotect");
-  return real->mprotect(address, bytes, protection);
+  const int status = real->mprotect(address, bytes, protection);
+  if (status == 0 && (protection & PROT_READ) == 0)
+    say_if_watched(CALLER, address, bytes, "mprotect");
+  return status;
 }
 
 // Only the kernel knows how long the segment is: its first byte stands for all of it.
