@@ -62,8 +62,8 @@ int env(const Options& options) {
   if (!checks.wanted()) return kSuccess;
   // Findings stay in the state directory until the NIC is down.
   add_check_variables(environment, installation, checks, nic.state_dir);
-  for (const char* name :
-       {ROCEMU_ENV_CHECK, ROCEMU_ENV_CHECK_DIR, ROCEMU_ENV_CHECK_SUPPRESSIONS, "LD_PRELOAD"}) {
+  for (const char* name : {ROCEMU_ENV_CHECK, ROCEMU_ENV_CHECK_DIR, ROCEMU_ENV_CHECK_SUPPRESSIONS,
+                           "LD_PRELOAD", "ASAN_OPTIONS"}) {
     if (!get(environment, name).empty()) print(environment, name);
   }
   return kSuccess;

@@ -25,6 +25,10 @@ void add_check_variables(Environment& environment, const Installation& installat
   std::error_code error;
   if (std::filesystem::exists(watch, error)) {
     set(environment, "LD_PRELOAD", preload_list(get(environment, "LD_PRELOAD"), watch));
+    // It asks how large memory is before that is freed, and must not be who is told that it was
+    // freed before.
+    set(environment, "ASAN_OPTIONS",
+        without_option(get(environment, "ASAN_OPTIONS"), "check_malloc_usable_size"));
   }
 }
 

@@ -49,16 +49,6 @@ std::string driver_list(std::string_view existing, const std::string& ours) {
   return join(drivers);
 }
 
-// AddressSanitizer's shared run-time library ends a program in which another library stands before
-// it. The preload library may: it has none of the functions of memory.
-std::string asan_options(std::string_view existing) {
-  constexpr std::string_view kOrder = "verify_asan_link_order";
-  std::string options(existing);
-  if (existing.find(kOrder) != std::string_view::npos) return options;
-  if (!options.empty()) options += ':';
-  return options + std::string(kOrder) + "=0";
-}
-
 bool names(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
 }
@@ -96,6 +86,13 @@ std::string preload_list(std::string_view existing, const std::filesystem::path&
   return join(libraries);
 }
 
+std::string without_option(std::string_view existing, std::string_view name) {
+  std::string options(existing);
+  if (existing.find(name) != std::string_view::npos) return options;
+  if (!options.empty()) options += ':';
+  return options + std::string(name) + "=0";
+}
+
 std::vector<std::pair<std::string, std::string>> nic_variables(
     const Environment& environment, const Installation& installation,
     const std::filesystem::path& state_dir) {
@@ -103,7 +100,10 @@ std::vector<std::pair<std::string, std::string>> nic_variables(
       {ROCEMU_ENV_DIR, state_dir.native()},
       {std::string(kPreload),
        preload_list(get(environment, kPreload), installation.preload_library())}};
-  variables.emplace_back(kAsanOptions, asan_options(get(environment, kAsanOptions)));
+  // AddressSanitizer's shared run-time library ends a program in which another library stands
+  // before it. The preload library may: it has none of the functions of memory.
+  variables.emplace_back(kAsanOptions,
+                         without_option(get(environment, kAsanOptions), "verify_asan_link_order"));
   // libibverbs reads the second only when the first is not set; older versions know the second.
   for (const char* name : {"RDMAV_DRIVERS", "IBV_DRIVERS"}) {
     variables.emplace_back(name, driver_list(get(environment, name), installation.driver_prefix()));

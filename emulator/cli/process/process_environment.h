@@ -25,6 +25,10 @@ void unset(Environment& environment, std::string_view name);
 // libraries of sanitizers, which refuse to run unless they are first. A second mention is dropped.
 std::string preload_list(std::string_view existing, const std::filesystem::path& library);
 
+// Returns a sanitizer's options with `name`=0 at their end, unless they say something of it
+// already.
+std::string without_option(std::string_view existing, std::string_view name);
+
 // Returns the variables that show the NIC in `state_dir` to a program, computed from what it has
 // already.
 std::vector<std::pair<std::string, std::string>> nic_variables(

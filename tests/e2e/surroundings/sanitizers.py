@@ -16,7 +16,8 @@ SOURCE = HERE.parent.parent.parent
 LIMIT_S = 120
 # What a program does wrong at its end, and what the sanitizer says of it.
 FINDS = {
-    "address": [("overflow", "AddressSanitizer: heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks")],
+    "address": [("overflow", "AddressSanitizer: heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks"),
+                ("double-free", "AddressSanitizer: attempting double-free")],
     "leak": [("leak", "LeakSanitizer: detected memory leaks")],
     "undefined": [("undefined", "runtime error: signed integer overflow")],
     "thread": [("race", "ThreadSanitizer: data race")],
@@ -45,10 +46,10 @@ def runs_well(*command, options=()):
         fail(f"{' '.join([*options, *command])} ended with {code} and said:\n{output}")
 
 
-def check(program, finds, launcher=()):
-    runs_well(*launcher, program)
+def check(program, finds, launcher=(), options=()):
+    runs_well(*launcher, program, options=options)
     for mistake, word in finds:
-        code, output = run(*launcher, program, mistake)
+        code, output = run(*launcher, program, mistake, options=options)
         if word not in output or not output.startswith("traffic: done\n"):
             fail(f"{program} {mistake} ended with {code} and said nothing of '{word}':\n{output}")
         print(f"PASS {mistake}")
@@ -63,7 +64,7 @@ def main():
         if program is None:
             skip(f"{compiler} has no run-time library for -fsanitize={sanitizer}, or libibverbs-dev is missing")
         check(program, FINDS[sanitizer])
-        runs_well(program, options=["--check"])
+        check(program, FINDS[sanitizer], options=["--check"])
     return 0
 
 

@@ -154,6 +154,13 @@ static void make_mistake(const char* kind) {
   free(memory);
 }
 
+/* While memory behind it is registered: what the checker watches begins in front of that. */
+static void free_twice(void) {
+  char* volatile memory = malloc(8);
+  free(memory);
+  free(memory);
+}
+
 int main(int argc, char** argv) {
   struct pair pair;
   open_pair(&pair);
@@ -161,6 +168,12 @@ int main(int argc, char** argv) {
   open_side(&receiver, &pair.server);
   exchange();
   write_and_read(&pair);
+  if (argc > 1 && strcmp(argv[1], "double-free") == 0) {
+    puts("traffic: done");
+    fflush(stdout);
+    post_receive(&pair.server, pair.server.buffer, BUFFER_BYTES);
+    free_twice();
+  }
   close_side(&sender);
   close_side(&receiver);
   close_pair(&pair);

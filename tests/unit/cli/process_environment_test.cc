@@ -38,6 +38,12 @@ TEST_CASE("AddressSanitizer lets the preload library be first", "[cli]") {
   CHECK(options("ASAN_OPTIONS=verify_asan_link_order=1") == "verify_asan_link_order=1");
 }
 
+TEST_CASE("an option of a sanitizer is added to others, unless it is there") {
+  CHECK(without_option("", "x") == "x=0");
+  CHECK(without_option("a=1", "x") == "a=1:x=0");
+  CHECK(without_option("a=1:x=1", "x") == "a=1:x=1");
+}
+
 TEST_CASE("drivers that are set already are kept", "[cli]") {
   const Environment environment =
       for_program({"RDMAV_DRIVERS=/x/libfoo;/opt/lib/librocemu"}, kInstallation, "/s");
