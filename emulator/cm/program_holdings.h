@@ -17,7 +17,10 @@ struct Holdings {
 
 class ProgramHoldings {
  public:
-  void set_program(OwnerId owner, ProgramId program) { programs_[owner] = program; }
+  // 0: not known, as that of a process that the NIC's PID namespace does not have.
+  void set_program(OwnerId owner, ProgramId program) {
+    if (program != 0) programs_[owner] = program;
+  }
   // An owner of no known program is one by itself: ids of processes are below these.
   ProgramId program_of(OwnerId owner) const {
     const auto found = programs_.find(owner);

@@ -161,6 +161,25 @@ TEST_CASE("A program has its share of what all share, whatever connections it ma
   CHECK(open(kSecond));
 }
 
+TEST_CASE("A process that the NIC does not know is a program by itself") {
+  RdmaLimits limits;
+  limits.max_channels = 8;
+  Hosts hosts(1, {}, limits);
+  RdmaCm& cm = hosts.b.cm;
+  struct Silent final : EventNotifier {
+    void notify() noexcept override {}
+  };
+  const auto open = [&](OwnerId owner) {
+    return cm.open_channel(owner, std::make_unique<Silent>());
+  };
+  constexpr OwnerId kFirst = 71, kOther = 72;
+  cm.set_program(kFirst, 0);
+  cm.set_program(kOther, 0);
+  for (int i = 0; i < 2; ++i) REQUIRE(open(kFirst));
+  CHECK(open(kFirst).error() == ENOMEM);
+  CHECK(open(kOther));
+}
+
 TEST_CASE("What a peer must not guess comes from the source of random numbers") {
   uint64_t drawn = 0;
   const RandomSource source = [&drawn] { return 0x1234500 + drawn++; };
