@@ -6,12 +6,13 @@
 #include "verbs_shim/exchange/mailbox_client.h"
 #include "verbs_shim/exchange/message_socket.h"
 #include "verbs_shim/exchange/nic_socket.h"
+#include "verbs_shim/preload/hidden_descriptor.h"
 #include "verbs_shim/preload/real.h"
 
 namespace rocemu::preload {
 namespace {
 
-int nic = -1;
+constinit HiddenDescriptor nic;
 bool lost = false;
 uint64_t cookie = 0;
 exchange::MailboxClient mailbox;
@@ -26,7 +27,8 @@ bool receive_reply(rocemu_header* reply, size_t reply_bytes, size_t& got, int* r
       real().close(fd);
     }
   };
-  const exchange::Received message = exchange::receive_message(nic, reply, reply_bytes, 0, on_fd);
+  const exchange::Received message =
+      exchange::receive_message(nic.number(), reply, reply_bytes, 0, on_fd);
   if (message.length_bytes < 0) return false;
   got = static_cast<size_t>(message.length_bytes);
   return true;
@@ -40,7 +42,7 @@ bool ask(const rocemu_header* request, rocemu_header* reply, size_t reply_bytes,
   if (outcome == Outcome::answered) return true;
   const exchange::SentFds sent_fds = {&sent, sent >= 0 ? 1u : 0u};
   if (outcome == Outcome::ask_by_socket &&
-      !exchange::send_message(nic, request, request->length, sent_fds))
+      !exchange::send_message(nic.number(), request, request->length, sent_fds))
     return false;
   const bool answered = receive_reply(reply, reply_bytes, got, received);
   mailbox.settle();
@@ -87,30 +89,28 @@ int connect_to_nic() {
   const size_t length = sysfs_tree_length() - sizeof("/" ROCEMU_SYSFS_NAME) + 1;
   memcpy(directory, sysfs_tree(), length);
   directory[length] = '\0';
-  int error = exchange::connect_to_nic(directory, {real().open, real().socket, real().close}, nic);
+  int fd = -1;
+  int error = exchange::connect_to_nic(directory, {real().open, real().socket, real().close}, fd);
   if (error != 0) return error;
-  lost = false;
+  nic.hold(fd);
   error = say_hello();
-  if (error != 0) {
-    real().close(nic);
-    nic = -1;
-  }
+  if (error != 0) forget_nic_connection();
   return error;
 }
 
 }  // namespace
 
 int call_nic(rocemu_header* request, rocemu_header* reply, size_t reply_bytes, int fd) {
-  if (nic < 0) {
+  if (lost || (nic.number() >= 0 && !nic.is_there())) return EIO;
+  if (nic.number() < 0) {
     if (const int error = connect_to_nic()) return error;
   }
-  if (lost) return EIO;
   return exchange_messages(request, reply, reply_bytes, fd);
 }
 
 void forget_nic_connection() {
-  if (nic >= 0) real().close(nic);
-  nic = -1;
+  nic.close();
+  lost = false;
   mailbox.unmap();
 }
 

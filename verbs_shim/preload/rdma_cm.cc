@@ -20,10 +20,16 @@ namespace {
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 CmChannel* unused = nullptr;
-bool forks_watched = false;
+size_t open_channels = 0;
 
 ssize_t on_write(void* channel, const void* data, size_t bytes) {
   return run_command(*static_cast<CmChannel*>(channel), data, bytes);
+}
+
+// Needs the lock.
+void give_back(CmChannel* channel) {
+  channel->next = unused;
+  unused = channel;
 }
 
 void on_close(void* context) {
@@ -37,8 +43,8 @@ void on_close(void* context) {
   rocemu_header reply;
   CmLock lock;
   call_nic(&request.header, &reply, sizeof(reply));
-  channel->next = unused;
-  unused = channel;
+  --open_channels;
+  give_back(channel);
 }
 
 constexpr rocemu_fd_watch kWatch = {&on_write, &on_close, nullptr, nullptr, nullptr};
@@ -48,7 +54,13 @@ void after_fork() { pthread_mutex_unlock(&mutex); }
 void in_child() {
   forget_nic_connection();
   forget_all_answers();
+  open_channels = 0;
   pthread_mutex_unlock(&mutex);
+}
+
+// While no other thread can be in the middle of a fork, which would not know of these.
+__attribute__((constructor)) void on_load() {
+  if (active()) pthread_atfork(before_fork, after_fork, in_child);
 }
 
 // Needs the lock.
@@ -108,13 +120,21 @@ int open_rdma_cm(int flags, dev_t cdev) {
   int error = ENOMEM;
   {
     CmLock lock;
-    if (!forks_watched) pthread_atfork(before_fork, after_fork, in_child);
-    forks_watched = true;
     channel = new_channel();
     if (channel != nullptr) {
       channel->fd = ends[0];
       channel->owed = 0;
       error = open_channel(*channel, ends[1]);
+      // A NIC that was started anew knows nothing of what this process had.
+      if (error == EIO && open_channels == 0) {
+        forget_nic_connection();
+        error = open_channel(*channel, ends[1]);
+      }
+      if (error == 0) {
+        ++open_channels;
+      } else {
+        give_back(channel);
+      }
     }
   }
   real().close(ends[1]);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -195,6 +196,30 @@ TEST_CASE("a socket of NETLINK_RDMA looks like one of the kernel's") {
   CHECK(send(ends[0], "x", 1, 0) == 1);
   CHECK(recv(ends[1], reply, sizeof(reply), 0) == 1);
   for (const int end : ends) close(end);
+}
+
+TEST_CASE("the end behind a socket of NETLINK_RDMA goes unseen, and another file is there") {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  REQUIRE(fd >= 0);
+  REQUIRE(fcntl(fd + 1, F_GETFD) >= 0);
+  REQUIRE(syscall(SYS_close_range, fd, fd + 1, 0) == 0);
+  const int again = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+  REQUIRE(again == fd);
+  nlmsghdr request = {};
+  request.nlmsg_len = 100;
+  REQUIRE(send(again, &request, sizeof(request), 0) == sizeof(request));
+  char reply[256];
+  CHECK(recv(again, reply, sizeof(reply), MSG_DONTWAIT) > 0);
+
+  // Closed with the socket if it is its own, and left alone if it is the program's by now.
+  REQUIRE(syscall(SYS_close_range, fd + 1, fd + 1, 0) == 0);
+  int pipe_ends[2];
+  REQUIRE(pipe(pipe_ends) == 0);
+  REQUIRE(pipe_ends[0] == fd + 1);
+  CHECK(close(again) == 0);
+  CHECK(fcntl(pipe_ends[0], F_GETFD) >= 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
 }
 
 TEST_CASE("libnl, by which libibverbs looks for devices, is refused NETLINK_RDMA") {

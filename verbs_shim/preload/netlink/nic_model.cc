@@ -35,19 +35,18 @@ netlink::Model NicModel::model() {
   };
 }
 
-void NicModel::close() {
-  if (nic_ >= 0) real().close(nic_);
-  nic_ = -1;
-}
+void NicModel::close() { nic_.close(); }
 
 int NicModel::connect() {
   char directory[PATH_MAX];
   const size_t length = sysfs_tree_length() - sizeof("/" ROCEMU_SYSFS_NAME) + 1;
   memcpy(directory, sysfs_tree(), length);
   directory[length] = '\0';
+  int fd = -1;
   if (const int error =
-          exchange::connect_to_nic(directory, {real().open, real().socket, real().close}, nic_))
+          exchange::connect_to_nic(directory, {real().open, real().socket, real().close}, fd))
     return error;
+  nic_.hold(fd);
   rocemu_hello hello = {};
   hello.header.op = ROCEMU_OP_HELLO;
   hello.header.length = sizeof(hello);
@@ -65,8 +64,9 @@ int NicModel::exchange(rocemu_header* request, rocemu_header* reply, size_t repl
   request->cookie = ++cookie_;
   memset(static_cast<void*>(reply), 0, reply_bytes);
   const auto on_fd = [](int fd) { real().close(fd); };
-  if (!exchange::send_message(nic_, request, request->length)) return EIO;
-  const exchange::Received message = exchange::receive_message(nic_, reply, reply_bytes, 0, on_fd);
+  if (!exchange::send_message(nic_.number(), request, request->length)) return EIO;
+  const exchange::Received message =
+      exchange::receive_message(nic_.number(), reply, reply_bytes, 0, on_fd);
   const bool answered =
       message.length_bytes >= static_cast<ssize_t>(sizeof(*reply)) &&
       (message.flags & MSG_TRUNC) == 0 && reply->op == request->op &&
@@ -77,7 +77,7 @@ int NicModel::exchange(rocemu_header* request, rocemu_header* reply, size_t repl
 
 int NicModel::ask(rocemu_header* request, size_t request_bytes, uint32_t op, rocemu_header* reply,
                   size_t reply_bytes) {
-  if (nic_ < 0) {
+  if (!nic_.is_there()) {
     if (const int error = connect()) return error;
   }
   request->op = op;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "verbs_shim/netlink/model.h"
+#include "verbs_shim/preload/hidden_descriptor.h"
 
 namespace rocemu::preload {
 
@@ -26,7 +27,7 @@ class NicModel {
           size_t reply_bytes);
   int exchange(rocemu_header* request, rocemu_header* reply, size_t reply_bytes);
 
-  int nic_ = -1;
+  HiddenDescriptor nic_;
   uint64_t cookie_ = 0;
 };
 

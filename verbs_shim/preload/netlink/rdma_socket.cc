@@ -13,6 +13,7 @@
 #include <new>
 
 #include "verbs_shim/netlink/responder.h"
+#include "verbs_shim/preload/hidden_descriptor.h"
 #include "verbs_shim/preload/netlink/nic_model.h"
 #include "verbs_shim/preload/real.h"
 
@@ -27,14 +28,14 @@ class RdmaSocket {
 
   void open(int fd, int far_end) {
     fd_ = fd;
-    far_end_ = far_end;
+    far_end_.hold(far_end);
     responder_.start_anew();
     set_port(static_cast<uint32_t>(getpid()));
   }
   void close() {
-    real().close(far_end_);
+    far_end_.close();
     nic_.close();
-    fd_ = far_end_ = -1;
+    fd_ = -1;
   }
 
   uint32_t port() const { return port_; }
@@ -55,8 +56,8 @@ class RdmaSocket {
     int waiting = 0;
     while (ioctl(fd_, FIONREAD, &waiting) == 0 && waiting == 0) {
       const size_t bytes = responder_.answer(datagram_);
-      if (bytes == 0) return;
-      if (real().send(far_end_, datagram_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;
+      if (bytes == 0 || !far_end_.is_there()) return;
+      if (real().send(far_end_.number(), datagram_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;
     }
   }
 
@@ -64,7 +65,7 @@ class RdmaSocket {
 
  private:
   int fd_ = -1;
-  int far_end_ = -1;
+  HiddenDescriptor far_end_;
   uint32_t port_ = 0;
   NicModel nic_;
   netlink::Responder responder_;
@@ -74,7 +75,6 @@ class RdmaSocket {
 namespace {
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-bool forks_watched = false;
 RdmaSocket* unused = nullptr;
 
 // Held while a socket is used: by one thread at a time, which is not cancelled in between.
@@ -98,6 +98,11 @@ class Lock {
 void before_fork() { pthread_mutex_lock(&mutex); }
 void after_fork() { pthread_mutex_unlock(&mutex); }
 
+// While no other thread can be in the middle of a fork, which would not know of these.
+__attribute__((constructor)) void on_load() {
+  if (active()) pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 RdmaSocket& behind(void* context) { return *static_cast<RdmaSocket*>(context); }
 
 ssize_t on_write(void* context, const void* data, size_t bytes) {
@@ -119,8 +124,6 @@ bool nic_is_there() { return syscall(SYS_faccessat, AT_FDCWD, sysfs_tree(), F_OK
 
 RdmaSocket* new_socket(const int (&ends)[2]) {
   const Lock lock;
-  if (!forks_watched) pthread_atfork(before_fork, after_fork, after_fork);
-  forks_watched = true;
   RdmaSocket* socket = unused;
   if (socket != nullptr) {
     unused = socket->next_unused;

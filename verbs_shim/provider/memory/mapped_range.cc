@@ -82,10 +82,15 @@ bool parse_line(char* line, Mapping& mapping) {
   return true;
 }
 
-// The same from the text, which has a line for each mapping in the order of addresses.
+// The same from the text, which has a line for each mapping in the order of addresses. Closes
+// `maps`.
 int read_mappings(int maps, Search search) {
-  FILE* lines = fdopen(dup(maps), "re");
-  if (lines == nullptr) return errno;
+  FILE* lines = fdopen(maps, "r");
+  if (lines == nullptr) {
+    const int error = errno;
+    close(maps);
+    return error;
+  }
   char line[sizeof(Mapping::name)];
   bool whole_line = true;
   bool is_first = true;
@@ -113,8 +118,8 @@ int check_mapped(uintptr_t address, size_t bytes, bool for_writing, Mapping& map
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (maps < 0) return 0;  // no /proc here: the NIC finds out when it moves data
   const Search search = {address, end, kReadable | (for_writing ? kWritable : 0), mapping};
-  int error = query_mappings(maps, search);
-  if (is_unknown_call(error) || error == EINVAL) error = read_mappings(maps, search);
+  const int error = query_mappings(maps, search);
+  if (is_unknown_call(error) || error == EINVAL) return read_mappings(maps, search);
   close(maps);
   return error;
 }
