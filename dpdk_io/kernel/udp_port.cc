@@ -34,7 +34,9 @@ unsigned UdpPort::receive_buffer_bytes() const noexcept {
 
 unsigned UdpPort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
   unsigned count = 0;
-  for (const auto& socket : sockets_) count += socket->receive(burst.subspan(count), stats_);
+  for (size_t i = 0; i < sockets_.size(); ++i)
+    count += sockets_[(first_asked_ + i) % sockets_.size()]->receive(burst.subspan(count), stats_);
+  first_asked_ = (first_asked_ + 1) % sockets_.size();
   return count;
 }
 

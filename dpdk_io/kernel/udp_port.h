@@ -39,6 +39,7 @@ class UdpPort final : public Port {
 
  private:
   std::vector<std::unique_ptr<UdpSocket>> sockets_;
+  size_t first_asked_ = 0;  // by the next receive(): who fills a burst does not always come first
   UniqueFd epoll_;
   PortStats stats_;
   mutable PortStats sum_;

@@ -1,6 +1,7 @@
 #include "dpdk_io/kernel/udp_port.h"
 
 #include <arpa/inet.h>
+#include <netinet/udp.h>
 #include <rte_byteorder.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
@@ -70,6 +71,34 @@ TEST_CASE_METHOD(Loopback, "a port that has not handed out all that arrived says
   while (port.has_work()) received += receive();
   CHECK(received == 40);
   CHECK(receive() == 0);
+}
+
+TEST_CASE_METHOD(Loopback, "an address that is flooded leaves the port's others their turn") {
+  const std::string second = "127.84." + address.substr(address.find('.', 4) + 1);
+  const auto local = [](const std::string& text) {
+    return UdpPort::LocalAddress{parse_ip_address(text).value(), 0};
+  };
+  UdpPort both(std::array{local("127.85" + address.substr(6)), local(second)}, kUdpPort, pool,
+               kNoSeal);
+  const auto send_to = [&](const std::string& host, unsigned bytes, unsigned segment_bytes) {
+    sockaddr_in there = to;
+    REQUIRE(::inet_pton(AF_INET, host.c_str(), &there.sin_addr) == 1);
+    const int size = static_cast<int>(segment_bytes);
+    REQUIRE(::setsockopt(program.get(), IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size) == 0);
+    const std::string text(bytes, 'x');
+    REQUIRE(::sendto(program.get(), text.data(), bytes, 0,
+                     reinterpret_cast<const sockaddr*>(&there), sizeof there) == bytes);
+  };
+  for (int i = 0; i < 8; ++i) send_to("127.85" + address.substr(6), 64, 1);
+  send_to(second, 100, 0);
+  bool came = false;
+  for (int i = 0; i < 2; ++i) {
+    std::array<rte_mbuf*, 64> burst;
+    const unsigned count = both.receive(0, burst);
+    for (unsigned j = 0; j < count; ++j) came = came || rte_pktmbuf_pkt_len(burst[j]) >= 100;
+    FramePool::free_bulk({burst.data(), count});
+  }
+  CHECK(came);
 }
 
 TEST_CASE_METHOD(Loopback, "marks of congestion come with frames, and leave with them") {
