@@ -85,11 +85,11 @@ bool InterfacePort::watch(int fd) noexcept {
 
 // Without the socket, for which there may be no descriptor left, raw packet QPs get nothing.
 void InterfacePort::want_other_frames(bool wanted) noexcept {
-  if (wanted && others_.open(interface_index_, udp_port_) == 0) {
+  const bool is_new = others_.fd() < 0;
+  if (!wanted) {
+    others_.stop();
+  } else if (others_.start(interface_index_, udp_port_) == 0 && is_new) {
     watch(others_.fd());
-  } else if (!wanted && others_.fd() >= 0) {
-    ::epoll_ctl(arrivals_.get(), EPOLL_CTL_DEL, others_.fd(), nullptr);
-    others_.close();
   }
 }
 
@@ -100,7 +100,12 @@ unsigned InterfacePort::receive_buffer_bytes() const noexcept {
 }
 
 unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
-  unsigned count = receiver_.pop(burst);
+  unsigned count = 0;
+  // In turn before the port's own frames and behind them, lest either waits for ever.
+  others_first_ = others_.started() && !others_first_;
+  if (others_first_) [[unlikely]]
+    count = others_.receive(burst, stats_);
+  count += receiver_.pop(burst.subspan(count));
   if (count == burst.size()) return count;
   const std::span<mmsghdr> messages = receiver_.prepare();
   if (messages.empty()) return count;
@@ -117,7 +122,7 @@ unsigned InterfacePort::receive(uint64_t, std::span<rte_mbuf*> burst) noexcept {
     count = receiver_.take({slot, messages[slot].msg_len, batch ? description.gso_size : 0u, {}},
                            burst, count, seal_, stats_);
   }
-  if (others_.fd() >= 0) [[unlikely]]
+  if (others_.started() && !others_first_) [[unlikely]]
     count += others_.receive(burst.subspan(count), stats_);
   return count;
 }

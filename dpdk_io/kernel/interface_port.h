@@ -66,6 +66,7 @@ class InterfacePort final : public Port, private GsoSender::Composer {
   UniqueFd reservation_;
   UniqueFd socket_;
   OtherFrames others_;
+  bool others_first_ = false;
   UniqueFd arrivals_;  // an epoll descriptor with both sockets
   unsigned longest_in_batch_bytes_ = 0;
   GsoReceiver receiver_;

@@ -14,7 +14,6 @@
 
 #include "base/byte_order.h"
 #include "base/net/checksum.h"
-#include "base/reaper/reaper.h"
 #include "dpdk_io/kernel/packet_description.h"
 #include "dpdk_io/kernel/port_filter.h"
 
@@ -22,6 +21,8 @@ namespace rocemu::dpdk_io {
 namespace {
 
 constexpr unsigned kVlanTagBytes = 4;
+// The kernel's default buffer has room for fewer.
+constexpr unsigned kMostLeft = 4096;
 constexpr unsigned kMacsBytes = 2 * ETH_ALEN;
 
 struct VlanTag {
@@ -63,8 +64,25 @@ void complete_checksum(rte_mbuf& frame, const PacketDescription& description) {
 
 }  // namespace
 
-int OtherFrames::open(unsigned interface_index, uint16_t udp_port) noexcept {
-  if (socket_) return 0;
+int OtherFrames::start(unsigned interface_index, uint16_t udp_port) noexcept {
+  if (started_) return 0;
+  if (const int error = socket_ ? 0 : open(interface_index)) return error;
+  if (!attach_port_filter(socket_.get(), udp_port, Passed::others)) return errno;
+  started_ = true;
+  return 0;
+}
+
+void OtherFrames::stop() noexcept {
+  if (!started_) return;
+  started_ = false;
+  attach_port_filter(socket_.get(), 0, Passed::nothing);
+  char beginning[PacketDescription::kBytes];
+  for (unsigned i = 0; i < kMostLeft; ++i)
+    if (::recv(socket_.get(), beginning, sizeof beginning, MSG_DONTWAIT) < 0) break;
+}
+
+// It gets nothing yet.
+int OtherFrames::open(unsigned interface_index) noexcept {
   UniqueFd opened(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!opened) return errno;
   const int fd = opened.get();
@@ -75,14 +93,12 @@ int OtherFrames::open(unsigned interface_index, uint16_t udp_port) noexcept {
   address.sll_ifindex = static_cast<int>(interface_index);
   if (::setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
       ::setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on) != 0 ||
-      !attach_port_filter(fd, udp_port, Passed::others) ||
+      !attach_port_filter(fd, 0, Passed::nothing) ||
       ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return errno;
   socket_ = std::move(opened);
   return 0;
 }
-
-void OtherFrames::close() noexcept { close_elsewhere(std::move(socket_)); }
 
 unsigned OtherFrames::receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept {
   unsigned count = 0;

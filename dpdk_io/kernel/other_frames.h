@@ -1,6 +1,7 @@
 // Copies of what comes in on a network interface for the kernel: all but the port's own datagrams
-// (port_filter.h). A packet socket of its own, which is there only while somebody wants them, since
-// the kernel would copy each frame of the interface into it. The kernel keeps what it gets.
+// (port_filter.h). A packet socket of its own, into which the kernel copies each frame of the
+// interface while somebody wants them. It stays when nobody does, and gets nothing: to close one
+// takes the kernel its time, and programs may make and destroy flows as fast as they can.
 //
 // A frame looks as it did on the wire: a VLAN tag stands in it, and a checksum that the sender left
 // to its hardware is put in. Frames that the kernel has merged (GRO) or not yet cut come as one, or
@@ -21,20 +22,24 @@ class OtherFrames {
   // `pool` outlives it.
   explicit OtherFrames(FramePool& pool) : pool_(pool) {}
 
-  // Does nothing when it is open. Needs CAP_NET_RAW in the network namespace. 0 or an errno value.
-  int open(unsigned interface_index, uint16_t udp_port) noexcept;
-  // Does not wait for the kernel, which takes its time to close a packet socket.
-  void close() noexcept;
+  // Does nothing when it is started. Needs CAP_NET_RAW in the network namespace, the first time. 0
+  // or an errno value.
+  int start(unsigned interface_index, uint16_t udp_port) noexcept;
+  // What has come and was not received is gone.
+  void stop() noexcept;
 
-  int fd() const noexcept { return socket_.get(); }  // -1: closed
+  bool started() const noexcept { return started_; }
+  int fd() const noexcept { return socket_.get(); }  // -1: never started
 
   unsigned receive(std::span<rte_mbuf*> burst, PortStats& stats) noexcept;
 
  private:
+  int open(unsigned interface_index) noexcept;
   bool receive_into(rte_mbuf& frame, PortStats& stats) noexcept;
 
   FramePool& pool_;
   UniqueFd socket_;
+  bool started_ = false;
 };
 
 }  // namespace rocemu::dpdk_io

@@ -10,6 +10,7 @@ enum class Passed : uint8_t {
   // To the UDP port: no fragment, no IPv4 options, no IPv6 extension header, no VLAN tag.
   datagrams,
   others,
+  nothing,
 };
 
 // Lets a packet socket have no others of what came in for this machine. False with errno.

@@ -9,6 +9,8 @@ namespace rocemu::daemon {
 bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   transport::Endpoint& endpoint = hca_->endpoint();
   ++turns_;
+  // Before anything is received: a run of packets is no frame of a flow.
+  if (touched_) follow_flows();
   bool busy = frames_.receive(now, endpoint, budget) != 0;
   patience_.on_turn(now, endpoint.next_deadline(), frames_.unread());
   if (endpoint.next_deadline() <= now) {
@@ -22,7 +24,6 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   budget.charge(sent);
   busy |= sent != 0;
   if (busy || touched_ || hca_->has_news() || hca_->next_held_event() <= now) {
-    if (touched_) follow_flows();
     touched_ = false;
     hca_->publish_completions(now);
   }

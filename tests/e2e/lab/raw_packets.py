@@ -6,6 +6,7 @@
 --user  as an ordinary user without any capability, in a user namespace (started by root)
 
 ROCEMU names the rocemu command to use. Exit code 77: it cannot be run here."""
+import json
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 sys.path.append(sys.path[0] + "/../tools")
 from lab_hosts import Failed, Lab, need, wait_until, words_as_user
-from program_cases import skip
+from program_cases import ROCEMU, skip
 
 RAW_FRAMES = str(Path(__file__).resolve().with_name("raw_frames.py"))
 PORT = 5005
@@ -110,19 +111,49 @@ def sent(lab):
         raise Failed("a RoCE frame came to a QP without a sniffer")
 
 
-def perftest(lab):
-    """raw_ethernet_bw and raw_ethernet_lat between the hosts."""
+def sockets(lab):
+    return len(lab.on("h1", "cat", "/proc/net/packet").splitlines()) - 1
+
+
+def received(lab):
+    return json.loads(lab.on("h1", ROCEMU, "status", "--json"))["devices"][0]["port"]["rx_frames"]
+
+
+def ended(lab):
+    """Without a flow the NIC gets no copies, and however often there is one, it has one socket for them."""
+    if sockets(lab) != 1:
+        raise Failed("there is a socket for copies, and was no flow yet")
+    for _ in range(5):
+        Collected(lab).frames()
+    if sockets(lab) != 2:
+        raise Failed(f"{sockets(lab)} sockets after five flows")
+    before = received(lab)
+    lab.on("h2", "ping", "-c", "5", "-i", "0.2", H1)
+    if received(lab) != before:
+        raise Failed(f"{received(lab) - before} frames came without a flow")
+
+
+def perftest(lab, *words):
+    """Between the hosts."""
     macs = {host: mac(lab, host).hex(":") for host in ("h1", "h2")}
-    for program, *words in (("raw_ethernet_bw", "-s", "1024", "-D", "2"), ("raw_ethernet_lat", "-s", "64", "-n", "200")):
-        words = [program, "-F", "-d", "rocemu0", *words]
-        server = lab.start("h1", *words, "--server", "-E", macs["h2"], "-B", macs["h1"])
-        wait_until("the server's flow", lambda: len(lab.on("h1", "cat", "/proc/net/packet").splitlines()) > 2)
-        lab.on("h2", *words, "--client", "-E", macs["h1"], "-B", macs["h2"])
-        server.must_end_well()
-        wait_until("the end of copies", lambda: len(lab.on("h1", "cat", "/proc/net/packet").splitlines()) == 2)
+    words = [*words, "-F", "-d", "rocemu0"]
+    server = lab.start("h1", *words, "--server", "-E", macs["h2"], "-B", macs["h1"])
+    wait_until("the server's flow", lambda: sockets(lab) > 1)
+    lab.on("h2", *words, "--client", "-E", macs["h1"], "-B", macs["h2"])
+    server.must_end_well()
 
 
-CASES = {case.__name__: case for case in (copies, tagged, sent, perftest)}
+def bandwidth(lab):
+    """raw_ethernet_bw between the hosts."""
+    perftest(lab, "raw_ethernet_bw", "-s", "1024", "-D", "2")
+
+
+def latency(lab):
+    """raw_ethernet_lat between the hosts."""
+    perftest(lab, "raw_ethernet_lat", "-s", "64", "-n", "200")
+
+
+CASES = {case.__name__: case for case in (copies, tagged, sent, ended, bandwidth, latency)}
 
 
 def run(name):
