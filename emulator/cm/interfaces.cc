@@ -61,8 +61,15 @@ std::optional<LocalGid> Interfaces::best(Rank rank) const {
   return chosen;
 }
 
-std::optional<LocalGid> Interfaces::find(const wire::Gid& ip) const {
-  return best([&](uint32_t, const Address& own) { return own.gid == ip ? 1u : 0u; });
+std::optional<LocalGid> Interfaces::find(const wire::Gid& ip,
+                                         std::optional<uint32_t> wanted) const {
+  return best([&](uint32_t device, const Address& own) {
+    return own.gid == ip && device == wanted.value_or(device) ? 1u : 0u;
+  });
+}
+
+std::optional<LocalGid> Interfaces::find(const SocketAddress& address) const {
+  return find(address.ip, device_of(address));
 }
 
 bool SocketAddress::is_multicast() const {
@@ -74,8 +81,9 @@ bool Interfaces::known(const wire::Gid& ip, uint32_t device) const {
          std::find(neighbours_.begin(), neighbours_.end(), ip) != neighbours_.end();
 }
 
-std::optional<uint32_t> Interfaces::device_with_scope(uint32_t scope_id) const {
-  if (scope_id == 0) return std::nullopt;
+std::optional<uint32_t> Interfaces::device_of(const SocketAddress& address) const {
+  const uint32_t scope_id = address.scope_id;
+  if (scope_id == 0 || !address.ip.is_link_local_ipv6()) return std::nullopt;
   for (uint32_t device = 0; device < devices_.size(); ++device)
     if (devices_[device].scope_id == scope_id) return device;
   return std::nullopt;
@@ -83,8 +91,7 @@ std::optional<uint32_t> Interfaces::device_with_scope(uint32_t scope_id) const {
 
 std::optional<LocalGid> Interfaces::source_for(const SocketAddress& destination,
                                                std::optional<uint32_t> wanted) const {
-  if (!wanted && destination.ip.is_link_local_ipv6())
-    wanted = device_with_scope(destination.scope_id);
+  if (!wanted) wanted = device_of(destination);
   return best([&](uint32_t device, const Address& own) {
     if (wanted && *wanted != device) return 0u;
     return rank_of(devices_[device], own, destination.ip);

@@ -61,8 +61,11 @@ class Interfaces {
     return devices_[local_gid.device].addresses[local_gid.gid_index].gid;
   }
 
-  // The address of this NIC that is `ip`; nobody has the empty GID.
-  std::optional<LocalGid> find(const wire::Gid& ip) const;
+  // The address of this NIC that is `ip`, or, given one, that device's: a link-local one may be
+  // that of several. Nobody has the empty GID.
+  std::optional<LocalGid> find(const wire::Gid& ip, std::optional<uint32_t> device = {}) const;
+  // The same; the scope of a link-local address says the device, if it is that of one.
+  std::optional<LocalGid> find(const SocketAddress& address) const;
   // True when somebody whom `device` reaches has `ip`: one of our devices, a neighbour, or perhaps
   // a host on an open network.
   bool known(const wire::Gid& ip, uint32_t device) const;
@@ -76,7 +79,8 @@ class Interfaces {
   std::optional<LocalGid> first(bool ipv6) const;
 
  private:
-  std::optional<uint32_t> device_with_scope(uint32_t scope_id) const;
+  // The device that a link-local address is on the network of, when its scope says so.
+  std::optional<uint32_t> device_of(const SocketAddress& address) const;
   // The first of the addresses to which rank(device, address) gives the highest rank; 0 means that
   // it will not do. Empty entries are not asked about.
   template <class Rank>

@@ -282,7 +282,7 @@ int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
   if (id->state != IdState::idle) return EINVAL;
   std::optional<LocalGid> local_gid;
   if (!address.is_any()) {
-    local_gid = interfaces_.find(address.ip);
+    local_gid = interfaces_.find(address);
     if (!local_gid) return EADDRNOTAVAIL;
     if (interfaces_.lost(local_gid->device)) return ENODEV;
   }

@@ -50,8 +50,7 @@ uint16_t port_of(uint64_t service_id) { return static_cast<uint16_t>(service_id)
 }  // namespace
 
 void RdmaCm::on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad) {
-  const auto local_gid = interfaces_.find(route.local);
-  if (!local_gid || local_gid->device != route.device) return;
+  if (!interfaces_.find(route.local, route.device)) return;
   connections_.on_mad(now, route, mad);
   deliver(now);
 }
@@ -142,7 +141,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const Connection& connection = *connections_.find(event.id);
   const auto* const req = std::get_if<wire::CmReq>(&event.message);
   wire::CmaHeader header;
-  const auto local_gid = interfaces_.find(connection.route.local);
+  const auto local_gid = interfaces_.find(connection.route.local, connection.route.device);
   if (!wire::parse_cma_header(data, header) || !local_gid ||
       header.destination != connection.route.local)
     return refuse_request(now, event);

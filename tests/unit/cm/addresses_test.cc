@@ -301,6 +301,19 @@ TEST_CASE("The scope of a link-local destination says the device") {
   CHECK(nic.resolve(gid6(0xfe, 0x80, 9), 99) == Resolved{0, 0, 0});
 }
 
+TEST_CASE("One link-local address of two devices is that of either, as the scope or the MAD says") {
+  Interfaces interfaces({open_device({{gid6(0xfe, 0x80, 1), 64}}, 7),
+                         open_device({in_24(1, 2), {gid6(0xfe, 0x80, 1), 64}}, 8)});
+  const auto device_of = [&](uint32_t scope_id) {
+    return interfaces.find(SocketAddress{true, gid6(0xfe, 0x80, 1), 0, scope_id})->device;
+  };
+  CHECK(device_of(7) == 0);
+  CHECK(device_of(8) == 1);
+  CHECK(device_of(0) == 0);
+  CHECK(interfaces.find(gid6(0xfe, 0x80, 1), 1)->gid_index == 1);
+  CHECK_FALSE(interfaces.find(gid6(0xfe, 0x80, 2), 1));
+}
+
 TEST_CASE("An IPv6 network is none of IPv4's, however short its prefix is") {
   OneNic nic({open_device({{gid6(0x20, 0x01, 1), 0}}), open_device({in_24(1, 2)})});
   CHECK(nic.resolve(gid4(192, 168, 1, 9)) == Resolved{0, 1, 0});
