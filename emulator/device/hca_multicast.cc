@@ -26,12 +26,18 @@ int Hca::attach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   const wire::Qpn qpn = qp->body->qpn;
   const auto members = groups.members(group);
   if (std::ranges::find(members, qpn) != members.end()) return 0;
-  if ((members.empty() && groups.group_count() >= limits.max_mcast_grp) ||
+  // A program has no more groups than attachments.
+  const auto attached = [](const Context& it) { return it.multicast_attachments; };
+  if ((members.empty() &&
+       !impl_->has_room(context->program, static_cast<uint32_t>(groups.group_count()),
+                        limits.max_mcast_grp, attached)) ||
       members.size() >= limits.max_mcast_qp_attach ||
-      impl_->totals.multicast_attachments >= limits.max_total_mcast_qp_attach)
+      !impl_->has_room(context->program, impl_->totals.multicast_attachments,
+                       limits.max_total_mcast_qp_attach, attached))
     return ENOMEM;
   groups.attach(group, qpn);
   ++impl_->totals.multicast_attachments;
+  ++context->multicast_attachments;
   return 0;
 }
 
@@ -41,6 +47,7 @@ int Hca::detach_multicast(ContextId id, Handle handle, const wire::Gid& group) {
   if (const int error = check(qp, group)) return error;
   if (!impl_->endpoint->multicast_groups().detach(group, qp->body->qpn)) return EINVAL;
   --impl_->totals.multicast_attachments;
+  --context->multicast_attachments;
   return 0;
 }
 

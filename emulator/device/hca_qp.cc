@@ -184,8 +184,10 @@ void Hca::Impl::destroy_qp(Qp& qp) {
   QpBody& body = *qp.body;
   std::erase(body.openings, &qp);
   if (body.openings.empty()) {
-    totals.multicast_attachments -=
+    const auto attachments =
         static_cast<uint32_t>(endpoint->multicast_groups().attachment_count(body.qpn));
+    totals.multicast_attachments -= attachments;
+    qp.context->multicast_attachments -= attachments;
     endpoint->destroy(body.qpn);
     qps_by_number.erase(body.qpn.value);
   }

@@ -1,5 +1,6 @@
 #include "emulator/daemon/attachment/attachments.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/daemon/attachment/kernel_attachment.h"
@@ -12,6 +13,9 @@ Attachment& Attachments::attach(const dpdk_io::PortSpec& spec, device::HcaConfig
   device.port = attachment->describe(device.port);
   device.node_guid = device::guid_from_mac(device.port.mac);
   attachment->follow(device.port);
+  if (attachment->groups() != nullptr)
+    device.limits.max_mcast_grp =
+        std::min<uint32_t>(device.limits.max_mcast_grp, dpdk_io::MulticastGroups::kMaxGroups);
   path_finders_[device.index] = std::make_unique<PathFinder>(io_, *attachment, device.port);
   attachments_[device.index] = std::move(attachment);
   return *attachments_[device.index];

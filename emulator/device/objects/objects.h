@@ -121,6 +121,7 @@ struct Context {
   HandleTable<Srq> srqs;
   HandleTable<OpenXrcd> xrcds;
   HandleTable<Qp> qps;
+  uint32_t multicast_attachments = 0;  // of these
   HandleTable<Counters> counters;
   HandleTable<OpenFlow> flows;
 };

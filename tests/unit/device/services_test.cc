@@ -74,16 +74,18 @@ DeviceLimits small() {
   return limits;
 }
 
-HcaConfig config() {
+HcaConfig config(const DeviceLimits& limits) {
   HcaConfig config = default_config(0);
-  config.limits = small();
+  config.limits = limits;
   return config;
 }
 
 // A device and a program on it.
 struct Stage {
+  explicit Stage(const DeviceLimits& limits = small()) : hca(config(limits), {}, neighbour) {}
+
   Neighbour neighbour;
-  Hca hca{config(), {}, neighbour};
+  Hca hca;
   Events events;
   ContextId context = *hca.open_context(nullptr, std::make_unique<EventList>(events));
   Handle pd = *hca.alloc_pd(context);
@@ -110,10 +112,11 @@ struct Stage {
   }
 };
 
-wire::Gid group(uint8_t number) {
+wire::Gid group(unsigned number) {
   wire::Gid gid;
   gid.bytes[0] = 0xff;
-  gid.bytes[15] = number;
+  gid.bytes[14] = static_cast<uint8_t>(number >> 8);
+  gid.bytes[15] = static_cast<uint8_t>(number);
   return gid;
 }
 
@@ -268,6 +271,30 @@ TEST_CASE("An XRC SRQ has a number and holds its domain and its CQ") {
   CHECK(stage.create(sender));
   REQUIRE(hca.destroy_srq(stage.context, srq->srq));
   CHECK(hca.close_xrcd(stage.context, *xrcd) == 0);
+}
+
+TEST_CASE("A program has three quarters of the multicast groups") {
+  DeviceLimits limits;
+  limits.max_mcast_grp = 400;
+  Stage stage(limits);
+  Hca& hca = stage.hca;
+  const auto qp = stage.create(stage.spec(kUd));
+  const ContextId other = *hca.open_context(nullptr, std::make_unique<EventList>(stage.events), 9);
+  QpSpec spec = stage.spec(kUd);
+  spec.pd = *hca.alloc_pd(other);
+  spec.send_cq = spec.receive_cq = *hca.create_cq(other, {16, 0, 0, 0}, std::make_unique<NoRing>());
+  const auto others = hca.create_qp(other, spec, std::make_unique<NoQueues>());
+  REQUIRE((qp && others));
+  for (unsigned i = 0; i < 300; ++i)
+    REQUIRE(hca.attach_multicast(stage.context, qp->qp, group(i)) == 0);
+  CHECK(hca.attach_multicast(stage.context, qp->qp, group(300)) == ENOMEM);
+  CHECK(hca.attach_multicast(other, others->qp, group(300)) == 0);
+  // One of a group that is there takes none.
+  CHECK(hca.attach_multicast(stage.context, qp->qp, group(300)) == 0);
+  hca.close_context(stage.context);
+  for (unsigned i = 0; i < 299; ++i)
+    REQUIRE(hca.attach_multicast(other, others->qp, group(i)) == 0);
+  CHECK(hca.attach_multicast(other, others->qp, group(299)) == ENOMEM);
 }
 
 TEST_CASE("Only UD QPs are attached to multicast groups, and as many as there may be") {
