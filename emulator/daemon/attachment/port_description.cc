@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/byte_order.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -119,7 +121,14 @@ dpdk_io::IpSettings default_network(const device::PortConfig& port) {
 MacAddress mac_standing_for(const IpAddress& address) {
   constexpr uint8_t kLocallyAdministered = 0x02;
   const auto& b = address.bytes;
-  return {kLocallyAdministered, 0x52, b[12], b[13], b[14], b[15]};
+  std::array<uint8_t, 4> last = {b[12], b[13], b[14], b[15]};
+  // Hosts of two networks have the same last bytes there, often: all bytes have a say (FNV-1a).
+  if (!address.is_ipv4()) {
+    uint32_t hash = 0x811c9dc5;
+    for (const uint8_t byte : b) hash = (hash ^ byte) * 0x01000193;
+    store_be32(last.data(), hash);
+  }
+  return {kLocallyAdministered, 0x52, last[0], last[1], last[2], last[3]};
 }
 
 MacAddress mac_standing_for_peer(const device::PortConfig& port, const IpAddress& peer) {

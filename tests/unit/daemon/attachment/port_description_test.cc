@@ -132,6 +132,8 @@ TEST_CASE("a port on UDP sockets has the addresses it was given, and one UDP sou
   CHECK(port.mtu_bytes == 1024);
   CHECK(port.mac == mac_standing_for(address_of("10.0.0.1")));
   CHECK((port.mac[0] & 1) == 0);
+  CHECK(mac_standing_for(address_of("fd00:0:0:1::5")) !=
+        mac_standing_for(address_of("fd00:0:0:2::5")));
   CHECK(mac_standing_for_peer(port, address_of("10.0.0.2")) ==
         mac_standing_for(address_of("10.0.0.2")));
   CHECK(mac_standing_for_peer(port, address_of("fd00::a00:1")) != port.mac);
