@@ -76,7 +76,9 @@ bool EthdevAttachment::look() {
       std::exchange(link_is_up_, !connecting_ && !letting_go_ && device_.link_is_up());
   if (!link_is_up_ && device_.connects()) connect_again();
   if (!link_is_up_ && was_up) stop_waiting_for_a_dead_descriptor();
-  if (link_is_up_ && !was_up)
+  if (!link_is_up_) announced_ = false;
+  // It may have been up from the beginning.
+  if (link_is_up_ && !std::exchange(announced_, true))
     engine_.post(Task([this] { ethdev_port_->on_link_up(engine_.clock().now_ns()); }));
   return link_is_up_ != was_up;
 }

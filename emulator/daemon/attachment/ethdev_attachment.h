@@ -65,6 +65,7 @@ class EthdevAttachment final : public Attachment {
   dpdk_io::EthdevPort* ethdev_port_;  // owned by port_
   Groups groups_{*this};
   bool link_is_up_ = false;
+  bool announced_ = false;  // since the link is up
   bool connecting_ = false;
   bool letting_go_ = false;
   std::chrono::steady_clock::time_point connect_at_{};
