@@ -6,6 +6,7 @@ SHARES containers of a node have it at a time, all with the same devices. The ku
 gRPC with so few messages that they are written here by hand, so nothing but python3-grpcio is needed.
 """
 import os
+import socket
 import threading
 import time
 from concurrent import futures
@@ -76,7 +77,13 @@ def edits():
 
 
 def is_up():
-    return os.path.exists(f"{STATE}/nic.sock")
+    """Whether somebody listens: a NIC that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
+        try:
+            end.connect(f"{STATE}/nic.sock")
+        except OSError:
+            return False
+    return True
 
 
 def list_and_watch(_request, context):

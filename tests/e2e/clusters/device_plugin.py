@@ -4,9 +4,11 @@ comes and goes, answers what a container gets, by which programs find the NIC, a
 
     device_plugin.py PLUGIN     ROCEMU names the rocemu command to use. Exit code 77: skipped.
 """
+import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,6 +103,11 @@ def main():
             check("a program with that environment", "rocemu0" in seen, True)
             subprocess.run([ROCEMU, "down", *nic], env=environment, check=True)
             check("the NIC is gone", health(next(devices)), (3, {b"Unhealthy"}))
+            subprocess.run([ROCEMU, "up", *nic], env=environment, check=True)
+            check("the NIC is back", health(next(devices)), (3, {b"Healthy"}))
+            status = subprocess.run([ROCEMU, "status", "--json", *nic], env=environment, check=True, capture_output=True)
+            os.kill(json.loads(status.stdout)["pid"], signal.SIGKILL)
+            check("the NIC is killed", health(next(devices)), (3, {b"Unhealthy"}))
         kubelet.server.stop(0).wait()
         os.unlink(f"{folder}/rocemu.sock")  # as a kubelet does that starts
         check("registers with a new kubelet", Kubelet(folder).registered.get(timeout=SECONDS), registration)
