@@ -91,7 +91,7 @@ class ReceiveBufferTouched : public DoubtingDetector {
       const bool has_data = completion->opcode == IBV_WC_RECV;
       const size_t received = has_data ? completion->byte_len : 0;
       look_for_other(call, owner, queue, request, spans, received);
-      look_behind(call, owner, queue, request, spans, received);
+      if (!may_have_had_another(qp)) look_behind(call, owner, queue, request, spans, received);
     }
     writes_.add(spans);
     targets_.remove(queue, request, spans);
@@ -114,6 +114,11 @@ class ReceiveBufferTouched : public DoubtingDetector {
   // An SRQ for tag matching has completions of other kinds, too.
   static bool takes_messages(const SharedReceiveQueue* srq) {
     return srq == nullptr || srq->type == IBV_SRQT_BASIC || srq->type == IBV_SRQT_XRC;
+  }
+
+  // Over UC the receive of a message whose rest is lost may be that of the next one.
+  static bool may_have_had_another(const QueuePair* qp) {
+    return qp != nullptr && qp->type == IBV_QPT_UC;
   }
 
   void look_for_other(const Call& call, const Object& owner, const WorkQueue& queue,

@@ -3,8 +3,10 @@
 namespace rocemu::check {
 namespace {
 
+// An implicit on-demand region. A null region has these numbers, too, and no place.
 bool is_whole_address_space(const MemoryRegion& region) {
-  return region.address == 0 && region.bytes == UINT64_MAX;
+  return region.address == 0 && region.bytes == UINT64_MAX &&
+         (region.access & IBV_ACCESS_ON_DEMAND) != 0;
 }
 
 bool find_span(const Context& context, const ibv_sge& sge, Span& span) {

@@ -142,6 +142,25 @@ TEST_CASE("Writes of the NIC are remembered for a while") {
   CHECK(writes.may_meet({&behind, 1}, begin));  // nobody knows any more
 }
 
+TEST_CASE("A null region has no place, and an implicit one all there are") {
+  const rocemu_check_services services = {};
+  const rocemu_check_call at = {"ibv_reg_mr", __builtin_return_address(0),
+                                __builtin_frame_address(0)};
+  const Call call(&at);
+  Model model(services);
+  Context context(call, ROCEMU_CHECK_CONTEXT, nullptr, nullptr, 0);
+  const bool is_null = GENERATE(true, false);
+  auto region = std::make_shared<MemoryRegion>(call, ROCEMU_CHECK_MR, &context, nullptr, 0);
+  region->address = 0;
+  region->bytes = UINT64_MAX;
+  region->access = is_null ? IBV_ACCESS_LOCAL_WRITE : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
+  region->lkey = 7;
+  model.add(region);
+  Request request;
+  request.sges = {{4096, 20, 7}};
+  CHECK((find_spans(context, request) == nullptr) == is_null);
+}
+
 TEST_CASE("Where a request's elements lie is looked up again once regions have changed") {
   const rocemu_check_services services = {};
   const rocemu_check_call at = {"ibv_reg_mr", __builtin_return_address(0),

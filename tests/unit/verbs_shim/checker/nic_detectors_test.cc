@@ -304,7 +304,8 @@ TEST_CASE("accesses of two QPs to the same bytes") {
     CHECK(world.found().empty());
   }
   SECTION("perhaps in order when the peer was told") {
-    world.post(first, IBV_WR_SEND, 3);
+    const ibv_wr_opcode how = GENERATE(IBV_WR_SEND, IBV_WR_ATOMIC_FETCH_AND_ADD);
+    world.post(first, how, 3);
     world.post(second, IBV_WR_RDMA_WRITE, 2);
     CHECK(world.found().empty());
   }

@@ -9,9 +9,12 @@ namespace {
 
 constexpr uint64_t kWordBytes = 8;
 
+// A message, or a word that the peer may wait for.
 bool tells_the_peer(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-         opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+         opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+         opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+         opcode == IBV_WR_ATOMIC_WRITE;
 }
 
 bool writes(ibv_wr_opcode opcode) { return opcode != IBV_WR_RDMA_READ; }
