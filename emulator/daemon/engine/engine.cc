@@ -19,6 +19,10 @@ constexpr TimeNs kCoarseSleepNs = 4'000'000;
 // After so many turns most of a command's consequences are over: a message of the connection
 // manager is sent in one turn and arrives in the next.
 constexpr unsigned kMaxInlineTurns = 4;
+// Of a context's QPs in a turn, and of all together: each is looked at, whether it has posted or
+// not.
+constexpr uint32_t kMaxRungOfOne = 128;
+constexpr uint32_t kMaxRung = 512;
 
 }  // namespace
 
@@ -41,8 +45,8 @@ void Engine::post(Task task) {
   commands_.post(std::move(task));
   if (!page_.shows_sleeping()) return;
   if (!lock_.try_lock()) return command_wake_.ring();
+  const std::lock_guard held(lock_, std::adopt_lock);
   run_inline();
-  lock_.unlock();
 }
 
 // The caller holds the lock. The engine is woken when there is more to do than a few turns' worth,
@@ -115,14 +119,23 @@ bool Engine::turn() {
   return busy;
 }
 
+// What is left is rung in the next turn, in which others come first.
 bool Engine::ring_doorbells() {
-  bool any = false;
-  for (const auto& context : contexts_) {
-    transport::Endpoint& endpoint = context->hca().endpoint();
-    any |= context->doorbells().scan([&](wire::Qpn qpn) { endpoint.on_doorbell(qpn); });
+  uint32_t rung = 0;
+  const size_t count = contexts_.size();
+  const size_t first = first_rung_ < count ? std::exchange(first_rung_, 0) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = first + i < count ? first + i : first + i - count;
+    if (rung >= kMaxRung) {
+      first_rung_ = at;
+      break;
+    }
+    transport::Endpoint& endpoint = contexts_[at]->hca().endpoint();
+    rung += contexts_[at]->doorbells().scan(kMaxRungOfOne,
+                                            [&](wire::Qpn qpn) { endpoint.on_doorbell(qpn); });
   }
-  if (any) devices_.touch_all();
-  return any;
+  if (rung != 0) devices_.touch_all();
+  return rung != 0;
 }
 
 bool Engine::run_devices() {

@@ -100,6 +100,7 @@ class Engine {
 
   EngineDevices devices_;
   std::vector<std::unique_ptr<EngineContext>> contexts_;
+  size_t first_rung_ = 0;  // of these, in the next turn
   EnginePage page_;
   WakeSet wake_set_;
   WakeFd command_wake_;

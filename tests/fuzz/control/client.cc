@@ -154,7 +154,7 @@ bool Client::send(std::span<const std::byte> datagram) {
 }
 
 void Client::scan_doorbells() {
-  context_->doorbells().scan([&](wire::Qpn qpn) {
+  context_->doorbells().scan(UINT32_MAX, [&](wire::Qpn qpn) {
     expect(
         std::ranges::any_of(model_.qps, [&](const auto& qp) { return qp.second.qpn == qpn.value; }),
         "a doorbell rings for a QP of its own context");

@@ -18,7 +18,6 @@ class InlineEngine final : public daemon::DeviceEngine {
 
   void post(daemon::Task work) override { work(); }
   void come_back(daemon::Task done) override { done(); }
-  void come_back_later(daemon::Task done) override { done(); }
   device::Hca& hca(uint32_t) override { return hca_; }
   daemon::EngineContext& add_context(std::unique_ptr<daemon::EngineContext> context) override {
     return *contexts_.emplace_back(std::move(context));

@@ -164,7 +164,7 @@ std::vector<rocemu_cqe> Program::poll() {
 
 void Program::scan_doorbells() {
   if (!doorbells_->any_rung()) return;
-  doorbells_->scan([&](wire::Qpn qpn) {
+  doorbells_->scan(UINT32_MAX, [&](wire::Qpn qpn) {
     expect(qpn == qps_[0].qpn || qpn == qps_[1].qpn, "a doorbell rings for its own QPs");
     hca_.endpoint().on_doorbell(qpn);
   });

@@ -210,10 +210,10 @@ TEST_CASE("a doorbell is seen by the engine's last look, or the program sees tha
       rung = nic.any_rung();
       transport::SendWork work;
       // Who sees the doorbell sees the request that it was rung for.
-      if (nic.scan([](wire::Qpn) {})) seen_request = qp.nic->send().waiting() == 1;
+      if (nic.scan(UINT32_MAX, [](wire::Qpn) {})) seen_request = qp.nic->send().waiting() == 1;
       gate.pass();
       engine.show_awake();
-      nic.scan([](wire::Qpn) {});
+      nic.scan(UINT32_MAX, [](wire::Qpn) {});
       while (qp.nic->send().pop(work)) qp.nic->send().release(1);
       gate.pass();
     }
