@@ -97,6 +97,10 @@ bool Hca::clear_context(ContextId id, uint32_t objects) {
   clear(context->mws, objects, [&](Mw& mw) { impl_->destroy_mw(mw); });
   clear(context->mrs, objects, [&](Mr& mr) { impl_->destroy_mr(mr); });
   clear(context->dms, objects, [&](Dm& dm) { impl_->destroy_dm(dm); });
+  clear(context->channels, objects, [&](Channel&) { --impl_->totals.channels; });
+  clear(context->addresses.handles, objects, [&](Ah&) { --impl_->totals.ahs; });
+  clear(context->xrcds, objects, [&](OpenXrcd&) { --impl_->totals.xrcds; });
+  clear(context->pds, objects, [&](Pd&) { --impl_->totals.pds; });
   return objects > 0;
 }
 
@@ -104,10 +108,6 @@ void Hca::close_context(ContextId id) {
   Context* context = impl_->find_context(id);
   if (context == nullptr) return;
   clear_context(id, UINT32_MAX);
-  impl_->totals.pds -= context->pds.size();
-  impl_->totals.channels -= context->channels.size();
-  impl_->totals.ahs -= context->addresses.handles.size();
-  impl_->totals.xrcds -= context->xrcds.size();
   --impl_->totals.contexts;
   impl_->contexts.erase(id);
 }

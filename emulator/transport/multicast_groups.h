@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -24,21 +23,25 @@ class MulticastGroups {
     std::vector<wire::Qpn>& members = groups_[group];
     if (std::find(members.begin(), members.end(), qpn) != members.end()) return;
     members.push_back(qpn);
-    ++attachments_[qpn.value];
+    attachments_[qpn.value].push_back(group);
   }
   // False when it was not attached.
   bool detach(const wire::Gid& group, wire::Qpn qpn) {
     const auto found = groups_.find(group);
     if (found == groups_.end() || std::erase(found->second, qpn) == 0) return false;
     if (found->second.empty()) groups_.erase(found);
-    if (--attachments_[qpn.value] == 0) attachments_.erase(qpn.value);
+    const auto own = attachments_.find(qpn.value);
+    std::erase(own->second, group);
+    if (own->second.empty()) attachments_.erase(own);
     return true;
   }
   void detach_all(wire::Qpn qpn) {
-    if (attachments_.erase(qpn.value) == 0) return;
-    for (auto group = groups_.begin(); group != groups_.end();) {
-      std::erase(group->second, qpn);
-      group = group->second.empty() ? groups_.erase(group) : std::next(group);
+    const auto own = attachments_.extract(qpn.value);
+    if (own.empty()) return;
+    for (const wire::Gid& group : own.mapped()) {
+      const auto found = groups_.find(group);
+      std::erase(found->second, qpn);
+      if (found->second.empty()) groups_.erase(found);
     }
   }
   std::vector<wire::Gid> groups() const {
@@ -49,12 +52,12 @@ class MulticastGroups {
   size_t group_count() const { return groups_.size(); }
   size_t attachment_count(wire::Qpn qpn) const {
     const auto found = attachments_.find(qpn.value);
-    return found == attachments_.end() ? 0 : found->second;
+    return found == attachments_.end() ? 0 : found->second.size();
   }
 
  private:
   std::unordered_map<wire::Gid, std::vector<wire::Qpn>> groups_;
-  std::unordered_map<uint32_t, size_t> attachments_;  // by QPN, so that a QP goes without a search
+  std::unordered_map<uint32_t, std::vector<wire::Gid>> attachments_;  // by QPN: the QP's groups
 };
 
 }  // namespace rocemu::transport
