@@ -56,6 +56,7 @@ void say_ready(int fd) {
 
 int run(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // what is too large for `ulimit -f` is refused, EFBIG
   dma::install_access_guard();
   if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   set_up_log(options.log_level);

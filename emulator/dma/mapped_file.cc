@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "base/reaper/reaper.h"
+
 namespace rocemu::dma {
 namespace {
 
@@ -63,7 +65,7 @@ std::shared_ptr<const MappedFile> MappedFile::map(int fd, uint64_t offset_bytes,
 }
 
 MappedFile::~MappedFile() {
-  ::munmap(mapping_.data(), mapping_.size());
+  unmap_elsewhere(mapping_.data(), mapping_.size());
   give_back_room(mapping_.size());
 }
 

@@ -3,7 +3,6 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <memory>
 #include <utility>
 
@@ -19,7 +18,6 @@ class EngineExecutor final : public DeviceEngine {
 
   void post(Task work) override { engine_.post(std::move(work)); }
   void come_back(Task done) override { boost::asio::dispatch(io_, std::move(done)); }
-  void come_back_later(Task done) override { boost::asio::post(io_, std::move(done)); }
   device::Hca& hca(uint32_t device) override { return engine_.hca(device); }
   EngineContext& add_context(std::unique_ptr<EngineContext> context) override {
     return engine_.add_context(std::move(context));

@@ -15,20 +15,19 @@ namespace {
 // A memfd, of which the program gets a part of a page's worth more than it asked for.
 class SharedDeviceMemory final : public device::DeviceMemory {
  public:
-  SharedDeviceMemory(SharedMemory memory, size_t length_bytes)
-      : memory_(std::move(memory)), length_bytes_(length_bytes) {}
+  // `charge` is for the descriptor, which stays open.
+  SharedDeviceMemory(SharedMemory memory, size_t length_bytes, ProgramShare::Charge charge)
+      : memory_(std::move(memory)), length_bytes_(length_bytes), charge_(std::move(charge)) {}
   std::span<std::byte> bytes() noexcept override { return {memory_.data(), length_bytes_}; }
   int descriptor() const noexcept override { return memory_.fd(); }
 
  private:
   SharedMemory memory_;
   size_t length_bytes_;
+  ProgramShare::Charge charge_;
 };
 
 constexpr uint32_t kLogPage = 12;
-
-// A session has so many regions mapped here at most, of dma::MappedFile::kMaxMappings for all.
-constexpr size_t kMaxFiles = 4096;
 
 void answer_keys(SessionCore& session, const device::MrKeys& keys) {
   rocemu_reg_mr_reply body{};
@@ -41,10 +40,7 @@ void answer_keys(SessionCore& session, const device::MrKeys& keys) {
 void register_region(SessionCore& session, const device::MrSpec& spec) {
   session.on_context(
       [spec](EngineContext& context) { return context.hca().reg_mr(context.id(), spec); },
-      [&session, file = spec.file](const device::MrKeys& keys) {
-        if (file != nullptr) session.mapped_files().emplace(keys.mr, file);
-        answer_keys(session, keys);
-      });
+      [&session](const device::MrKeys& keys) { answer_keys(session, keys); });
 }
 
 }  // namespace
@@ -62,13 +58,19 @@ void reg_file_mr(SessionCore& session, const rocemu_reg_file_mr& message,
                  ReceivedMessage& received) {
   struct stat file;
   const int fd = received.fds[0].get();
-  if (session.host().dma || session.mapped_files().size() >= kMaxFiles ||
-      !dma::MappedFile::is_in_memory(fd) || ::fstat(fd, &file) != 0 ||
+  if (session.host().dma || !dma::MappedFile::is_in_memory(fd) || ::fstat(fd, &file) != 0 ||
       file.st_dev != message.file_device || file.st_ino != message.file_inode)
     return session.refuse(EINVAL);
   device::MrSpec spec = to_mr_spec(message);
-  spec.file = dma::MappedFile::map(fd, message.file_offset_bytes, message.length_bytes);
-  if (spec.file == nullptr) return session.refuse(EINVAL);
+  struct ChargedFile {
+    ProgramShare::Charge charge;
+    std::shared_ptr<const dma::MappedFile> file;
+  };
+  const auto charged = std::make_shared<ChargedFile>();
+  charged->charge = session.charge_mapped_file();
+  charged->file = dma::MappedFile::map(fd, message.file_offset_bytes, message.length_bytes);
+  if (charged->file == nullptr) return session.refuse(EINVAL);
+  spec.file = {charged, charged->file.get()};
   received.fds[0].reset();
   register_region(session, spec);
 }
@@ -89,22 +91,13 @@ void rereg_mr(SessionCore& session, const rocemu_rereg_mr& message) {
       [mr = message.mr, flags = message.flags, spec = to_mr_spec(message)](EngineContext& context) {
         return context.hca().rereg_mr(context.id(), mr, flags, spec);
       },
-      [&session, mr = message.mr](const device::MrKeys& keys) {
-        const auto file = session.mapped_files().find(mr);
-        // The region may be reached in another way now.
-        if (file != session.mapped_files().end() && file->second.use_count() == 1)
-          session.mapped_files().erase(file);
-        answer_keys(session, keys);
-      });
+      [&session](const device::MrKeys& keys) { answer_keys(session, keys); });
 }
 
 void dereg_mr(SessionCore& session, uint32_t mr) {
   session.on_context(
       [mr](EngineContext& context) { return context.hca().dereg_mr(context.id(), mr); },
-      [&session, mr] {
-        session.mapped_files().erase(mr);
-        session.answer_handle(mr);
-      });
+      [&session, mr] { session.answer_handle(mr); });
 }
 
 void check_prefetch(SessionCore& session, const rocemu_check_prefetch& message) {
@@ -132,12 +125,14 @@ void alloc_mw(SessionCore& session, const rocemu_alloc_mw& message) {
 void alloc_dm(SessionCore& session, const rocemu_alloc_dm& message) {
   const int error = device::check_dm(session.config().limits, message.length_bytes);
   if (error != 0 || message.log_align > kLogPage) return session.refuse(EINVAL);
+  ProgramShare::Charge charge = session.charge_descriptors(1);
   SharedMemory memory = session.make_memory("rocemu-dm", message.length_bytes);
   rocemu_alloc_dm_reply body{};
   body.memory_bytes = memory.size_bytes();
   UniqueFd fd(::fcntl(memory.fd(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return session.refuse(errno);
-  auto shared = std::make_unique<SharedDeviceMemory>(std::move(memory), message.length_bytes);
+  auto shared = std::make_unique<SharedDeviceMemory>(std::move(memory), message.length_bytes,
+                                                     std::move(charge));
   session.on_context(
       [shared = std::move(shared)](EngineContext& context) mutable {
         return context.hca().alloc_dm(context.id(), std::move(shared));

@@ -21,6 +21,7 @@ using boost::asio::posix::descriptor_base;
 using boost::system::error_code;
 
 constexpr int kBacklog = 128;
+constexpr size_t kFewest = 256;                   // of fewer connections each process may have all
 constexpr std::chrono::milliseconds kPause{100};  // when no connection can be accepted
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* what, int error) {
@@ -96,15 +97,26 @@ void Listener::accept_next() {
 }
 
 void Listener::accept() {
+  try {
+    if (!accept_one()) return pause();
+  } catch (const std::exception& why) {  // without memory, or watches of epoll: for this one
+    spdlog::error("a connection is lost: {}", why.what());
+    return pause();
+  }
+  accept_next();
+}
+
+// False when none can be accepted now.
+bool Listener::accept_one() {
   UniqueFd socket(
       ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
     admit(std::move(socket));
   } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
     spdlog::error("can't accept a connection: {}", std::strerror(errno));
-    return pause();
+    return false;
   }
-  accept_next();
+  return true;
 }
 
 bool Listener::may_connect(const PeerCredentials& peer) const {
@@ -116,6 +128,12 @@ bool Listener::may_connect(const PeerCredentials& peer) const {
     spdlog::warn("process {}: {} connections are open already; refused", peer.pid, max_sessions_);
     return false;
   }
+  const auto own = by_process_.find(peer.pid);
+  if (max_sessions_ >= kFewest && peer.pid != 0 && own != by_process_.end() &&
+      own->second >= max_sessions_ / 4 * 3) {
+    spdlog::warn("process {}: it has {} connections; refused", peer.pid, own->second);
+    return false;
+  }
   return true;
 }
 
@@ -124,9 +142,18 @@ void Listener::admit(UniqueFd socket) {
   if (!peer_credentials(socket.get(), peer) || !may_connect(peer))
     return close_elsewhere(std::move(socket));
   auto session = std::make_shared<Session>(io_, host_, mailbox_poller_, std::move(socket), peer,
-                                           [this](Session& ended) { sessions_.erase(&ended); });
+                                           [this, pid = peer.pid](Session& ended) {
+                                             if (sessions_.erase(&ended) != 0) forget(pid);
+                                           });
+  size_t& own = by_process_[peer.pid];
   sessions_.emplace(session.get(), session);
+  ++own;
   session->start();
+}
+
+void Listener::forget(pid_t process) {
+  const auto own = by_process_.find(process);
+  if (--own->second == 0) by_process_.erase(own);
 }
 
 // Out of descriptors, most likely: the connection stays in the backlog until there is one.

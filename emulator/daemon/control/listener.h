@@ -31,8 +31,10 @@ class Listener {
  private:
   void accept_next();
   void accept();
+  bool accept_one();
   bool may_connect(const PeerCredentials& peer) const;
   void admit(UniqueFd socket);
+  void forget(pid_t process);
   void pause();
 
   boost::asio::io_context& io_;
@@ -43,6 +45,7 @@ class Listener {
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer pause_;
   std::unordered_map<const Session*, std::shared_ptr<Session>> sessions_;
+  std::unordered_map<pid_t, size_t> by_process_;  // how many of them each has
 };
 
 }  // namespace rocemu::daemon

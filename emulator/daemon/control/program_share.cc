@@ -21,7 +21,7 @@ ProgramShare::Limits ProgramShare::Limits::of_this_process() {
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
   const auto all_descriptors =
       static_cast<unsigned>(std::min<rlim_t>(descriptors.rlim_cur, UINT32_MAX));
-  return {mappings / 4 * 3, all_descriptors / 4};
+  return {.mappings = mappings / 4 * 3, .descriptors = all_descriptors / 4};
 }
 
 ProgramShare::Charge ProgramShare::take(std::atomic<unsigned>& used, unsigned limit,

@@ -18,6 +18,7 @@ class ProgramShare : public std::enable_shared_from_this<ProgramShare> {
   struct Limits {
     unsigned mappings;
     unsigned descriptors;
+    unsigned mapped_files = 4096;  // of dma::MappedFile::kMaxMappings for all
     static Limits of_this_process();
   };
   // A Charge holds some of them until it is destroyed, by any thread.
@@ -28,12 +29,13 @@ class ProgramShare : public std::enable_shared_from_this<ProgramShare> {
   // Throw std::system_error (ENOMEM) when the share is used up.
   Charge mapping() { return take(mappings_, limits_.mappings, 1); }
   Charge descriptors(unsigned count) { return take(descriptors_, limits_.descriptors, count); }
+  Charge mapped_file() { return take(mapped_files_, limits_.mapped_files, 1); }
 
  private:
   Charge take(std::atomic<unsigned>& used, unsigned limit, unsigned count);
 
   Limits limits_;
-  std::atomic<unsigned> mappings_{0}, descriptors_{0};
+  std::atomic<unsigned> mappings_{0}, descriptors_{0}, mapped_files_{0};
 };
 
 // ProgramShares keeps the share of each process for as long as it has anything. The control thread

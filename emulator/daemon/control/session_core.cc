@@ -67,6 +67,11 @@ ProgramShare::Charge SessionCore::charge_descriptors(unsigned count) {
   return counted == nullptr ? nullptr : counted->descriptors(count);
 }
 
+ProgramShare::Charge SessionCore::charge_mapped_file() {
+  ProgramShare* const counted = share();
+  return counted == nullptr ? nullptr : counted->mapped_file();
+}
+
 void SessionCore::become_context(EngineContext& context) {
   context_ = &context;
   kind_ = ConnectionKind::context;
@@ -109,13 +114,11 @@ namespace {
 // A program can make much, so its end is spread over many turns.
 constexpr uint32_t kObjectsAtOnce = 64;
 
-template <class Files>
-void close_in_steps(DeviceEngine& engine, EngineContext& context, Files files) {
-  engine.post(Task([&engine, &context, files = std::move(files)]() mutable {
+void close_in_steps(DeviceEngine& engine, EngineContext& context) {
+  engine.post(Task([&engine, &context] {
     if (!context.hca().clear_context(context.id(), kObjectsAtOnce))
-      return close_in_steps(engine, context, std::move(files));
+      return close_in_steps(engine, context);
     engine.close_context(context);
-    if (!files.empty()) engine.come_back_later(Task([files = std::move(files)] {}));
   }));
 }
 
@@ -125,7 +128,7 @@ void SessionCore::finish() {
   cm_.reset();
   if (context_ != nullptr && host_.on_context_end) host_.on_context_end(device_index_, peer_.pid());
   if (EngineContext* context = std::exchange(context_, nullptr))
-    close_in_steps(host_.engine, *context, std::move(mapped_files_));
+    close_in_steps(host_.engine, *context);
   peer_.finished();
 }
 

@@ -58,9 +58,8 @@ class SessionCore {
   ProgramShare::Charge charge_descriptors(unsigned count);
   // Charges the program for what the connection itself needs as a context's.
   void charge_context() { context_charge_ = charge_descriptors(kContextDescriptors); }
-  // Regions of this program that are mapped here, by handle: held so that they go here, not on the
-  // engine thread, which unmapping would keep from its work.
-  auto& mapped_files() { return mapped_files_; }
+  // Charges the program for a region that is mapped here; as above.
+  ProgramShare::Charge charge_mapped_file();
 
   // A HELLO makes one of these of the connection.
   void become_control() { kind_ = ConnectionKind::control; }
@@ -123,9 +122,8 @@ class SessionCore {
   SessionPeer& peer_;
   ConnectionKind kind_ = ConnectionKind::fresh;
   uint32_t device_index_ = 0;
-  std::unique_ptr<CmProgram> cm_;     // a connection's for connection management
-  EngineContext* context_ = nullptr;  // belongs to the engine; closed by finish()
-  std::unordered_map<uint32_t, std::shared_ptr<const dma::MappedFile>> mapped_files_;
+  std::unique_ptr<CmProgram> cm_;        // a connection's for connection management
+  EngineContext* context_ = nullptr;     // belongs to the engine; closed by finish()
   std::shared_ptr<ProgramShare> share_;  // null until it is asked for
   ProgramShare::Charge context_charge_;
   rocemu_header request_{};  // the one being answered

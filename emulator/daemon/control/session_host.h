@@ -39,8 +39,6 @@ class DeviceEngine {
   virtual void post(Task work) = 0;
   // The engine thread: runs `done` on the control thread; at once when that has the engine's turn.
   virtual void come_back(Task done) = 0;
-  // The engine thread: the same, but not before the turn is over.
-  virtual void come_back_later(Task done) = 0;
 
   // The engine thread.
   virtual device::Hca& hca(uint32_t device) = 0;

@@ -2,9 +2,12 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <rdma/rdma_cma.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tests/e2e/hostile/deeds.h"
@@ -13,8 +16,34 @@
 namespace rocemu::e2e {
 namespace {
 
+// So that it is the NIC that has no more, and not this program.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Channels, each with a CQ, since the NIC is told of a channel with its first; until there are no
+// more. How many there are now.
+unsigned make_channels(ibv_context* context) {
+  for (unsigned made = 0;; ++made) {
+    ibv_comp_channel* const channel = ibv_create_comp_channel(context);
+    if (channel == nullptr || ibv_create_cq(context, 1, nullptr, channel, 0) == nullptr)
+      return made;
+  }
+}
+
+// Ends this program, of which too little came to try anything.
+void must_have(unsigned made, unsigned least, const char* what) {
+  if (made < least)
+    throw std::runtime_error(std::to_string(made) + " " + what + ", of " + std::to_string(least) +
+                             " at least");
+}
+
 // As many channels and CQs as there are, for this program and its next contexts.
 void make_all_queues(const std::string& device) {
+  raise_descriptor_limit();
   std::vector<Device> opened;
   for (;;) {
     try {
@@ -24,7 +53,8 @@ void make_all_queues(const std::string& device) {
       break;
     }
     ibv_context* const context = opened.back().context.get();
-    while (ibv_create_comp_channel(context) != nullptr) continue;
+    const unsigned channels = make_channels(context);
+    if (opened.size() == 1) must_have(channels, 100, "channels");
     while (ibv_create_cq(context, 1, nullptr, nullptr, 0) != nullptr) continue;
     if (opened.size() == 8) break;
   }
@@ -33,7 +63,15 @@ void make_all_queues(const std::string& device) {
 
 // Everything that tables of a device have places for, of each until there is no more.
 void fill_all_tables(const std::string& device) {
+  raise_descriptor_limit();
   const Device first = open_device(device, 1);
+  unsigned contexts = 1;
+  while (ibv_open_device(first.context->device) != nullptr) ++contexts;
+  must_have(contexts, 100, "contexts");
+  must_have(make_channels(first.context.get()), 100, "channels");
+  ibv_alloc_dm_attr byte{};
+  byte.length = 1;
+  while (ibv_alloc_dm(first.context.get(), &byte) != nullptr) continue;
   const Memory memory(4096);
   ibv_ah_attr attr{};
   attr.is_global = 1;
@@ -50,8 +88,6 @@ void fill_all_tables(const std::string& device) {
   domain.oflags = O_CREAT;
   while (ibv_open_xrcd(first.context.get(), &domain) != nullptr) continue;
   while (ibv_alloc_pd(first.context.get()) != nullptr) continue;
-  while (ibv_create_comp_channel(first.context.get()) != nullptr) continue;
-  while (ibv_open_device(first.context->device) != nullptr) continue;
   for (;;) ::pause();
 }
 

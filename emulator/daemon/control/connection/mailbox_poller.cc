@@ -4,8 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <new>
-#include <stdexcept>
+#include <exception>
 #include <utility>
 
 #include "base/monotonic_clock.h"
@@ -31,10 +30,8 @@ void MailboxPoller::run(boost::asio::io_context& io) {
   while (!io.stopped()) {
     try {
       serve(io);
-    } catch (const std::bad_alloc&) {  // one program's request is lost, the others' are served
-      spdlog::error("out of memory: a request is lost");
-    } catch (const std::length_error&) {
-      spdlog::error("a request for more memory than there can be is lost");
+    } catch (const std::exception& why) {  // without memory: the others' requests are served
+      spdlog::error("a request is lost: {}", why.what());
     }
   }
   let_go();

@@ -32,6 +32,15 @@ TEST_CASE("what outlives a connection still counts") {
   CHECK(shares.of(10)->mapping() != nullptr);
 }
 
+TEST_CASE("a process has so many regions mapped, whatever else it has") {
+  ProgramShares shares({.mappings = 0, .descriptors = 0, .mapped_files = 2});
+  ProgramShare::Charge first = shares.of(10)->mapped_file();
+  const auto second = shares.of(10)->mapped_file();
+  CHECK_THROWS_AS(shares.of(10)->mapped_file(), std::system_error);
+  first.reset();
+  CHECK(shares.of(10)->mapped_file() != nullptr);
+}
+
 TEST_CASE("processes that are not visible share nothing") {
   ProgramShares shares({.mappings = 1, .descriptors = 1});
   const auto one = shares.of(0), other = shares.of(0);

@@ -1,10 +1,15 @@
 // Requests of verbs_shim/abi/memory.h on a connection.
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
 
 #include "tests/unit/daemon/nic_fixture.h"
 #include "verbs_shim/abi/import.h"
@@ -178,6 +183,44 @@ TEST_CASE("who has a context's ticket imports what it made") {
   const auto memory = other.call_handle(ROCEMU_OP_IMPORT_DM, dm.dm);
   CHECK(memory.as<rocemu_import_dm_reply>().length_bytes == 64);
   CHECK(memory.fds.size() == 1);
+}
+
+// An entry of /proc/self/maps with that name. The mapping goes on a thread that nobody waits for.
+bool is_mapped(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(name) != std::string::npos) return true;
+  return false;
+}
+
+TEST_CASE("memory that is shared is not kept when who imported its region takes that down") {
+  NicFixture nic;
+  Program p(nic);
+  const UniqueFd file(memfd_create("an-importers", MFD_CLOEXEC));
+  REQUIRE(ftruncate(file.get(), 8192) == 0);
+  struct stat status;
+  REQUIRE(fstat(file.get(), &status) == 0);
+  rocemu_reg_file_mr region{};
+  region.pd = p.pd;
+  region.access = 1;
+  region.length_bytes = 8192;
+  region.file_device = status.st_dev;
+  region.file_inode = status.st_ino;
+  const auto keys = p.client.call(ROCEMU_OP_REG_FILE_MR, region, std::array{file.get()});
+  REQUIRE(keys.header.status == 0);
+  CHECK(is_mapped("an-importers"));
+  rocemu_context_ticket ticket{};
+  const auto reply = p.client.call_handle(ROCEMU_OP_CONTEXT_TICKET, 0);
+  REQUIRE(pread(reply.fds[0].get(), &ticket, sizeof(ticket), 0) == sizeof(ticket));
+  Client other(nic);
+  REQUIRE(other.hello().header.status == 0);
+  rocemu_join_context join{};
+  std::memcpy(join.token, ticket.token, sizeof(join.token));
+  REQUIRE(other.call(ROCEMU_OP_JOIN_CONTEXT, join).header.status == 0);
+  const uint32_t mr = keys.as<rocemu_reg_mr_reply>().mr;
+  CHECK(other.call_handle(ROCEMU_OP_DEREG_MR, mr).header.status == 0);
+  for (int i = 0; i < 5000 && is_mapped("an-importers"); ++i) std::this_thread::yield();
+  CHECK_FALSE(is_mapped("an-importers"));
 }
 
 }  // namespace rocemu::daemon

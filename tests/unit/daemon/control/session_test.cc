@@ -360,6 +360,16 @@ TEST_CASE("more connections than allowed are turned away") {
   CHECK(third.receive().ended);
 }
 
+TEST_CASE("a process has three quarters of the connections at most") {
+  NicFixture nic({}, 256);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 192; ++i) {
+    clients.push_back(std::make_unique<Client>(nic));
+    REQUIRE(clients.back()->hello_control().header.status == 0);
+  }
+  CHECK(Client(nic).receive().ended);
+}
+
 TEST_CASE("a context ends with the process that opened it, although a child holds the socket") {
   NicFixture nic;
   int to_us[2];
