@@ -24,11 +24,13 @@ struct Remains {
   int fd = -1;
   void* address = nullptr;
   size_t bytes = 0;
+  void (*then)(size_t) = nullptr;
 };
 
 void dispose(const Remains& remains) {
   if (remains.fd < 0) {
     ::munmap(remains.address, remains.bytes);
+    if (remains.then != nullptr) remains.then(remains.bytes);
     return;
   }
   // Most that linger do not, after this. Not a socket: it fails, and nothing is lost.
@@ -137,8 +139,8 @@ void close_elsewhere(UniqueFd fd) noexcept {
   if (fd) reap({.fd = fd.release()});
 }
 
-void unmap_elsewhere(void* address, size_t bytes) noexcept {
-  reap({.address = address, .bytes = bytes});
+void unmap_elsewhere(void* address, size_t bytes, void (*then)(size_t)) noexcept {
+  reap({.address = address, .bytes = bytes, .then = then});
 }
 
 }  // namespace rocemu

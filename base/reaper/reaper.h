@@ -20,6 +20,7 @@ inline constexpr unsigned kMaxReaperThreads = 32;
 
 // Any thread may call these; they do not wait. Without memory or threads it is done here and now.
 void close_elsewhere(UniqueFd fd) noexcept;
-void unmap_elsewhere(void* address, size_t bytes) noexcept;
+// `then` is told when it is done, by whoever did it.
+void unmap_elsewhere(void* address, size_t bytes, void (*then)(size_t bytes) = nullptr) noexcept;
 
 }  // namespace rocemu

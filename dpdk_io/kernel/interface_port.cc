@@ -85,11 +85,12 @@ bool InterfacePort::watch(int fd) noexcept {
 
 // Without the socket, for which there may be no descriptor left, raw packet QPs get nothing.
 void InterfacePort::want_other_frames(bool wanted) noexcept {
-  const bool is_new = others_.fd() < 0;
-  if (!wanted) {
-    others_.stop();
-  } else if (others_.start(interface_index_, udp_port_) == 0 && is_new) {
+  if (wanted && others_.start(interface_index_, udp_port_) == 0) {
     watch(others_.fd());
+  } else if (!wanted && others_.started()) {
+    // Whatever comes up there by itself, as ENETDOWN, wakes nobody.
+    ::epoll_ctl(arrivals_.get(), EPOLL_CTL_DEL, others_.fd(), nullptr);
+    others_.stop();
   }
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned kVlanTagBytes = 4;
 // The kernel's default buffer has room for fewer.
-constexpr unsigned kMostLeft = 4096;
+constexpr unsigned kMostLeft = 16384;
 constexpr unsigned kMacsBytes = 2 * ETH_ALEN;
 
 struct VlanTag {
@@ -67,6 +67,7 @@ void complete_checksum(rte_mbuf& frame, const PacketDescription& description) {
 int OtherFrames::start(unsigned interface_index, uint16_t udp_port) noexcept {
   if (started_) return 0;
   if (const int error = socket_ ? 0 : open(interface_index)) return error;
+  drain();
   if (!attach_port_filter(socket_.get(), udp_port, Passed::others)) return errno;
   started_ = true;
   return 0;
@@ -76,9 +77,16 @@ void OtherFrames::stop() noexcept {
   if (!started_) return;
   started_ = false;
   attach_port_filter(socket_.get(), 0, Passed::nothing);
+  drain();
+}
+
+// A frame may have been behind the last filter already. One of a kind that the description has no
+// word for is an error, and gone; so is what the interface has come to meanwhile.
+void OtherFrames::drain() noexcept {
   char beginning[PacketDescription::kBytes];
   for (unsigned i = 0; i < kMostLeft; ++i)
-    if (::recv(socket_.get(), beginning, sizeof beginning, MSG_DONTWAIT) < 0) break;
+    if (::recv(socket_.get(), beginning, sizeof beginning, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+      return;
 }
 
 // It gets nothing yet.

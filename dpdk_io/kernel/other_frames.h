@@ -25,7 +25,7 @@ class OtherFrames {
   // Does nothing when it is started. Needs CAP_NET_RAW in the network namespace, the first time. 0
   // or an errno value.
   int start(unsigned interface_index, uint16_t udp_port) noexcept;
-  // What has come and was not received is gone.
+  // What has come and was not received is for nobody.
   void stop() noexcept;
 
   bool started() const noexcept { return started_; }
@@ -35,6 +35,7 @@ class OtherFrames {
 
  private:
   int open(unsigned interface_index) noexcept;
+  void drain() noexcept;
   bool receive_into(rte_mbuf& frame, PortStats& stats) noexcept;
 
   FramePool& pool_;

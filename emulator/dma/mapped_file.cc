@@ -65,8 +65,8 @@ std::shared_ptr<const MappedFile> MappedFile::map(int fd, uint64_t offset_bytes,
 }
 
 MappedFile::~MappedFile() {
-  unmap_elsewhere(mapping_.data(), mapping_.size());
-  give_back_room(mapping_.size());
+  // There is room again when it has gone, and not before.
+  unmap_elsewhere(mapping_.data(), mapping_.size(), &give_back_room);
 }
 
 }  // namespace rocemu::dma

@@ -79,6 +79,7 @@ def edits():
 def is_up():
     """Whether somebody listens: a NIC that was killed leaves its socket behind."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
+        end.settimeout(1)
         try:
             end.connect(f"{STATE}/nic.sock")
         except OSError:

@@ -13,6 +13,7 @@
 
 #include "verbs_shim/abi/memory_watch.h"
 #include "verbs_shim/memory_watch/ranges.h"
+#include "verbs_shim/memory_watch/shared_mapping.h"
 
 #define ROCEMU_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -137,12 +138,6 @@ void* map(const Caller& caller, void* address, size_t bytes, int protection, int
   return mapped;
 }
 
-// What is mapped there is in memory, as of a file's page that MADV_DONTNEED leaves where it is.
-bool is_resident(void* address) {
-  unsigned char state = 0;
-  return syscall(SYS_mincore, address, 1, &state) == 0 && (state & 1) != 0;
-}
-
 }  // namespace
 }  // namespace rocemu::memory_watch
 
@@ -226,9 +221,9 @@ ROCEMU_EXPORT int madvise(void* address, size_t bytes, int advice) noexcept {
   const int status = real->madvise(address, bytes, advice);
   if (status != 0) return status;
   // Of shared memory MADV_DONTNEED takes away the mapping of pages, which stay those that they are.
-  const bool lets_go =
-      advice == MADV_FREE || advice == MADV_REMOVE ||
-      (advice == MADV_DONTNEED && is_watched(address, bytes) && !is_resident(address));
+  const bool lets_go = advice == MADV_FREE || advice == MADV_REMOVE ||
+                       (advice == MADV_DONTNEED && is_watched(address, bytes) &&
+                        !is_shared(reinterpret_cast<uintptr_t>(address)));
   if (lets_go) say_if_watched(CALLER, address, bytes, "madvise");
   return status;
 }

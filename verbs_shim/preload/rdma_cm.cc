@@ -60,6 +60,7 @@ void in_child() {
 
 // While no other thread can be in the middle of a fork, which would not know of these.
 __attribute__((constructor)) void on_load() {
+  real();
   if (active()) pthread_atfork(before_fork, after_fork, in_child);
 }
 
@@ -128,6 +129,7 @@ int open_rdma_cm(int flags, dev_t cdev) {
       // A NIC that was started anew knows nothing of what this process had.
       if (error == EIO && open_channels == 0) {
         forget_nic_connection();
+        forget_all_answers();
         error = open_channel(*channel, ends[1]);
       }
       if (error == 0) {

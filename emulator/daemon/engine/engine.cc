@@ -105,7 +105,8 @@ bool Engine::timed_turn() {
 bool Engine::turn() {
   bool busy = false;
   if (commands_.pending()) {
-    // A program may have posted before it sent this command, and its posts come first.
+    // A program may have posted before it sent this command, and its posts come first, unless so
+    // many QPs were rung for that some are left.
     ring_doorbells();
     run_devices();
     TurnBudget budget(clock_.now_ns());

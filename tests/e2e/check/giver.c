@@ -52,7 +52,6 @@ static void keep(struct pair* pair) {
   must(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
 
   struct ibv_mr* const of_shared = receive_into(pair, shared);
-  shared[0] = 1;
   must(madvise(shared, PAGE_BYTES, MADV_FREE) != 0, "MADV_FREE of shared memory fails");
   must(madvise(shared, PAGE_BYTES, MADV_DONTNEED) == 0, "madvise");
   take_message(pair, shared);

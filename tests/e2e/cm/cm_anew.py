@@ -52,6 +52,20 @@ def close_all():
     print("opened")
 
 
+def fork():
+    """In the program: a child has a connection of its own, and its parent's goes on."""
+    rdmacm = library()
+    kept = rdmacm.rdma_create_event_channel()
+    assert kept, "no channel"
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if channel_opens(rdmacm) else 1)
+    assert os.waitpid(child, 0)[1] == 0, "no channel in a child"
+    assert channel_opens(rdmacm), "no channel when a child had one"
+    rdmacm.rdma_destroy_event_channel(ctypes.c_void_p(kept))
+    print("opened")
+
+
 def program(case):
     return [sys.executable, "-B", os.path.abspath(__file__), case]
 
@@ -85,9 +99,11 @@ def check_anew():
 
 def main():
     if len(sys.argv) > 1:
-        return {"open_again": open_again, "close_all": close_all}[sys.argv[1]]()
+        return {"open_again": open_again, "close_all": close_all, "fork": fork}[sys.argv[1]]()
     assert nic("run", "--", *program("close_all")) == "opened\n"
     print("PASS all that it does not know is closed")
+    assert nic("run", "--", *program("fork")) == "opened\n"
+    print("PASS a fork")
     check_anew()
     return 0
 

@@ -100,6 +100,7 @@ void after_fork() { pthread_mutex_unlock(&mutex); }
 
 // While no other thread can be in the middle of a fork, which would not know of these.
 __attribute__((constructor)) void on_load() {
+  real();
   if (active()) pthread_atfork(before_fork, after_fork, after_fork);
 }
 
