@@ -52,15 +52,21 @@ def close_all():
     print("opened")
 
 
+def sockets():
+    return sum(os.readlink(f"/proc/self/fd/{fd}").startswith("socket:") for fd in range(64) if os.path.exists(f"/proc/self/fd/{fd}"))
+
+
 def fork():
     """In the program: a child has a connection of its own, and its parent's goes on."""
     rdmacm = library()
     kept = rdmacm.rdma_create_event_channel()
     assert kept, "no channel"
+    before = sockets()
     child = os.fork()
     if child == 0:
-        os._exit(0 if channel_opens(rdmacm) else 1)
-    assert os.waitpid(child, 0)[1] == 0, "no channel in a child"
+        os._exit(2 if sockets() != before - 1 else 0 if channel_opens(rdmacm) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0, "a child has its parent's connection" if code == 2 else "no channel in a child"
     assert channel_opens(rdmacm), "no channel when a child had one"
     rdmacm.rdma_destroy_event_channel(ctypes.c_void_p(kept))
     print("opened")
