@@ -52,7 +52,10 @@ void Switch::set_network(const network::Topology& topology,
 
 std::vector<network::PortReport> Switch::report_network(uint64_t now_ns) const {
   if (network_ == nullptr) return {};
-  return network::report(*network_, topology_, now_ns);
+  std::vector<network::PortReport> reports = network::report(*network_, topology_, now_ns);
+  for (network::PortReport& report : reports)
+    if (report.host && *report.host < ports_.size()) report.device = ports_[*report.host]->name();
+  return reports;
 }
 
 void Switch::set_link(SwitchPort& port, Direction direction, const impairment::Spec& spec) {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "emulator/cli/process/exit_codes.h"
 #include "emulator/cli/process/signals.h"
 #include "emulator/cli/running_nic.h"
+#include "emulator/cli/state_dir.h"
 #include "emulator/cli/top/model.h"
 #include "emulator/cli/top/once.h"
 #include "emulator/cli/top/screen.h"
@@ -37,14 +39,17 @@ std::string name_of_process(std::int64_t pid) {
 // The reports of one NIC, of which the last two are kept.
 class Reports {
  public:
-  explicit Reports(const RunningNic& nic) : name_(nic.name), client_(nic.socket()) { take(); }
+  explicit Reports(const RunningNic& nic)
+      : name_(nic.name), state_dir_(nic.state_dir), client_(nic.socket()) {
+    take();
+  }
 
   void take() {
     Json status = {{"name", name_}};
     try {
       status.update(client_.status());
     } catch (const Failure& failure) {
-      if (!now_) throw;
+      if (!now_ || is_there()) throw;
       throw Failure("the NIC named '" + name_ + "' has ended", kWrongState);
     }
     before_ = std::move(now_);
@@ -55,7 +60,13 @@ class Reports {
   }
 
  private:
+  // It may be stopped, or too busy to answer.
+  bool is_there() const {
+    return liveness(state_dir_.parent_path(), state_dir_.filename().native()) == Liveness::kAlive;
+  }
+
   std::string name_;
+  std::filesystem::path state_dir_;
   ControlClient client_;
   std::optional<top::Report> before_;
   std::optional<top::Report> now_;

@@ -96,13 +96,12 @@ DeviceReport read_device(const Json& device) {
   return report;
 }
 
-// A port of the network is "rocemu0 to s0": the first is the device's own.
+// A host's port in the network says whose it is.
 void read_pauses(const Json& network, std::vector<DeviceReport>& devices) {
   for (const Json& port : network) {
-    const std::string name = text(port, "port");
-    const std::string node = name.substr(0, name.find(" to "));
+    const std::string owner = text(port, "device");
     for (DeviceReport& device : devices)
-      if (device.name == node) device.paused_ns += count(port, "paused_ns");
+      if (device.name == owner) device.paused_ns += count(port, "paused_ns");
   }
 }
 

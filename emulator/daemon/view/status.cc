@@ -64,26 +64,29 @@ ordered_json describe(const network::PortReport& port) {
   for (unsigned i = 0; i < network::kPriorities; ++i)
     if (counters.queue_max_bytes[i] != 0)
       queue_max[std::to_string(i)] = counters.queue_max_bytes[i];
-  return {{"port", port.node + " to " + port.far_node},
-          {"up", port.up},
-          {"frames", counters.frames},
-          {"bytes", counters.bytes},
-          {"queue_bytes", port.queue_bytes},
-          {"queue_max_bytes", queue_max},
-          {"marked", counters.marked},
-          {"trimmed", counters.trimmed},
-          {"pauses_sent", counters.pauses_sent},
-          {"resumes_sent", counters.resumes_sent},
-          {"pauses_received", counters.pauses_received},
-          {"paused_ns", port.paused_ns},
-          {"lost", lost}};
+  ordered_json described = {{"port", port.node + " to " + port.far_node}};
+  if (!port.device.empty()) described["device"] = port.device;
+  described.update({{"up", port.up},
+                    {"frames", counters.frames},
+                    {"bytes", counters.bytes},
+                    {"queue_bytes", port.queue_bytes},
+                    {"queue_max_bytes", queue_max},
+                    {"marked", counters.marked},
+                    {"trimmed", counters.trimmed},
+                    {"pauses_sent", counters.pauses_sent},
+                    {"resumes_sent", counters.resumes_sent},
+                    {"pauses_received", counters.pauses_received},
+                    {"paused_ns", port.paused_ns},
+                    {"lost", lost}});
+  return described;
 }
 
 // Ports that nothing has happened at are left out.
 ordered_json describe(const std::vector<network::PortReport>& network) {
   ordered_json ports = ordered_json::array();
   for (const network::PortReport& port : network) {
-    bool any = port.counters.frames != 0 || port.counters.pauses_sent != 0 || !port.up;
+    bool any = port.counters.frames != 0 || port.counters.pauses_sent != 0 ||
+               port.counters.pauses_received != 0 || !port.up;
     for (const uint64_t lost : port.counters.lost) any |= lost != 0;
     if (any) ports.push_back(describe(port));
   }

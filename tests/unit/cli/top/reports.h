@@ -29,7 +29,7 @@ inline Json status_at(double uptime_s, std::uint64_t tx_bytes, std::uint32_t com
        "qps": [
          {"qpn": 18, "service": "RC", "state": "RTS", "remote_qpn": 17, "program": 501,
           "counters": {}, "waits_for": "receives"}]}],
-    "network": [{"port": "rocemu0 to s0"}]})");
+    "network": [{"port": "h0 to s0", "device": "rocemu0"}]})");
   status["uptime_s"] = uptime_s;
   Json& here = status["devices"][0];
   Json& there = status["devices"][1]["qps"][0];
