@@ -54,7 +54,7 @@ class Requests {
   void on_released(uint32_t count, Step now) {
     released_ += count;
     for (; over_ < count_; ++over_) {
-      if (over_ + kKept <= count_) continue;  // forgotten
+      if (over_ + kKept < count_) continue;  // forgotten
       Request& request = at(over_ + 1);
       if (request.place >= released_) return;
       request.over = now;

@@ -55,6 +55,16 @@ TEST_CASE("The oldest requests are forgotten") {
   CHECK(last->over == 999);
 }
 
+TEST_CASE("The oldest request that is kept is over with the others") {
+  Requests requests;
+  Requests::Room room;
+  for (uint64_t i = 0; i < Requests::kKept; ++i)
+    requests.on_taken(work(WorkOpcode::read, i, 0x1000 + i), i + 1, room);
+  requests.on_released(Requests::kKept, 999);
+  REQUIRE(requests.find(1) != nullptr);
+  CHECK(requests.find(1)->over == 999);
+}
+
 TEST_CASE("Requests are kept of as many queues as there is room for") {
   Requests::Room room{1};
   Requests first;
