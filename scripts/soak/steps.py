@@ -39,7 +39,7 @@ class Steps:
 
     def run(self, command, seconds=None, environment=()):
         """Exit code and output; None for the code when it was ended, since the time was over."""
-        limit = min(self.left(), seconds) if seconds else self.left()
+        limit = self.left() if seconds is None else seconds
         started = time.monotonic()
         try:
             return self._run(command, max(limit, 1), dict(environment))
