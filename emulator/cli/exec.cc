@@ -20,13 +20,14 @@ int run_checked(const Options& options, const CheckOptions& checks,
   SignalWatch signals;
   const CheckedProgram checked_program(checks);
   checked_program.add_variables(environment, installation);
+  heed_obstacle(options.program, environment);
   const pid_t program = spawn_program(options.program, environment, signals);
   for (;;) {
     const SignalEvent event = signals.wait();
     if (event.number == SIGCHLD) {
       if (const std::optional<int> code = exit_code_if_ended(program))
         return checked_program.finish(*code);
-    } else if (event.sent_by_process) {
+    } else if (event.is_ours_alone) {
       ::kill(program, event.number);
     }
   }
@@ -45,8 +46,8 @@ int exec(const Options& options) {
   const CheckOptions checks = or_those_of_nic(options.check, nic.state_dir);
   Environment environment =
       for_program(current_environment(), installation, nic.state_dir, options.share_memory);
-  heed_obstacle(options.program, environment);
   if (checks.wanted()) return run_checked(options, checks, installation, environment);
+  heed_obstacle(options.program, environment);
   exec_program(options.program, environment);
 }
 

@@ -78,7 +78,7 @@ int wait_for_program(pid_t program, DaemonProcess& nic, const StateDir& state_di
     if (event.number == SIGCHLD) {
       if (const std::optional<int> code = exit_code_if_ended(program)) return *code;
       if (const std::optional<int> end = nic.ended()) report_lost_nic(nic, *end, state_dir);
-    } else if (event.sent_by_process) {
+    } else if (event.is_ours_alone) {
       ::kill(program, event.number);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "emulator/cli/commands.h"
 #include "emulator/cli/process/exit_codes.h"
+#include "emulator/cli/process/process_tree.h"
 #include "emulator/cli/process/program.h"
 #include "emulator/cli/server_program.h"
 
@@ -17,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kListenTimeout{30};
 constexpr std::chrono::seconds kAloneTimeout{10};
+constexpr std::chrono::seconds kEndTimeout{2};  // for SIGTERM, then for SIGKILL
 constexpr int kStep_ms = 20;
 
 class Pair {
@@ -46,7 +48,8 @@ class Pair {
       if (alone_since == Clock::time_point{}) alone_since = Clock::now();
       if (Clock::now() - alone_since < kAloneTimeout) continue;
       if (client_code_) return end_server();
-      ::kill(client_, SIGTERM);
+      const bool is_patient = Clock::now() - alone_since < kAloneTimeout + kEndTimeout;
+      for (const pid_t pid : process_tree(client_)) ::kill(pid, is_patient ? SIGTERM : SIGKILL);
     }
     const int server_code = *server_.exit_code();
     if (server_code != kSuccess) complain("the server " + describe(server_code));
@@ -81,7 +84,7 @@ class Pair {
     if (event.number == SIGCHLD) {
       if (client_ > 0 && !client_code_) client_code_ = exit_code_if_ended(client_);
       on_child_end_();
-    } else if (event.sent_by_process) {
+    } else if (event.is_ours_alone) {
       server_.send(event.number);
       if (client_ > 0 && !client_code_) ::kill(client_, event.number);
     }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -76,11 +77,18 @@ void ServerProgram::send(int signal) const {
 }
 
 void ServerProgram::end() {
+  if (exit_code()) return;
+  // The shell may be over before those that it has started.
+  const std::vector<pid_t> all = process_tree(pid_);
+  const auto is_over = [&] {
+    exit_code();
+    return std::ranges::none_of(all, [](pid_t pid) { return ::kill(pid, 0) == 0; });
+  };
   for (const int signal : {SIGTERM, SIGKILL}) {
-    if (exit_code()) return;
-    send(signal);
+    if (is_over()) return;
+    for (const pid_t pid : all) ::kill(pid, signal);
     const auto deadline = std::chrono::steady_clock::now() + kEndTimeout;
-    while (!exit_code() && std::chrono::steady_clock::now() < deadline) {
+    while (!is_over() && std::chrono::steady_clock::now() < deadline) {
       pollfd watched = {output_.get(), POLLIN, 0};
       ::poll(&watched, 1, kStep_ms);
       if (output_) relay();

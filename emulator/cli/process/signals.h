@@ -10,9 +10,10 @@ namespace rocemu::cli {
 
 struct SignalEvent {
   int number;
-  // Sent with kill(2) to this process. A signal of the terminal (^C, ^\, hang-up) goes to the whole
-  // foreground group and so has reached the program already.
-  bool sent_by_process;
+  // To this process alone: sent with kill(2), a timer's, or a hang-up's to the leader of a session.
+  // Others of the terminal (^C, ^\) go to the whole foreground group, and so have reached the
+  // program already.
+  bool is_ours_alone;
 };
 
 // Thrown when a signal that asks for the end arrives before a command has done its work.
@@ -22,7 +23,8 @@ struct Interrupted {
 
 class SignalWatch {
  public:
-  // Watches SIGCHLD and every signal that asks a program to end or is left to its own use.
+  // Watches SIGCHLD and every signal that asks a program to end or is left to its own use. SIGPIPE
+  // is ignored: who no longer reads what programs say does not end them.
   SignalWatch();
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
@@ -31,12 +33,13 @@ class SignalWatch {
   int fd() const { return fd_.get(); }
   SignalEvent wait();
 
-  // For a child before exec: mask and disposition of SIGCHLD become as rocemu found them.
+  // For a child before exec: mask and dispositions become as rocemu found them.
   void restore_in_child() const;
 
  private:
   sigset_t found_mask_;
   struct sigaction found_child_action_;
+  struct sigaction found_pipe_action_;
   UniqueFd fd_;
 };
 

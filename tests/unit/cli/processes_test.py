@@ -8,6 +8,7 @@ The daemon is fake_rocemud.py, put beside a copy of the executable.
 import json
 import os
 import pty
+import shlex
 import shutil
 import signal
 import subprocess
@@ -149,6 +150,34 @@ class Processes(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, text)
         os.close(terminal)
         self.assertIn(b"hits 1\r\n", text)
+        self.assert_nothing_left()
+
+    def test_hang_up_ends_a_leader_of_a_session_and_its_program(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(self.environment)
+            os.execv(self.rocemu, [self.rocemu, "run", "--", "sh", "-c", "echo up $$; exec sleep 60 < /dev/null"])
+        text = b""
+        while b"\n" not in text:
+            text += os.read(terminal, 1000)
+        program = int(text.split()[1])
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 128 + signal.SIGHUP)
+        self.assertTrue(eventually(lambda: not os.path.exists(f"/proc/{program}")))
+        self.assert_nothing_left()
+
+    def test_a_reader_that_goes_away_ends_nothing(self):
+        server = ("import socket; taker = socket.create_server(('127.0.0.1', 0)); taker.settimeout(0.01); end = None\n"
+                  "open('port', 'w').write(str(taker.getsockname()[1]))\n"
+                  "while end is None:\n"
+                  "    print('waits', flush=True)\n"
+                  "    try: end = taker.accept()\n"
+                  "    except TimeoutError: pass")
+        client = "import socket, time; time.sleep(0.5); socket.create_connection(('127.0.0.1', int(open('port').read())))"
+        process = self.start("run", "--server", f"{sys.executable} -c {shlex.quote(server)}", "--", sys.executable, "-c", client)
+        self.assertEqual(process.stdout.readline(), "[server] waits\n")
+        process.stdout.close()
+        self.assertEqual(process.wait(WAIT_S), 0)
         self.assert_nothing_left()
 
     def test_whose_session_the_nic_is_of(self):
