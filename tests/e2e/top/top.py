@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -240,7 +241,30 @@ def ends():
             fail("it does not say that the NIC has ended")
 
 
-CASES = {"once": once, "screen": screen, "reasons": reasons, "ends": ends}
+PAUSES = """[topology]
+kind = "star"
+hosts = 2
+[pfc]
+priorities = [0]
+xoff = "20kb"
+xon = "10kb"
+headroom = "20kb"
+"""
+
+
+def paused():
+    """The device whose path a network's switch pauses is said to stand, and the other one is not."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as network:
+        network.write(PAUSES)
+        network.flush()
+        said = rocemu("run", "--network", network.name, "--", "sh", "-c",
+                      f"{ROCEMU} fault rocemu0 pause >&2 && sleep 0.2 && {ROCEMU} top --once --json --interval 1")
+    shares = {device["name"]: device["paused_share"] for device in json.loads(said[said.index("{"):said.rindex("}") + 1])["devices"]}
+    if shares["rocemu0"] < 0.9 or shares["rocemu1"] != 0:
+        fail(f"paused are {shares}")
+
+
+CASES = {"once": once, "screen": screen, "reasons": reasons, "ends": ends, "paused": paused}
 
 
 def run(name):
