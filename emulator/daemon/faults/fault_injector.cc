@@ -174,10 +174,8 @@ OperationGate::Verdict FaultInjector::on_operation(const Asked& asked) {
   const auto about = [&](const What& what) {
     return what.call == fault::kAny || what.call == call;
   };
-  // A call that fails is one for those that make calls slow, too: they count it.
-  const auto fails = strike(Kind::call_fails, who, about);
+  if (const auto fails = strike(Kind::call_fails, who, about)) return {fails->error, 0};
   const auto slow = strike(Kind::call_slow, who, about);
-  if (fails) return {fails->error, 0};
   return {0, slow ? slow->delay_ns : 0};
 }
 
