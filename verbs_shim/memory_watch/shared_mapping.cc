@@ -1,7 +1,7 @@
 #include "verbs_shim/memory_watch/shared_mapping.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,11 +51,13 @@ bool is_shared(uintptr_t address) {
   bool shared = false;
   char line[64];
   while (lines.next(line)) {
-    uintptr_t from;
-    uintptr_t to;
-    char rights[5];
-    if (sscanf(line, "%lx-%lx %4s", &from, &to, rights) != 3 || to <= address) continue;
-    shared = from <= address && rights[3] == 's';
+    char* rest;
+    const uintptr_t from = strtoul(line, &rest, 16);
+    if (*rest != '-') continue;
+    const uintptr_t to = strtoul(rest + 1, &rest, 16);
+    if (*rest != ' ' || to <= address) continue;
+    constexpr size_t kSharing = 4;  // behind the blank and three rights
+    shared = from <= address && strnlen(rest, kSharing + 1) > kSharing && rest[kSharing] == 's';
     break;
   }
   syscall(SYS_close, maps);
