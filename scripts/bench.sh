@@ -8,8 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-./scripts/packages.sh build run bench >&2
 if [[ " $* " != *" --help "* && " $* " != *" -h "* ]]; then
+  ./scripts/packages.sh build run bench >&2
   echo "==> Build (into build/release)" >&2
   cmake --preset release -DBUILD_TESTING=ON > /dev/null
   cmake --build --preset release --target rocemu_bench >&2

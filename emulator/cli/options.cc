@@ -406,7 +406,8 @@ class Parser {
     sub->add_option(
            "--server", options_.server,
            "A command of the shell that is started first; PROGRAM starts when it listens, by "
-           "TCP or by the NIC's connection manager. Its output has [server] in front")
+           "TCP or by the NIC's connection manager. Its output goes to standard error, with "
+           "[server] in front")
         ->option_text("COMMAND")
         ->check([](const std::string& text) {
           return text.empty() ? std::string("a command is missing") : std::string();

@@ -55,8 +55,7 @@ void ServerProgram::show(bool to_the_last_byte) {
   if (to_the_last_byte && !unshown_.empty() && unshown_.back() != '\n') unshown_ += '\n';
   size_t shown = 0;
   for (size_t end; (end = unshown_.find('\n', shown)) != std::string::npos; shown = end + 1)
-    std::cout << kPrefix << unshown_.substr(shown, end + 1 - shown);
-  std::cout.flush();
+    std::cerr << kPrefix << unshown_.substr(shown, end + 1 - shown);
   unshown_.erase(0, shown);
 }
 

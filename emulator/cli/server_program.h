@@ -1,5 +1,6 @@
-// The program of `rocemu run --server`: a command of the shell, whose output is shown with its name
-// in front of each line, and which is known to be ready when it listens.
+// The program of `rocemu run --server`: a command of the shell, whose output goes to standard error
+// with its name in front of each line, since standard output is the client's, for whoever reads it
+// by a program; and which is known to be ready when it listens.
 #pragma once
 
 #include <sys/types.h>

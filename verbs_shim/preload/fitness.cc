@@ -59,10 +59,11 @@ void complain_of_libibverbs(void* libibverbs) {
 
 void look() {
   if (real().access(sysfs_tree(), F_OK) != 0) {
-    dprintf(STDERR_FILENO,
-            "rocemu: there is no NIC at %.*s: it has ended, or its state directory is not mounted "
-            "here\n",
-            static_cast<int>(sysfs_tree_length() - strlen("/" ROCEMU_SYSFS_NAME)), sysfs_tree());
+    const char* why = errno == EACCES ? "this user may not see it"
+                                      : "it has ended, or its state directory is not mounted here";
+    dprintf(STDERR_FILENO, "rocemu: there is no NIC at %.*s: %s\n",
+            static_cast<int>(sysfs_tree_length() - strlen("/" ROCEMU_SYSFS_NAME)), sysfs_tree(),
+            why);
     return;
   }
   // Of a program without libibverbs nothing is asked.

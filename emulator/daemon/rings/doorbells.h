@@ -70,7 +70,10 @@ class Doorbells {
     uint32_t looked_at = 0;
     rocemu_doorbell_group& group = page_.groups[index];
     // The summary is taken first: a bit that is set after that sets the summary again.
-    uint64_t words = __atomic_fetch_and(&group.summary, ~wanted, __ATOMIC_SEQ_CST) & wanted;
+    // All of it at once, which one instruction does, unless a scan begins in the middle.
+    uint64_t words = wanted == ~uint64_t{0}
+                         ? __atomic_exchange_n(&group.summary, 0, __ATOMIC_SEQ_CST)
+                         : __atomic_fetch_and(&group.summary, ~wanted, __ATOMIC_SEQ_CST) & wanted;
     for (; words != 0; words &= words - 1) {
       const auto word = static_cast<uint32_t>(std::countr_zero(words));
       const uint32_t first_slot = index * kGroupSlots + word * 64;

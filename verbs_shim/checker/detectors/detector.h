@@ -71,6 +71,10 @@ class Detector {
   // `srq` is null for a receive queue of the QP's own; else `qp` is.
   virtual void on_receive_posting(const Call&, QueuePair* /*qp*/, SharedReceiveQueue* /*srq*/,
                                   Request&) {}
+  // A request that was not taken, before it leaves the queue again.
+  virtual void on_not_posted(const WorkQueue&, const Request&) {}
+  // Nothing more is concluded of this queue (WorkQueue::is_tracked).
+  virtual void on_track_lost(const WorkQueue&) {}
   // Called after the list: `error` is 0, or an errno and then `bad` the first request that was not
   // taken. Requests that were not taken are out of the queue again.
   virtual void on_sends_posted(const Call&, QueuePair&, const ibv_send_wr* /*list*/, int /*error*/,

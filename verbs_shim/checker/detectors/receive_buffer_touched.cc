@@ -51,7 +51,7 @@ class ReceiveBufferTouched : public DoubtingDetector {
   ReceiveBufferTouched() : DoubtingDetector("receive-buffer-touched", kSends | kReceives) {}
 
   void on_send_posting(const Call&, QueuePair& qp, Request& request) override {
-    if (!request.writes_locally()) return;
+    if (!request.writes_locally() || !qp.sends.is_tracked) return;
     if (const std::vector<Span>* const spans = find_spans(*qp.context, request))
       targets_.add(qp.sends, request, *spans);
   }
@@ -70,9 +70,11 @@ class ReceiveBufferTouched : public DoubtingDetector {
   void on_receive_posting(const Call&, QueuePair* qp, SharedReceiveQueue* srq,
                           Request& request) override {
     const Object& owner = qp != nullptr ? static_cast<const Object&>(*qp) : *srq;
+    const WorkQueue& queue = queue_of(qp, srq);
+    if (!queue.is_tracked) return;
     const std::vector<Span>* const spans = find_spans(*owner.context, request);
     if (spans == nullptr || spans->empty()) return;
-    targets_.add(queue_of(qp, srq), request, *spans);
+    targets_.add(queue, request, *spans);
     if (targets_.is_sink(*spans)) return;
     request.marks[kNicWrites] = writes_.now();
     for (const Part& part : parts_of(total_of(*spans)))
@@ -96,6 +98,12 @@ class ReceiveBufferTouched : public DoubtingDetector {
     writes_.add(spans);
     targets_.remove(queue, request, spans);
   }
+
+  void on_not_posted(const WorkQueue& queue, const Request& request) override {
+    targets_.remove(queue, request, request.spans);
+  }
+
+  void on_track_lost(const WorkQueue& queue) override { targets_.forget(queue); }
 
   void on_gone(const Call&, Object& object) override {
     if (object.kind == ROCEMU_CHECK_QP) {

@@ -88,6 +88,9 @@ T* own_object(void* shadow) {
   return found->context->model == &current_checker()->model ? found : nullptr;
 }
 
+// Nothing more is concluded of a queue of the QP, or of the SRQ. The queue's lock is held.
+void lose_track(Hook& hook, QueuePair& qp, WorkQueue& queue);
+void lose_track(Hook& hook, SharedReceiveQueue& srq);
 // The requests of a queue are over, without completions that the program could take.
 void retire_all(Hook& hook, QueuePair& qp);
 void retire_all(Hook& hook, SharedReceiveQueue& srq);

@@ -9,13 +9,32 @@ namespace {
 
 enum class Side { kSend, kReceive, kUnknown };
 
-// The index of the request that `wc` completes, or the queue's size when there is none.
-size_t find_send(const WorkQueue& queue, const ibv_wc& wc) {
-  for (size_t i = 0; i < queue.size(); ++i) {
-    const Request& request = queue.at(i);
-    if (request.wr_id == wc.wr_id && (request.is_signaled || wc.status != IBV_WC_SUCCESS)) return i;
+// The request that a completion is of, by its place in the queue, whose size stands for none.
+struct Match {
+  size_t index = 0;
+  bool is_sure = true;  // false where it may be one of several
+};
+
+// All signaled ones before it have had completions of their own, so it is the first signaled one,
+// or, where it has failed, an unsignaled one in front of that.
+Match find_send(const WorkQueue& queue, const ibv_wc& wc) {
+  if (wc.status == IBV_WC_SUCCESS) {
+    for (size_t i = 0; i < queue.size(); ++i) {
+      if (queue.at(i).wr_id == wc.wr_id && queue.at(i).is_signaled) return {i};
+    }
+    return {queue.size()};
   }
-  return queue.size();
+  Match match = {queue.size()};
+  for (size_t i = 0; i < queue.size() && match.is_sure; ++i) {
+    const Request& request = queue.at(i);
+    if (request.wr_id == wc.wr_id) {
+      if (queue.each_completes && i == 0) return {i};
+      match.is_sure = match.index == queue.size();
+      if (match.is_sure) match.index = i;
+    }
+    if (request.is_signaled) break;
+  }
+  return match;
 }
 
 size_t find_receive(const WorkQueue& queue, uint64_t wr_id) {
@@ -59,13 +78,13 @@ class Retirement {
     const bool may_send = qp_->send_cq.get() == &cq_ && has_send(wc);
     const bool may_receive = qp_->recv_cq.get() == &cq_ && has_receive(wc);
     if (may_send != may_receive) return may_send ? Side::kSend : Side::kReceive;
-    if (may_send) lose_track();
+    if (may_send) lose_track_of_both();
     return Side::kUnknown;
   }
 
   bool has_send(const ibv_wc& wc) {
     std::lock_guard lock(qp_->sends.lock);
-    return find_send(qp_->sends, wc) < qp_->sends.size();
+    return find_send(qp_->sends, wc).index < qp_->sends.size();
   }
 
   bool has_receive(const ibv_wc& wc) {
@@ -74,14 +93,14 @@ class Retirement {
     return find_receive(queue, wc.wr_id) < queue.size();
   }
 
-  void lose_track() {
+  void lose_track_of_both() {
     {
       std::lock_guard lock(qp_->sends.lock);
-      qp_->lose_track(qp_->sends);
+      lose_track(hook_, *qp_, qp_->sends);
     }
     WorkQueue& receives = qp_->srq == nullptr ? qp_->receives : qp_->srq->receives;
     std::lock_guard lock(receives.lock);
-    qp_->lose_track(receives);
+    lose_track(hook_, *qp_, receives);
   }
 
   // A failed completion tells the QP's state (IBTA 10.3.1).
@@ -98,15 +117,16 @@ class Retirement {
     WorkQueue& queue = qp_->sends;
     std::lock_guard lock(queue.lock);
     if (!queue.is_tracked) return;
-    const size_t found = find_send(queue, wc);
-    if (found == queue.size()) return qp_->lose_track(queue);
-    for (size_t i = 0; i <= found; ++i) {
+    const Match found = find_send(queue, wc);
+    if (found.index == queue.size() || !found.is_sure) return lose_track(hook_, *qp_, queue);
+    for (size_t i = 0; i <= found.index; ++i) {
       Request& request = queue.at(0);
       for (Detector* detector : hook_.checker.sends) {
-        detector->on_send_done(hook_.call, *qp_, request, i == found ? &wc : nullptr);
+        detector->on_send_done(hook_.call, *qp_, request, i == found.index ? &wc : nullptr);
       }
       queue.pop_front();
     }
+    queue.each_completes = wc.status != IBV_WC_SUCCESS && !queue.empty();
   }
 
   void retire_receive(const ibv_wc& wc) {
@@ -124,7 +144,7 @@ class Retirement {
     WorkQueue& queue = qp_->receives;
     std::lock_guard lock(queue.lock);
     if (!queue.is_tracked) return;
-    if (queue.empty() || queue.at(0).wr_id != wc.wr_id) return qp_->lose_track(queue);
+    if (queue.empty() || queue.at(0).wr_id != wc.wr_id) return lose_track(hook_, *qp_, queue);
     for (Detector* detector : hook_.checker.receives) {
       detector->on_receive_done(hook_.call, qp_.get(), nullptr, queue.at(0), &wc, true);
     }
@@ -233,6 +253,16 @@ void end_receives(Hook& hook, WorkQueue& queue, QueuePair* qp, SharedReceiveQueu
 }
 
 }  // namespace
+
+void lose_track(Hook& hook, QueuePair& qp, WorkQueue& queue) {
+  qp.lose_track(queue);
+  for (const auto& detector : hook.checker.detectors) detector->on_track_lost(queue);
+}
+
+void lose_track(Hook& hook, SharedReceiveQueue& srq) {
+  srq.receives.is_tracked = false;
+  for (const auto& detector : hook.checker.detectors) detector->on_track_lost(srq.receives);
+}
 
 void retire_all(Hook& hook, QueuePair& qp) {
   end_sends(hook, qp);

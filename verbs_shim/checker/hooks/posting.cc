@@ -69,8 +69,8 @@ void push_list(const Call& call, WorkQueue& queue, uint32_t max_wr, const Wr* li
 
 // Takes back those that were not posted.
 template <typename Wr, typename Forget>
-void drop_refused(WorkQueue& queue, uint32_t max_wr, const Wr* list, int error, const Wr* bad,
-                  Forget forget) {
+void drop_refused(const std::vector<Detector*>& detectors, WorkQueue& queue, uint32_t max_wr,
+                  const Wr* list, int error, const Wr* bad, Forget forget) {
   if (error == 0) return;
   size_t length = 0;
   size_t refused = 0;
@@ -81,7 +81,9 @@ void drop_refused(WorkQueue& queue, uint32_t max_wr, const Wr* list, int error, 
     refused += is_refused ? 1 : 0;
   }
   for (; refused > 0 && !queue.empty(); --refused) {
-    forget(queue.at(queue.size() - 1));
+    const Request& last = queue.at(queue.size() - 1);
+    for (Detector* detector : detectors) detector->on_not_posted(queue, last);
+    forget(last);
     queue.drop_last();
   }
 }
@@ -91,7 +93,7 @@ void sends_posting(rocemu_check_at at, void* shadow, const ibv_send_wr* list) {
   auto* qp = hook.object<QueuePair>(shadow);
   if (qp == nullptr) return;
   qp->sends.lock.lock();
-  if (qp->sends.size() > kMaxOutstanding) qp->lose_track(qp->sends);
+  if (qp->sends.size() > kMaxOutstanding) lose_track(hook, *qp, qp->sends);
   push_list(hook.call, qp->sends, qp->granted.max_send_wr, list,
             [&](Request& request, const ibv_send_wr& wr) {
               fill(request, *qp, wr);
@@ -106,7 +108,8 @@ void sends_posted(rocemu_check_at at, void* shadow, const ibv_send_wr* list, int
   auto* qp = own_object<QueuePair>(shadow);
   if (qp == nullptr) return;
   Hook hook(at);
-  drop_refused(qp->sends, qp->granted.max_send_wr, list, error, bad, [](Request&) {});
+  drop_refused(hook.checker.sends, qp->sends, qp->granted.max_send_wr, list, error, bad,
+               [](const Request&) {});
   for (Detector* detector : hook.checker.sends) {
     detector->on_sends_posted(hook.call, *qp, list, error, bad);
   }
@@ -118,7 +121,7 @@ void receives_posting(rocemu_check_at at, void* shadow, const ibv_recv_wr* list)
   auto* qp = hook.object<QueuePair>(shadow);
   if (qp == nullptr) return;
   qp->receives.lock.lock();
-  if (qp->receives.size() > kMaxOutstanding) qp->lose_track(qp->receives);
+  if (qp->receives.size() > kMaxOutstanding) lose_track(hook, *qp, qp->receives);
   push_list(hook.call, qp->receives, qp->granted.max_recv_wr, list,
             [&](Request& request, const ibv_recv_wr& wr) {
               request.wr_id = wr.wr_id;
@@ -135,7 +138,8 @@ void receives_posted(rocemu_check_at at, void* shadow, const ibv_recv_wr* list, 
   auto* qp = own_object<QueuePair>(shadow);
   if (qp == nullptr) return;
   Hook hook(at);
-  drop_refused(qp->receives, qp->granted.max_recv_wr, list, error, bad, [](Request&) {});
+  drop_refused(hook.checker.receives, qp->receives, qp->granted.max_recv_wr, list, error, bad,
+               [](const Request&) {});
   for (Detector* detector : hook.checker.receives) {
     detector->on_receives_posted(hook.call, qp, nullptr, list, error, bad);
   }
@@ -147,7 +151,7 @@ void srq_receives_posting(rocemu_check_at at, void* shadow, const ibv_recv_wr* l
   auto* srq = hook.object<SharedReceiveQueue>(shadow);
   if (srq == nullptr) return;
   srq->receives.lock.lock();
-  if (srq->receives.size() > kMaxOutstanding) srq->receives.is_tracked = false;
+  if (srq->receives.size() > kMaxOutstanding) lose_track(hook, *srq);
   if (!srq->receives.is_tracked) srq->outstanding_ids.clear();
   push_list(hook.call, srq->receives, srq->max_wr, list,
             [&](Request& request, const ibv_recv_wr& wr) {
@@ -166,7 +170,7 @@ void srq_receives_posted(rocemu_check_at at, void* shadow, const ibv_recv_wr* li
   auto* srq = own_object<SharedReceiveQueue>(shadow);
   if (srq == nullptr) return;
   Hook hook(at);
-  drop_refused(srq->receives, srq->max_wr, list, error, bad,
+  drop_refused(hook.checker.receives, srq->receives, srq->max_wr, list, error, bad,
                [&](const Request& request) { srq->forget_id(request.wr_id); });
   for (Detector* detector : hook.checker.receives) {
     detector->on_receives_posted(hook.call, nullptr, srq, list, error, bad);

@@ -28,6 +28,7 @@ void WorkQueue::drop_last() {
 void WorkQueue::clear() {
   first_ = 0;
   count_ = 0;
+  each_completes = false;
 }
 
 void WorkQueue::pop_front() {

@@ -78,6 +78,10 @@ class WorkQueue {
   // False once a completion came that fits no request: then nothing is concluded of this queue.
   bool is_tracked = true;
 
+  // True once one has failed: those behind it have completions of their own, signaled or not (IBTA
+  // 10.8.5), so that the next one is of the oldest. Until the queue is empty.
+  bool each_completes = false;
+
  private:
   void grow();
   std::vector<Request> ring_;  // a power of two, or none

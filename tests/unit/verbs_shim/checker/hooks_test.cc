@@ -15,6 +15,7 @@
 namespace {
 
 constexpr uint32_t kDepth = 4;
+constexpr uint32_t kLkey = 5;
 
 const char* findings_folder() {
   static const std::string folder = [] {
@@ -93,22 +94,36 @@ class World {
     hooks.sends_posting(&at, qp_shadow, &wr);
     hooks.sends_posted(&at, qp_shadow, &wr, error, error == 0 ? nullptr : &wr);
   }
-  [[gnu::noinline]] void post_receive(uint64_t wr_id) {
+  // Into registered `memory`, where that is given.
+  [[gnu::noinline]] void post_receive(uint64_t wr_id, void* memory = nullptr, int error = 0) {
     AT("ibv_post_recv");
+    ibv_sge sge = {reinterpret_cast<uintptr_t>(memory), 64, kLkey};
     ibv_recv_wr wr = {};
     wr.wr_id = wr_id;
+    wr.sg_list = &sge;
+    wr.num_sge = memory == nullptr ? 0 : 1;
     hooks.receives_posting(&at, qp_shadow, &wr);
-    hooks.receives_posted(&at, qp_shadow, &wr, 0, nullptr);
+    hooks.receives_posted(&at, qp_shadow, &wr, error, error == 0 ? nullptr : &wr);
+  }
+  [[gnu::noinline]] void register_memory(void* memory, size_t bytes) {
+    AT("ibv_reg_mr");
+    mr.context = &context;
+    mr.pd = &pd;
+    mr.addr = memory;
+    mr.length = bytes;
+    mr.lkey = kLkey;
+    hooks.mr_made(&at, &mr, reinterpret_cast<uintptr_t>(memory), IBV_ACCESS_LOCAL_WRITE);
   }
 
   [[gnu::noinline]] ibv_wc poll(uint64_t wr_id, ibv_wc_opcode opcode,
-                                ibv_wc_status status = IBV_WC_SUCCESS) {
+                                ibv_wc_status status = IBV_WC_SUCCESS, uint32_t byte_len = 0) {
     AT("ibv_poll_cq");
     ibv_wc wc = {};
     wc.wr_id = wr_id;
     wc.opcode = opcode;
     wc.status = status;
     wc.qp_num = qp.qp_num;
+    wc.byte_len = byte_len;
     hooks.polled(&at, cq_shadow, &wc, 1);
     return wc;
   }
@@ -142,6 +157,7 @@ class World {
   ibv_device device = {};
   ibv_context context = {};
   ibv_pd pd = {};
+  ibv_mr mr = {};
   ibv_cq cq = {};
   ibv_qp qp = {};
   void* cq_shadow = nullptr;
@@ -184,6 +200,55 @@ TEST_CASE("a QP that is destroyed before its completion is polled", "[checker]")
     world.destroy();
     CHECK(world.found().empty());
   }
+}
+
+TEST_CASE("a failed completion that may be of several requests", "[checker]") {
+  constexpr uint64_t kOwner = 0x72000000;
+  SECTION("leaves nothing to conclude") {
+    World world(64, IBV_QPT_UD);
+    world.post(0, 0);
+    world.post(0, IBV_SEND_SIGNALED);
+    world.poll(0, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+    world.move_to(IBV_QPS_RTS);
+    world.destroy();
+    CHECK(world.found().empty());
+  }
+  SECTION("is of the oldest where one has failed before") {
+    World world;
+    world.post(1, IBV_SEND_SIGNALED);
+    for (int i = 0; i < 2; ++i) world.post(kOwner, 0);
+    world.poll(1, IBV_WC_SEND, IBV_WC_RETRY_EXC_ERR);
+    world.poll(kOwner, IBV_WC_SEND, IBV_WC_WR_FLUSH_ERR);
+    world.destroy();
+    world.free_block(kOwner - 8, 64);
+    world.poll_nothing();
+    CHECK(world.found() == Names{"destroyed-undrained"});
+  }
+}
+
+TEST_CASE("places of requests that are not posted any more", "[checker]") {
+  alignas(64) static char memory[64];
+  World world;
+  world.register_memory(memory, sizeof(memory));
+  SECTION("wait for nothing after the post was refused") {
+    world.post_receive(1, memory, ENOMEM);
+    world.post_receive(2);
+    world.poll(2, IBV_WC_RECV);
+  }
+  SECTION("wait for nothing after the checker has lost sight of the queue") {
+    if (GENERATE(true, false)) {
+      world.post_receive(1, memory);
+      world.poll(77, IBV_WC_RECV);
+    } else {
+      world.poll(77, IBV_WC_RECV);
+      world.post_receive(1, memory);
+    }
+    world.move_to(IBV_QPS_RESET);
+    world.move_to(IBV_QPS_RTS);
+  }
+  world.post_receive(3, memory);
+  world.poll(3, IBV_WC_RECV, IBV_WC_SUCCESS, sizeof(memory));
+  CHECK(world.found().empty());
 }
 
 TEST_CASE("what a flushed request belonged to, freed while its completion may stand", "[checker]") {
