@@ -11,7 +11,8 @@ KILLS = 10_000
 KILLS_AT_ONCE = 50
 FUZZ_TARGETS = ["frame", "gso", "transport", "services", "control", "cm", "rings", "ip_host", "script"]
 HOSTILE_KINDS = ["lingering-sockets", "fuse-files", "userfaultfd", "userfaultfd-before", "userfaultfd-heir", "userfaultfd-again",
-                 "fuse-memory", "long-queues", "huge-rings", "many-objects", "all-queues", "unread-events", "cm-flood"]
+                 "fuse-memory", "long-queues", "huge-rings", "many-objects", "doorbells", "all-queues", "unread-events",
+                 "cm-flood"]
 HOSTILE_ATTEMPTS = 3
 # Tests at a time: those with programs wait more than they compute, and become unsteady among many.
 PARALLEL = min(os.cpu_count() + 1, 8)

@@ -20,8 +20,8 @@ constexpr TimeNs kCoarseSleepNs = 4'000'000;
 // manager is sent in one turn and arrives in the next.
 constexpr unsigned kMaxInlineTurns = 4;
 // Of a context's QPs in a turn, and of all together: each is looked at, whether it has posted or
-// not.
-constexpr uint32_t kMaxRungOfOne = 128;
+// not. A program that rings for all of its QPs all the time leaves others less with more.
+constexpr uint32_t kMaxRungOfOne = 32;
 constexpr uint32_t kMaxRung = 512;
 
 }  // namespace
@@ -115,13 +115,14 @@ bool Engine::turn() {
     devices_.touch_all();
     busy = true;
   }
-  busy |= ring_doorbells();
+  ring_doorbells();
   busy |= run_devices();
   return busy;
 }
 
-// What is left is rung in the next turn, in which others come first.
-bool Engine::ring_doorbells() {
+// What is left is rung in the next turn, in which others come first. Rings are no work by
+// themselves: a program that rings in vain does not keep the engine from yielding.
+void Engine::ring_doorbells() {
   uint32_t rung = 0;
   const size_t count = contexts_.size();
   const size_t first = first_rung_ < count ? std::exchange(first_rung_, 0) : 0;
@@ -136,7 +137,6 @@ bool Engine::ring_doorbells() {
                                             [&](wire::Qpn qpn) { endpoint.on_doorbell(qpn); });
   }
   if (rung != 0) devices_.touch_all();
-  return rung != 0;
 }
 
 bool Engine::run_devices() {

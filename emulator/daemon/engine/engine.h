@@ -90,7 +90,7 @@ class Engine {
   bool timed_turn();
   bool turn();
   void run_inline();
-  bool ring_doorbells();
+  void ring_doorbells();
   bool run_devices();
   void idle();
   void yield();

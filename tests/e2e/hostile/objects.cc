@@ -4,11 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "tests/e2e/hostile/deeds.h"
 #include "tests/e2e/tools/lab.h"
+#include "verbs_shim/abi/rings.h"
 
 namespace rocemu::e2e {
 namespace {
@@ -63,9 +68,44 @@ void end_with_many_objects(const std::string& device) {
   }
 }
 
+// This process's only one.
+rocemu_doorbell_page& doorbell_page() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t address = 0;
+    if (line.find("doorbells") != std::string::npos &&
+        std::sscanf(line.c_str(), "%" SCNxPTR, &address) == 1)
+      return *reinterpret_cast<rocemu_doorbell_page*>(address);
+  }
+  fail("no page of doorbells is mapped");
+}
+
+// Rings for all of many QPs, as fast as it can write.
+void ring_for_all_queues(const std::string& device) {
+  constexpr uint32_t kQueues = 4000;
+  const Device own = open_device(device, 1);
+  rocemu_doorbell_page& page = doorbell_page();
+  ibv_cq* const cq = must(ibv_create_cq(own.context.get(), 64, nullptr, nullptr, 0), "CQ");
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {1, 1, 1, 1, 0};
+  uint32_t made = 0;
+  const auto ring = [&] {
+    rocemu_doorbell_group& group = page.groups[0];
+    for (uint32_t word = 0; word < (made + 63) / 64; ++word)
+      __atomic_store_n(&group.words[word], UINT64_MAX, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&group.summary, UINT64_MAX, __ATOMIC_SEQ_CST);
+  };
+  for (; made < kQueues && ibv_create_qp(own.pd.get(), &init) != nullptr; ++made) ring();
+  if (made < 1000) fail("only %u QPs", made);
+  for (;;) ring();
+}
+
 constexpr Deed kDeeds[] = {{"long-queues", nothing_missing, flush_long_queues},
                            {"huge-rings", nothing_missing, resize_huge_rings},
-                           {"many-objects", nothing_missing, end_with_many_objects}};
+                           {"many-objects", nothing_missing, end_with_many_objects},
+                           {"doorbells", nothing_missing, ring_for_all_queues}};
 
 }  // namespace
 
