@@ -53,10 +53,15 @@ void ServerProgram::relay() {
 
 void ServerProgram::show(bool to_the_last_byte) {
   if (to_the_last_byte && !unshown_.empty() && unshown_.back() != '\n') unshown_ += '\n';
+  // In one write, since the client may write there, too.
+  std::string lines;
   size_t shown = 0;
   for (size_t end; (end = unshown_.find('\n', shown)) != std::string::npos; shown = end + 1)
-    std::cerr << kPrefix << unshown_.substr(shown, end + 1 - shown);
+    lines += kPrefix + unshown_.substr(shown, end + 1 - shown);
   unshown_.erase(0, shown);
+  std::cerr << lines;
+  // What nobody could be told is no reason to be silent from then on.
+  std::cerr.clear();
 }
 
 bool ServerProgram::listens(const std::filesystem::path& nic_socket) const {

@@ -171,9 +171,10 @@ void Engine::yield() {
 
 void Engine::sleep() {
   capture_.flush_if_due(clock_.now_ns());
-  bool timed_out = false;
   page_.show_sleeping();
-  if (!anything_to_do()) {
+  if (anything_to_do()) {
+    idle_policy_.on_kept_awake();
+  } else {
     ++stats_.sleeps;
     page_.show_crowded(false);
     sleeps_until_ns_ = wake_up_time();
@@ -181,11 +182,10 @@ void Engine::sleep() {
     TimeNs limit = kNever;
     if (sleeps_until_ns_ != kNever) limit = sleeps_until_ns_ > now ? sleeps_until_ns_ - now : 0;
     lock_.unlock();
-    timed_out = !wake_set_.wait(limit);
+    idle_policy_.on_wake_up(!wake_set_.wait(limit));
     lock_.lock();
   }
   page_.show_awake();
-  idle_policy_.on_wake_up(timed_out);
 }
 
 bool Engine::anything_to_do() const {

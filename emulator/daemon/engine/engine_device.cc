@@ -23,7 +23,9 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   const unsigned sent = frames_.transmit(now, endpoint);
   budget.charge(sent);
   busy |= sent != 0;
-  if (busy || touched_ || hca_->has_news() || hca_->next_held_event() <= now) {
+  // Not all work moves frames: binds, invalidations and what is flushed complete without.
+  busy |= hca_->has_news();
+  if (busy || touched_ || hca_->next_held_event() <= now) {
     touched_ = false;
     hca_->publish_completions(now);
   }

@@ -50,6 +50,11 @@ bool is_of_queue(const ibv_wc& wc) {
          (wc.opcode & IBV_WC_RECV) == 0;
 }
 
+// From SQE the QP may be moved to RTS (IBTA 10.3.1).
+bool may_send_again_after_errors(const QueuePair& qp) {
+  return qp.type == IBV_QPT_UD || qp.type == IBV_QPT_UC || qp.type == IBV_QPT_RAW_PACKET;
+}
+
 class Retirement {
  public:
   Retirement(Hook& hook, CompletionQueue& cq) : hook_(hook), cq_(cq) {}
@@ -84,13 +89,13 @@ class Retirement {
 
   bool has_send(const ibv_wc& wc) {
     std::lock_guard lock(qp_->sends.lock);
-    return find_send(qp_->sends, wc).index < qp_->sends.size();
+    return !qp_->sends.is_tracked || find_send(qp_->sends, wc).index < qp_->sends.size();
   }
 
   bool has_receive(const ibv_wc& wc) {
     WorkQueue& queue = qp_->srq == nullptr ? qp_->receives : qp_->srq->receives;
     std::lock_guard lock(queue.lock);
-    return find_receive(queue, wc.wr_id) < queue.size();
+    return !queue.is_tracked || find_receive(queue, wc.wr_id) < queue.size();
   }
 
   void lose_track_of_both() {
@@ -107,8 +112,7 @@ class Retirement {
   void note_failure(const ibv_wc& wc) {
     if (wc.status == IBV_WC_SUCCESS || qp_ == nullptr) return;
     const bool stops_sends_alone =
-        wc.status != IBV_WC_WR_FLUSH_ERR &&
-        (qp_->type == IBV_QPT_UD || qp_->type == IBV_QPT_UC || qp_->type == IBV_QPT_RAW_PACKET);
+        wc.status != IBV_WC_WR_FLUSH_ERR && may_send_again_after_errors(*qp_);
     qp_->state = stops_sends_alone ? IBV_QPS_SQE : IBV_QPS_ERR;
   }
 
@@ -126,7 +130,7 @@ class Retirement {
       }
       queue.pop_front();
     }
-    queue.each_completes = wc.status != IBV_WC_SUCCESS && !queue.empty();
+    queue.each_completes = wc.status != IBV_WC_SUCCESS && !may_send_again_after_errors(*qp_);
   }
 
   void retire_receive(const ibv_wc& wc) {
@@ -255,11 +259,13 @@ void end_receives(Hook& hook, WorkQueue& queue, QueuePair* qp, SharedReceiveQueu
 }  // namespace
 
 void lose_track(Hook& hook, QueuePair& qp, WorkQueue& queue) {
+  if (!queue.is_tracked) return;
   qp.lose_track(queue);
   for (const auto& detector : hook.checker.detectors) detector->on_track_lost(queue);
 }
 
 void lose_track(Hook& hook, SharedReceiveQueue& srq) {
+  if (!srq.receives.is_tracked) return;
   srq.receives.is_tracked = false;
   for (const auto& detector : hook.checker.detectors) detector->on_track_lost(srq.receives);
 }

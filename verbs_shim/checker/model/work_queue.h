@@ -78,8 +78,8 @@ class WorkQueue {
   // False once a completion came that fits no request: then nothing is concluded of this queue.
   bool is_tracked = true;
 
-  // True once one has failed: those behind it have completions of their own, signaled or not (IBTA
-  // 10.8.5), so that the next one is of the oldest. Until the queue is empty.
+  // True once one has failed, in a QP that sends nothing more until it is reset: those behind it
+  // have completions of their own, signaled or not (IBTA 10.8.5), so the next one is of the oldest.
   bool each_completes = false;
 
  private:

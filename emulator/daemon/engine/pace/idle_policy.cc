@@ -1,12 +1,14 @@
 #include "emulator/daemon/engine/pace/idle_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rocemu::daemon {
 
 IdlePolicy::Action IdlePolicy::on_empty_turn(TimeNs now, bool program_waits) {
   busy_since_ = 0;
   if (empty_turns_++ == 0) idle_since_ = now;
+  if (std::exchange(kept_awake_, false)) return Action::yield;
   if (timed_out_) return Action::sleep;
   if (program_waits) return block_mode(now) ? Action::sleep : Action::yield;
   if (block_mode(now))

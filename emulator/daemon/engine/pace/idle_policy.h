@@ -7,6 +7,8 @@
 //     at once when it has just answered a program that was seen polling on its CPU;
 //   - sleeps after some 50 us without work, so that an idle NIC costs nothing;
 //   - sleeps at once after a turn without work that a timer alone has brought about;
+//   - yields where it was kept from sleeping by what turned out to be no work: a program that rings
+//     its doorbells in vain has it neither sleep nor reach the next yield;
 //   - times each yield. Two within 10 ms that took over 300 us mean that a program which busy-polls
 //     without ever yielding (one that polls its own memory, say) keeps the CPU until the scheduler
 //     preempts it. The engine then goes to block mode for 20 to 200 ms: it never yields but sleeps
@@ -44,6 +46,7 @@ class IdlePolicy {
     if (busy_since_ == 0) busy_since_ = now;
     empty_turns_ = 0;
     timed_out_ = false;
+    kept_awake_ = false;
   }
   // True when all turns of the last while have found work: there is more of it than gets done.
   bool behind(TimeNs now) const {
@@ -58,6 +61,11 @@ class IdlePolicy {
     empty_turns_ = 0;
     timed_out_ = timed_out;
   }
+  // To be called instead where there was something to look at before the sleep began.
+  void on_kept_awake() {
+    on_wake_up(false);
+    kept_awake_ = true;
+  }
 
   bool block_mode(TimeNs now) const { return now < block_until_; }
 
@@ -65,6 +73,7 @@ class IdlePolicy {
   Parameters parameters_;
   unsigned empty_turns_ = 0;
   bool timed_out_ = false;
+  bool kept_awake_ = false;
   TimeNs idle_since_ = 0;
   TimeNs busy_since_ = 0;  // 0: the last turn found no work
   TimeNs long_yield_at_ = 0;

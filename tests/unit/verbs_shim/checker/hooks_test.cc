@@ -213,6 +213,31 @@ TEST_CASE("a failed completion that may be of several requests", "[checker]") {
     world.destroy();
     CHECK(world.found().empty());
   }
+  SECTION("leaves nothing to conclude of the receives either") {
+    World world(64, IBV_QPT_UD);
+    world.post_receive(7);
+    world.post(0, 0);
+    world.post(0, IBV_SEND_SIGNALED);
+    world.poll(0, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+    world.move_to(IBV_QPS_RTS);
+    world.post(7, IBV_SEND_SIGNALED);
+    world.post(8, IBV_SEND_SIGNALED);
+    world.poll(7, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+    CHECK(world.found().empty());
+  }
+  SECTION("is not of the oldest where the QP has gone on after an error") {
+    World world(64, IBV_QPT_UD);
+    for (int i = 0; i < 2; ++i) world.post(0, IBV_SEND_SIGNALED);
+    world.poll(0, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+    world.move_to(IBV_QPS_RTS);
+    world.post(0, 0);
+    world.post(0, IBV_SEND_SIGNALED);
+    world.poll(0, IBV_WC_SEND, IBV_WC_WR_FLUSH_ERR);
+    world.poll(0, IBV_WC_SEND, IBV_WC_LOC_LEN_ERR);
+    world.move_to(IBV_QPS_RTS);
+    world.destroy();
+    CHECK(world.found().empty());
+  }
   SECTION("is of the oldest where one has failed before") {
     World world;
     world.post(1, IBV_SEND_SIGNALED);

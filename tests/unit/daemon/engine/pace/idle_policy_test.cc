@@ -36,6 +36,24 @@ TEST_CASE(
   CHECK(idle_until_sleep(policy, 19 * kMs) == 19 * kMs + 50 * kUs);
 }
 
+TEST_CASE("what keeps it from sleeping in vain makes it yield, in block mode as well") {
+  IdlePolicy policy;
+  TimeNs now = kMs;
+  if (GENERATE(false, true)) {
+    for (int i = 0; i < 2; ++i, now += kMs) policy.on_yield(now, now + 400 * kUs);
+    REQUIRE(policy.block_mode(now));
+  }
+  // Turns that are longer than it waits for the next sleep.
+  policy.on_empty_turn(now, false);
+  CHECK(policy.on_empty_turn(now + 60 * kUs, false) == Action::sleep);
+  policy.on_kept_awake();
+  CHECK(policy.on_empty_turn(now + 120 * kUs, false) == Action::yield);
+  CHECK(policy.on_empty_turn(now + 180 * kUs, false) == Action::sleep);
+  policy.on_kept_awake();
+  policy.on_work(now + 240 * kUs);
+  CHECK(policy.on_empty_turn(now + 240 * kUs, false) == Action::poll);
+}
+
 TEST_CASE("without work it polls, yields every eighth turn, and sleeps after 50 us") {
   IdlePolicy policy;
   unsigned yields = 0;
