@@ -118,17 +118,22 @@ void SendWindow::flush() {
 }
 
 void SendWindow::flush_posted() {
-  for (uint32_t i = 0; i < Qp::kFlushAtOnce; ++i) {
+  if (flush_posted(Qp::kFlushAtOnce) == Qp::kFlushAtOnce)
+    context_.deferred.flush_later(context_.qp);
+}
+
+uint32_t SendWindow::flush_posted(uint32_t most) {
+  for (uint32_t i = 0; i < most; ++i) {
     Request& request = requests_.push_back();
     if (!context_.resources.send_queue->pop(request.work)) {
       requests_.pop_back();
-      return;
+      return i;
     }
     tell_taken(request.work);
     request.started = request.answered = false;
     complete_oldest(WcStatus::flush_error);
   }
-  context_.deferred.flush_later(context_.qp);
+  return most;
 }
 
 void SendWindow::note_drained() {

@@ -106,8 +106,9 @@ class SendWindow {
 
   // Precondition: not empty().
   void complete_oldest(WcStatus status);
-  void flush();         // completes the requests in the window with a flush error,
-  void flush_posted();  // and those in the send queue, see Qp::flush_posted()
+  void flush();                          // completes the requests in the window with a flush error,
+  void flush_posted();                   // and those in the send queue, see Qp::flush_posted();
+  uint32_t flush_posted(uint32_t most);  // so many of those, and returns how many there were
 
   void note_draining() { drain_noted_ = false; }  // to state SQD
   void note_drained();                            // nothing can be taken: rule 1

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/transport/qp/payload.h"
+#include "emulator/transport/qp/qp.h"
 #include "emulator/transport/requester/local_request.h"
 
 namespace rocemu::transport {
@@ -16,6 +17,11 @@ WcStatus UnreliableRequester::find_fault(const SendWork& work) const {
 Turn UnreliableRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
+  if (behind_error_ > 0) [[unlikely]] {
+    const uint32_t most = std::min(behind_error_, Qp::kFlushAtOnce);
+    behind_error_ = window_.flush_posted(most) == most ? behind_error_ - most : 0;
+    if (behind_error_ > 0) return Turn::later;
+  }
   if (window_.at_end() &&
       !window_.take_next(now, [this](const SendWork& work) { return find_fault(work); })) {
     window_.note_drained();

@@ -36,8 +36,13 @@ class UnreliableRequester {
   UnreliableRequester(QpContext& context, const UnreliableService& service, Sends sends)
       : context_(context), service_(service), sends_(sends), window_(context) {}
 
-  void reset() { window_.reset(); }
+  void reset() {
+    window_.reset();
+    behind_error_ = 0;
+  }
   void start() { window_.start(); }
+  // From SQE to RTS: what is posted by now stands behind the error, and is not sent (10.3.1).
+  void go_on() { behind_error_ = context_.resources.send_queue->waiting(); }
   void note_draining() { window_.note_draining(); }
   bool drained() const { return window_.empty(); }
   void add_load(QpLoad& load) const { load.requests = window_.size(); }
@@ -65,6 +70,7 @@ class UnreliableRequester {
   const UnreliableService& service_;
   const Sends sends_;
   SendWindow window_;
+  uint32_t behind_error_ = 0;  // of the requests in the send queue, the oldest, to be flushed yet
 };
 
 }  // namespace rocemu::transport

@@ -242,6 +242,7 @@ Refusal RcResponder::execute_write(const wire::Packet& packet, const SharedRecei
   if ((context_.attributes.access & kRemoteWrite) == 0) return Refusal::access_not_enabled;
   const auto bytes = static_cast<uint32_t>(packet.payload.size());
   const wire::Reth rest = traits.starts ? packet.ext.reth : write_.rest;
+  if (traits.starts && rest.length_bytes > kMaxMessageBytes) return Refusal::message_too_long;
   MemoryRange range;
   // The whole message is checked before its first byte is written (IBTA vol 1, 9.7.4.1.5).
   if (traits.starts && rest.length_bytes > 0 &&
@@ -292,6 +293,8 @@ Refusal RcResponder::execute_atomic_write(const wire::Packet& packet,
   if (reth.virtual_address % kAtomicBytes != 0) return Refusal::misaligned_atomic;
   if (!responses_.make_room_for_request()) return Refusal::too_many_rd_atomics;
   if (!check_remote(target, reth, kAtomicBytes, kRemoteWrite, range)) return Refusal::bad_rkey;
+  // Of a region with addresses of its own the bytes may lie elsewhere.
+  if (range.address % kAtomicBytes != 0) return Refusal::misaligned_atomic;
   write(range, packet.payload, packet.bth.psn);
   accept(packet, 1, true);
   responses_.add_read(packet.bth.psn, {}, target.pd, false);
@@ -334,6 +337,7 @@ Refusal RcResponder::execute_atomic(const wire::Packet& packet, const SharedRece
   const wire::Reth reth{atomic.virtual_address, atomic.rkey, kAtomicBytes};
   MemoryRange range;
   if (!check_remote(target, reth, kAtomicBytes, kRemoteAtomic, range)) return Refusal::bad_rkey;
+  if (range.address % kAtomicBytes != 0) return Refusal::misaligned_atomic;
   uint64_t original = 0;
   const bool done =
       packet.operation() == wire::Operation::compare_swap

@@ -145,7 +145,7 @@ inline constexpr RefusalRule kRules[] = {
      kFailAccess, kCut, kNo, kNakRemoteAccess, access_error, local_access_error},
     {dma_length, "dma_length", "9.7.4.1.6, class C", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},
-    {message_too_long, "message_too_long", "C9-94, class C", kFail, kNo, kNo,
+    {message_too_long, "message_too_long", "C9-94, class C", kFail, kCut, kNo,
      kNakInvalidRequest, request_error},
     {atomic_length, "atomic_length", "annex A19", kFail, kNo, kNo,
      kNakInvalidRequest, request_error},

@@ -1,6 +1,7 @@
 #include "emulator/transport/service/uc_qp.h"
 
 #include "emulator/transport/qp/payload.h"
+#include "emulator/transport/qp/rc_tables.h"
 #include "emulator/transport/responder/packet_checks.h"
 
 namespace rocemu::transport {
@@ -96,6 +97,7 @@ Refusal UcQp::execute_write(const wire::Packet& packet) {
   if (traits.starts) {
     received_bytes_ = 0;
     write_ = packet.ext.reth;
+    if (write_.length_bytes > kMaxMessageBytes) return Refusal::message_too_long;
     if (!allowed(write_.length_bytes)) return Refusal::bad_rkey;
   }
   if (traits.ends ? bytes != write_.length_bytes : bytes >= write_.length_bytes)

@@ -24,6 +24,7 @@ void UnreliableQp::on_new_state(QpState before) {
       break;
     case QpState::ready_to_send:
       if (before == QpState::ready_to_receive) requester_.start();
+      if (before == QpState::send_queue_error) requester_.go_on();
       break;
     case QpState::send_queue_drain:
       requester_.note_draining();

@@ -51,6 +51,22 @@ void misaligned(Lab& lab) {
   }
 }
 
+// A region whose addresses begin at 0, at an odd place.
+MrPtr odd_region(Lab& lab, const End& end) {
+  MrPtr mr(ibv_reg_mr(lab.b().pd.get(), end.memory.data() + 4, 64,
+                      kAllRights | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED));
+  if (mr == nullptr) throw Skipped("the device has no zero-based regions");
+  return mr;
+}
+
+void misaligned_memory(Lab& lab) {
+  need_atomics(lab);
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  const MrPtr mr = odd_region(lab, ends.b);
+  post_atomic(ends.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, ends.a.sge(0, 8), 8, mr->rkey, 1);
+  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+}
+
 void region_without_right(Lab& lab) {
   need_atomics(lab);
   Ends ends = make_ends(lab, IBV_QPT_RC);
@@ -148,15 +164,25 @@ void atomic_write_refused(Lab& lab) {
   expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
+void atomic_write_to_misaligned_memory(Lab& lab) {
+  Ends ends = atomic_writers(lab);
+  const MrPtr mr = odd_region(lab, ends.b);
+  write_atomically(ends, 8, mr->rkey, 1);
+  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+}
+
 constexpr Row kRows[] = {
     {"atomics: what they see and leave", results},
     {"atomics: a misaligned address is an invalid request", misaligned},
+    {"atomics: memory that is misaligned behind an aligned address", misaligned_memory},
     {"atomics: a region without REMOTE_ATOMIC is an access error", region_without_right},
     {"atomics: a QP without REMOTE_ATOMIC is an invalid request", qp_without_right},
     {"READ: with max_rd_atomic 0 it is a local QP operation error", none_outstanding_allowed},
     {"atomic write: by ibv_wr_atomic_write", atomic_write},
     {"atomic write: by ibv_post_send, inline too", atomic_write_posted},
     {"atomic write: misaligned, bad rkey, QP without REMOTE_WRITE", atomic_write_refused},
+    {"atomic write: memory that is misaligned behind an aligned address",
+     atomic_write_to_misaligned_memory},
 };
 
 }  // namespace

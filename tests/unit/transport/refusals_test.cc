@@ -59,7 +59,7 @@ const std::map<Refusal, std::function<void(Pair&)>> kRequests = {
      }},
     {Refusal::message_too_long,
      [](Pair& p) {
-       p.inject(p.b, Operation::read_request, kPsn, reth(p.b.buffer(8), 0x80000001));
+       p.inject(p.b, Operation::write_first, kPsn, reth(p.b.buffer(8), 0x80000001), filled(1024));
      }},
     {Refusal::atomic_length,
      [](Pair& p) {

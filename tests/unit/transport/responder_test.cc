@@ -71,6 +71,15 @@ TEST_CASE("A duplicate READ reads memory again") {
   CHECK(pair.count(pair.b, Operation::read_response_only) == 2);
 }
 
+TEST_CASE("A READ that asks for more than a message may have is an invalid request") {
+  Pair pair;
+  pair.inject(pair.b, Operation::read_request, kPsn, reth(pair.b.buffer(8), 0x80000001));
+  pair.drive();
+  const std::vector<Sent> answers = pair.sent_by(pair.b, Operation::acknowledge);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].ext.aeth.syndrome == wire::syndrome::kNakInvalidRequest);
+}
+
 TEST_CASE("A duplicate READ that asks for more than was ever granted is ignored") {
   Pair pair;
   const Buffer far = pair.b.buffer(8, 9);

@@ -153,6 +153,27 @@ TEST_CASE("A bad datagram request takes the send queue to SQE, and receiving goe
   CHECK(pair.a.send_cq.completions[4].status == WcStatus::success);
 }
 
+TEST_CASE(
+    "What stands behind an error is flushed, however soon the QP goes on and however much it is") {
+  constexpr uint64_t kBehind = 300;  // of which a turn flushes some
+  Pair pair(datagrams());
+  const Buffer data = pair.a.buffer(100, 1);
+  SendRequest bad = datagram(data, pair.b, 0);
+  bad.address_handle = 99;
+  pair.a.post(bad);
+  for (uint64_t i = 1; i <= kBehind; ++i) pair.a.post(datagram(data, pair.b, i));
+  pair.a.endpoint().transmit(pair.fabric.now_ns(), pair.a.node(), 1);
+  REQUIRE(pair.a.state() == QpState::send_queue_error);
+  REQUIRE(pair.a.send_cq.completions.size() < kBehind);
+  pair.a.modify(QpState::ready_to_send);
+  pair.a.post(datagram(data, pair.b, kBehind + 1));
+  pair.drive();
+  std::vector<WcStatus> expected(kBehind + 2, WcStatus::flush_error);
+  expected.front() = WcStatus::local_qp_operation_error;
+  expected.back() = WcStatus::success;
+  CHECK(statuses(pair.a.send_cq) == expected);
+}
+
 TEST_CASE("A receive into memory that is gone takes the QP to ERROR") {
   Pair pair(datagrams());
   const Buffer room = pair.b.buffer(200);
