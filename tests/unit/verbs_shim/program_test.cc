@@ -297,6 +297,34 @@ TEST_CASE("completions of a destroyed QP are never polled") {
   CHECK(ibv_poll_cq(cq, 2, completions.data()) == 0);
 }
 
+TEST_CASE("a QP is reset while another thread posts to it within a batch of completions") {
+  Program program;
+  ibv_cq_init_attr_ex cq_attr = {};
+  cq_attr.cqe = 4;
+  cq_attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+  ibv_cq_ex* cq = ibv_create_cq_ex(program.context, &cq_attr);
+  REQUIRE(cq != nullptr);
+  ibv_qp* qp = program.make_qp(ibv_cq_ex_to_cq(cq));
+  program.move_to(qp, IBV_QPS_RTS);
+  REQUIRE(post_one(qp, make_send(1)) == 0);
+  REQUIRE(program.nic.complete_sends() == 1);
+  ibv_poll_cq_attr poll_attr = {};
+  REQUIRE(ibv_start_poll(cq, &poll_attr) == 0);
+  const unsigned before = program.nic.requests(ROCEMU_OP_MODIFY_QP);
+  std::thread resetter([qp] {
+    ibv_qp_attr attr = {};
+    attr.qp_state = IBV_QPS_RESET;
+    ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+  });
+  while (program.nic.requests(ROCEMU_OP_MODIFY_QP) == before) std::this_thread::yield();
+  ibv_recv_wr receive = {};
+  ibv_recv_wr* bad = nullptr;
+  CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  ibv_end_poll(cq);
+  resetter.join();
+  CHECK(qp->state == IBV_QPS_RESET);
+}
+
 TEST_CASE("the extended CQ and the extended QP") {
   Program program;
   ibv_cq_init_attr_ex cq_attr = {};

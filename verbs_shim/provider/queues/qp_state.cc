@@ -117,6 +117,16 @@ int modify_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
   return 0;
 }
 
+// The NIC empties both queues: nothing may be posted meanwhile. The locks are given back before a
+// CQ's is taken, since a program may post in the middle of a batch (ibv_start_poll(3)), which holds
+// that one.
+int reset_in_nic(ibv_qp* qp, const ibv_qp_attr& attr, int mask) {
+  QueuePair& queue = to_queue_pair(qp);
+  Lock send_lock(queue.send_lock);
+  Lock recv_lock(queue.recv_lock);
+  return modify_in_nic(qp, attr, mask);
+}
+
 }  // namespace
 
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
@@ -124,13 +134,9 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_RESET) {
     return modify_in_nic(qp, *attr, mask);
   }
-  // The NIC empties both queues: nothing may be posted meanwhile.
-  QueuePair& queue = to_queue_pair(qp);
-  Lock send_lock(queue.send_lock);
-  Lock recv_lock(queue.recv_lock);
-  const int error = modify_in_nic(qp, *attr, mask);
-  if (error == 0) discard_completions(qp);
-  return error;
+  if (const int error = reset_in_nic(qp, *attr, mask); error != 0) return error;
+  discard_completions(qp);
+  return 0;
 }
 
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) {
