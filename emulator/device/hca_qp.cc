@@ -261,6 +261,17 @@ std::vector<QpReport> Hca::report_qps(TimeNs now, size_t most) const {
   return reports;
 }
 
+namespace {
+
+// The program takes the completions of a QP that is reset or gone out of its CQs, and may find them
+// only before it has the answer; the device's turn may come later.
+void show_completions(const Qp& qp) {
+  for (Cq* const cq : {qp.send_cq, qp.receive_cq})
+    if (cq != nullptr) cq->show_early();
+}
+
+}  // namespace
+
 Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   Context* context = impl_->find_context(id);
   Qp* qp = find_object(context, &Context::qps, handle);
@@ -269,6 +280,7 @@ Result<EventCounts> Hca::destroy_qp(ContextId id, Handle handle) {
   if (impl_->endpoint->multicast_groups().attachment_count(qp->body->qpn) > 0 || qp->flows > 0)
     return tl::unexpected(EBUSY);
   const EventCounts counts{0, qp->async_events_written};
+  show_completions(*qp);
   impl_->destroy_qp(*qp);
   context->qps.erase(handle);
   return counts;
@@ -373,6 +385,7 @@ Result<QpState> Hca::modify_qp(ContextId id, Handle handle, uint32_t mask, const
   // ERROR is shown before the queues are flushed, so that a receive posted meanwhile rings.
   body.queues->show_state(to);
   impl_->endpoint->modify(body.qpn, to, attributes);
+  if (to == QpState::reset) show_completions(*qp);
   if (to == QpState::reset) body.queues->reset();
   if (to == QpState::reset && body.tags != nullptr) body.tags->reset();
   if (to == QpState::reset || (mask & kRateLimit) != 0)

@@ -55,13 +55,18 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
   // Shows the new completions to the program and sends the event it waits for. False when the event
   // could not be written yet.
   bool publish(TimeNs now) {
-    const bool wanted = ring_->show();
+    const bool shown_before = std::exchange(wanted_, false);
+    const bool wanted = ring_->show() || shown_before;
     if (moderation_.on() || held_until_ != kNever) {
       hold_back(wanted, now);
     } else if (wanted && ring_->take_arm()) {
       event_due_ = true;
     }
     return send_event(now);
+  }
+  // Shows the new completions now, before publish() sends the event that is wanted for them.
+  void show_early() {
+    if (dirty_) wanted_ |= ring_->show();
   }
   uint32_t unread() const { return ring_->unread(); }
   // The time at which publish() is to be called again although nothing new has come: an event is
@@ -181,6 +186,7 @@ class Cq final : public transport::CompletionQueue, public RingOwner {
   bool ignores_overrun_;
   std::vector<Cq*>& dirty_list_;
   bool dirty_ = false;
+  bool wanted_ = false;  // the program waits for an event about what was shown early
   bool event_due_ = false;
   bool overrun_ = false;
   bool overrun_told_ = false;

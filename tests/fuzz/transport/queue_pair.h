@@ -64,8 +64,8 @@ class QueuePair {
   void on_completion(const transport::Completion& completion);
   // To RESET: what was posted is forgotten.
   void on_reset();
-  // From SQE to RTS: sends may succeed again.
-  void on_resumed() { send_failed_ = false; }
+  // From SQE to RTS: sends that are posted from now on may succeed again.
+  void on_resumed() { resumed_at_ = send_queue.posted(); }
   // In ERROR, after the queues were flushed: nothing is left.
   void check_flushed() const;
   // Nothing that was posted to the send queue still waits for an answer.
@@ -96,11 +96,13 @@ class QueuePair {
     uint32_t length_bytes;
   };
   void on_send_completion(const transport::Completion& completion);
+  void forgive_behind_error();  // before the oldest send is looked at
   void on_receive_completion(const transport::Completion& completion);
 
-  std::deque<Send> sends_;        // posted and not known to be complete
-  std::deque<Receive> receives_;  // posted and not complete
-  bool send_failed_ = false;      // one completed with an error
+  std::deque<Send> sends_;            // posted and not known to be complete
+  std::deque<Receive> receives_;      // posted and not complete
+  bool send_failed_ = false;          // one completed with an error
+  uint64_t resumed_at_ = UINT64_MAX;  // the wr_id of the first one that may succeed again
   bool receive_failed_ = false;
 };
 

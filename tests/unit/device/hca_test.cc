@@ -297,6 +297,30 @@ TEST_CASE("Frames that owe their ICRC are the same when it is paid, and are not 
   CHECK(frames[0] == frames[1]);
 }
 
+TEST_CASE("What a QP has completed is shown when it has been reset or destroyed") {
+  std::vector<std::byte> here(100), there(100);
+  Fabric fabric;
+  Program program(fabric.a, here), peer(fabric.b, there);
+  program.connect(peer);
+  program.ring.armed = true;
+  program.queues->receives.posted.push_back(receive_of(program, 7, 100));
+  QpAttr attr;
+  attr.qp_state = 6;
+  REQUIRE(fabric.a.modify_qp(program.context, program.qp, kState, attr));
+  REQUIRE(program.ring.completions.size() == 1);
+  REQUIRE(program.ring.shown == 0);
+  if (GENERATE(false, true)) {
+    attr.qp_state = 0;
+    REQUIRE(fabric.a.modify_qp(program.context, program.qp, kState, attr));
+  } else {
+    REQUIRE(fabric.a.destroy_qp(program.context, program.qp));
+  }
+  CHECK(program.ring.shown == 1);
+  CHECK(program.events.completion_events.empty());
+  fabric.a.publish_completions(0);
+  CHECK(program.events.completion_events == std::vector<uint64_t>{0xc0});
+}
+
 TEST_CASE("The device tells of its QPs, by number, and of some where there are too many") {
   std::vector<std::byte> here(100), there(100);
   Fabric fabric;
