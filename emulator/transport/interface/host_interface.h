@@ -20,8 +20,8 @@ class SendQueue {
   virtual bool pop(SendWork& work) noexcept = 0;
   // The oldest `count` popped requests are over: their slots may be posted to again.
   virtual void release(uint32_t count) noexcept = 0;
-  // For those who look at the NIC: how many are posted and not popped, and how many have been
-  // released, modulo 2^32. A queue that does not say is shown as empty.
+  // How many are posted and not popped, which says what stands behind an error as well; and, for
+  // those who look at the NIC, how many have been released, modulo 2^32.
   virtual uint32_t waiting() const noexcept { return 0; }
   virtual uint32_t released() const noexcept { return 0; }
 };

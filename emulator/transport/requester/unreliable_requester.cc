@@ -18,9 +18,11 @@ Turn UnreliableRequester::transmit(TimeNs now, Burst& burst) {
   if (context_.state != QpState::ready_to_send && context_.state != QpState::send_queue_drain)
     return Turn::idle;
   if (behind_error_ > 0) [[unlikely]] {
-    const uint32_t most = std::min(behind_error_, Qp::kFlushAtOnce);
-    behind_error_ = window_.flush_posted(most) == most ? behind_error_ - most : 0;
-    if (behind_error_ > 0) return Turn::later;
+    if (!context_.deferred.may_flush_now()) return Turn::later;
+    const uint32_t flushed = window_.flush_posted(std::min(behind_error_, Qp::kFlushAtOnce));
+    behind_error_ -= flushed;
+    // A queue that shows nothing for now rings when it does.
+    if (behind_error_ > 0) return flushed > 0 ? Turn::later : Turn::idle;
   }
   if (window_.at_end() &&
       !window_.take_next(now, [this](const SendWork& work) { return find_fault(work); })) {

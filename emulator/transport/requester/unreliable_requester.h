@@ -44,7 +44,7 @@ class UnreliableRequester {
   // From SQE to RTS: what is posted by now stands behind the error, and is not sent (10.3.1).
   void go_on() { behind_error_ = context_.resources.send_queue->waiting(); }
   void note_draining() { window_.note_draining(); }
-  bool drained() const { return window_.empty(); }
+  bool drained() const { return window_.empty() && behind_error_ == 0; }
   void add_load(QpLoad& load) const { load.requests = window_.size(); }
 
   void add_facts(WaitFacts& facts) const { window_.add_facts(facts); }
