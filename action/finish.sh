@@ -30,6 +30,10 @@ while (($# > 0)); do
   shift 2
 done
 
+if [[ $fail_on_findings != true && $fail_on_findings != false ]]; then
+  echo "::error title=rocemu::fail-on-findings is true or false, not '$fail_on_findings'"
+  exit 2
+fi
 if [[ -z ${ROCEMU_DIR:-} ]]; then
   echo "rocemu: no NIC has been started in this job"
   exit 0

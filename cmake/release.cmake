@@ -9,6 +9,8 @@ endfunction()
 
 if(ROCEMU_RELEASE_SYSROOT)
   set(glibc ${ROCEMU_RELEASE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+  # Whose checkout it was compiled in is not in the files, nor in what their build IDs are made of.
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   add_link_options(--sysroot=${ROCEMU_RELEASE_SYSROOT} -B${glibc}/ -Wl,--allow-shlib-undefined -Wl,--build-id=sha1)
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/rocemu")
   set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)

@@ -13,9 +13,10 @@
 # machine's apt has its own; neither root's rights nor a change of this system's packages are needed for it. Exit codes:
 # 0 all well, 1 or ctest's own something failed, 2 unknown options. What qemu-user cannot do: docs/testing.md.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(realpath "$0")
+cd "$(dirname "$self")/.."
 
-usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$self"; }
 fail() {
   echo "arm64.sh: $*" >&2
   exit 1

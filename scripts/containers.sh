@@ -56,7 +56,16 @@ make_images() {
 pair='ib_write_bw -d rocemu0 > /dev/null & sleep 1; ib_write_bw -d rocemu1 localhost'
 bandwidth() { grep '^ 65536 ' || { echo "FAILED"; exit 1; }; }
 
+# What a run that failed has left: the engines' folders are kept.
+clean() {
+  "${engine[@]}" rm --force --volumes nic server
+  "${engine[@]}" network rm bridge1
+  "${compose[@]}" --project-name rocemu --file "$compose_file" down --volumes
+}
+
 try() {
+  export PROGRAM=debian:trixie
+  clean > /dev/null 2>&1 || true
   echo "== $1: a NIC in a container of Debian 12, a program in one of Debian 13"
   "${engine[@]}" run --detach --name nic --user 0 -v /run/rocemu -v /opt/rocemu \
     --entrypoint /opt/rocemu/bin/rocemud rocemu --dir /run/rocemu > /dev/null
@@ -83,7 +92,6 @@ try() {
 
   echo "== $1: Compose"
   local service=("${compose[@]}" --project-name rocemu --file "$compose_file")
-  export PROGRAM=debian:trixie
   "${service[@]}" up --detach > /dev/null 2>&1
   "${engine[@]}" logs --follow "$("${engine[@]}" ps --all --quiet --filter label=com.docker.compose.service=program)" 2>&1 |
     bandwidth

@@ -95,15 +95,17 @@ in_root() {
   unshare --mount bash -c '
       mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
       mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && mount --rbind /sys "$0/sys" &&
+      mount -t tmpfs -o mode=1777 tmpfs "$0/tmp" &&
       chroot "$0" "$@"' "$@"
 }
 
 # ROOT: runs inside_apart there. The NIC is one of this machine's.
 try_apart() (
   outside=$(mktemp -d)
+  trap 'rm -rf "$outside"' EXIT
   chown 65534:65534 "$outside"
   nic=("${user[@]}" env XDG_RUNTIME_DIR="$outside" HOME="$outside")
-  "${nic[@]}" tar xzf "$tarball" -C "$outside"
+  "${nic[@]}" tar xz -C "$outside" < "$tarball" || return
   nic+=("$(echo "$outside"/rocemu-*/bin/rocemu)")
   trap '"${nic[@]}" down --name apart > "$outside/log" 2>&1; rm -rf "$outside"' EXIT
   "${nic[@]}" up --name apart > "$outside/log" 2>&1 || { cat "$outside/log" && return 1; }

@@ -11,16 +11,19 @@
 # All of it takes some 20 minutes on two idle cores, --short two. The first run fetches a kernel and programs (some
 # 100 MB) from the Debian mirror into ~/.cache/rocemu-interop. Exit code 77: it cannot be run here, and says why.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(realpath "$0")
+cd "$(dirname "$self")/.."
+
+run=run.py
+for word in "$@"; do
+  [[ $word == --pci ]] && run=run_pci.py
+  [[ $word == --bench ]] && run=run_bench.py
+  [[ $word == --help || $word == -h ]] && sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$self" && exit 0
+done
 
 ./scripts/packages.sh build run interop
 cmake --preset release -DBUILD_TESTING=ON > /dev/null
 cmake --build --preset release --target rocemu_bench interop_scenario rocemu-script-agent
 export ROCEMU=$PWD/build/release/bin/rocemu SCENARIO=$PWD/build/release/tests/interop/interop_scenario
 export AGENT=$PWD/build/release/bin/rocemu-script-agent
-run=run.py
-for word in "$@"; do
-  [[ $word == --pci ]] && run=run_pci.py
-  [[ $word == --bench ]] && run=run_bench.py
-done
 exec "tests/interop/$run" "$@"

@@ -2,8 +2,17 @@
 # From a clone to figures: installs packages, builds, and runs three of perftest's programs between
 # two emulated NICs. Needs no answer to anything; fails with a non-zero code. When the packages are
 # there an ordinary user can run it.
+#
+#   scripts/quickstart.sh
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(realpath "$0")
+cd "$(dirname "$self")/.."
+
+case ${1:-} in
+  '') ;;
+  -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$self" && exit 0 ;;
+  *) echo "quickstart.sh: takes no arguments; see --help" >&2 && exit 2 ;;
+esac
 
 rocemu=build/release/bin/rocemu
 limit_s=120 # for one measurement

@@ -8,7 +8,8 @@
 # On Debian 12, as root, since debootstrap wants it: it gets the glibc to link with. SOURCE_DATE_EPOCH, or else the
 # time of the last commit, is the time of all files. docs/release.md says what comes out.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(realpath "$0")
+cd "$(dirname "$self")/.."
 
 oldest_glibc=2.31
 packages=(build release)
@@ -19,7 +20,7 @@ architecture=$(dpkg --print-architecture)
 triplet=$(uname -m)-linux-gnu
 while [[ ${1:-} == -* ]]; do
   case $1 in
-    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$self" && exit 0 ;;
     --arm64)
       packages=(arm64 release)
       preset=arm64
@@ -35,8 +36,11 @@ while [[ ${1:-} == -* ]]; do
 done
 dist=$(realpath -m "${1:-build/dist}")
 sysroot=$work/sysroot
-: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
+# Found out by an assignment of its own, so that this ends here where git cannot say.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
+# Paths are the compiler's to rewrite (cmake/release.cmake): what ccache makes of them depends on the machine.
+export CCACHE_BASEDIR=
 
 step() { printf '\n==> %s\n' "$*"; }
 

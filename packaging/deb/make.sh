@@ -39,7 +39,9 @@ chmod 755 "$root"/DEBIAN/*
 glibc=$("$here/../system/needed_glibc.sh" "$root/usr")
 {
   printf 'Package: rocemu\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$version" "$architecture" "$maintainer"
-  printf 'Installed-Size: %s\n' "$(du --apparent-size --block-size=1024 --summarize "$root/usr" | cut -f 1)"
+  # In KiB, each file's by itself and 1 for a folder, as dpkg-gencontrol counts: no file system has a say in it.
+  printf 'Installed-Size: %s\n' "$(find "$root/usr" -printf '%y %s\n' |
+    awk '{ kib += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print kib }')"
   printf 'Depends: libc6 (>= %s)\nRecommends: libibverbs1\n' "$glibc"
   printf 'Suggests: ibverbs-utils, perftest, rdmacm-utils, python3\nSection: net\nPriority: optional\n'
   sed -e '1s/^/Description: /' -e '2,$s/^/ /' "$here/../system/description"

@@ -14,9 +14,11 @@ def first_match(path, pattern):
 
 
 def commit():
-    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True,
-                          check=False)
-    return done.stdout.strip() or "unknown"
+    try:
+        return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True, capture_output=True,
+                              check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def describe():

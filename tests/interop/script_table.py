@@ -63,12 +63,18 @@ def results(rocemu, *words):
     return json.loads(played.stdout)["scripts"]
 
 
+def commit():
+    try:
+        return subprocess.run(["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty"], text=True,
+                              capture_output=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit"
+
+
 def table_of(rows, rocemu, linux):
     """Of which run it is; and script, the clause that it holds, and what each peer does."""
     version = subprocess.check_output([rocemu, "--version"], text=True).strip()
-    commit = subprocess.run(["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty"], text=True, capture_output=True,
-                            check=False).stdout.strip() or "no commit"
-    yield f"Run of {datetime.date.today()}: {version} ({commit}), Linux {linux}."
+    yield f"Run of {datetime.date.today()}: {version} ({commit()}), Linux {linux}."
     yield ""
     yield "| script | holds | rocemu | Linux rxe |"
     yield "|---|---|---|---|"

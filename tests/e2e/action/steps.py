@@ -114,9 +114,10 @@ def shows_findings():
 
 def shows_the_nic_to_commands_alone():
     with job() as runner:
-        start(runner, show="command", check="true", share_memory="true", arguments="--shake --log-level debug")
+        start(runner, show="command", check="true", share_memory="true", arguments="--shake\n--log-level debug --devices 3")
         expect("LD_PRELOAD" not in runner.variables and runner.variables["ROCEMU_SHARE_MEMORY"] == "1", "the environment")
         expect("rocemu0" not in runner.run("ibv_devices || true")[0], "without rocemu")
+        expect("rocemu2" in runner.run("rocemu exec -- ibv_devices")[0], "arguments of all lines")
         runner.run("rocemu exec -- bash -c '" + PINGPONG + "'")
         expect("make_region_that_stays" in runner.run(f"rocemu exec -- {LEAVER}", expect=66)[0], "checked")
         runner.uses(FINISH)
@@ -227,6 +228,7 @@ def refuses_what_cannot_be():
         start(runner)
         expect("is up already" in start(runner, expect=1)[0], "two NICs need two names")
         runner.run('kill -9 "$(cat "$ROCEMU_DIR/pid")"; while kill -0 "$(cat "$ROCEMU_DIR/pid")"; do :; done 2> /dev/null')
+        expect("is true or false, not 'yes'" in runner.uses(FINISH, expect=2, fail_on_findings="yes")[0], "no boolean")
         expect("had ended by itself" in runner.uses(FINISH, expect=1)[0], "a NIC that has died is told")
     for script in ("start", "finish"):
         shown = subprocess.run([SOURCE / f"action/{script}.sh", "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
