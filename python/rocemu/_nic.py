@@ -45,8 +45,12 @@ class LinkChange:
         self._nic, self._before = nic, before
 
     def restore(self) -> None:
+        # At once where both directions were alike: nobody sees half a link in between.
+        directions: dict[tuple[str, str], list[str]] = {}
         for link in self._before:
-            self._nic.impair(link.device, link.spec, link.direction)
+            directions.setdefault((link.device, link.spec), []).append(link.direction)
+        for (device, spec), of in directions.items():
+            self._nic._set_link(device, of[0] if len(of) == 1 else "both", spec)
 
     def __enter__(self) -> LinkChange:
         return self
@@ -125,8 +129,11 @@ class RunningNic:
         "all". In a `with` statement it is set for that block."""
         before = [link for link in self.links() if device in ("all", link.device)
                   and direction in ("both", link.direction)]
-        self._ask("link", "set", *self._which, device, direction, spec)
+        self._set_link(device, direction, spec)
         return LinkChange(self, before)
+
+    def _set_link(self, device: str, direction: str, spec: str) -> None:
+        self._ask("link", "set", *self._which, device, direction, spec)
 
     def cut(self, device: str) -> LinkChange:
         """Loses all frames of a device, in both directions, until mend(), or in a `with` statement

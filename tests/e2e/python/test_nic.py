@@ -83,6 +83,8 @@ def test_links(nic):
     assert nic.link("rocemu0").spec == "none"
     with nic.impair("all", "delay=1us", "both"):
         assert {link.spec for link in nic.links()} == {"delay=1us"}
+    # Each device's link is whole again at once.
+    assert "link rocemu1.both:none" in nic.log() and "link rocemu1.rx:none" not in nic.log()
     assert nic.status()["rocemu0"].impairments == rocemu.Impairments(None, None)
     nic.cut("rocemu1")
     nic.mend()
