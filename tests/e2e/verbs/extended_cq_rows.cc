@@ -25,10 +25,12 @@ struct Extended {
   Ends ends;
 };
 
-CqPtr make_extended_cq(const Device& device, uint64_t fields) {
+CqPtr make_extended_cq(const Device& device, uint64_t fields, uint32_t flags = 0) {
   ibv_cq_init_attr_ex init{};
   init.cqe = 64;
   init.wc_flags = fields;
+  if (flags != 0) init.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  init.flags = flags;
   ibv_cq_ex* cq = ibv_create_cq_ex(device.context.get(), &init);
   if (cq == nullptr && errno == EOPNOTSUPP) throw Skipped("the device does not offer these fields");
   return CqPtr(ibv_cq_ex_to_cq(must(cq, "ibv_create_cq_ex")));
@@ -231,6 +233,39 @@ void failed_one(Lab& lab) {
   expect_equal(made.cq->wr_id, 5, "wr_id");
   expect_equal(made.cq->status, IBV_WC_WR_FLUSH_ERR, "status");
   expect_equal(ibv_wc_read_qp_num(made.cq), made.ends.b.qp->qp_num, "qp_num");
+}
+
+// Nobody else can wait for the end of a batch of a CQ that one thread alone uses, so that what takes
+// completions out of it does not wait, either. In another CQ it may.
+void destroyed_in_a_batch(Lab& lab) {
+  const CqPtr owner =
+      make_extended_cq(lab.b(), IBV_WC_STANDARD_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+  auto* const cq = reinterpret_cast<ibv_cq_ex*>(owner.get());
+  EndOptions options;
+  options.send_cq = options.recv_cq = owner.get();
+  Ends kept{make_end(lab.a(), {}), make_end(lab.b(), options)};
+  Ends gone{make_end(lab.a(), {}), make_end(lab.b(), options)};
+  uint64_t id = 1;
+  for (Ends* ends : {&kept, &gone, &kept}) {
+    if (id <= 2) connect(ends->a, ends->b);
+    post_recv_ok(ends->b.qp.get(), id++, ends->b.sge(0, 8));
+  }
+  for (const Ends* ends : {&gone, &kept}) {
+    must(change_to(IBV_QPS_ERR).apply(ends->b.qp.get()), "ibv_modify_qp to ERR");
+  }
+  const uint32_t kept_qpn = kept.b.qp->qp_num;
+  {
+    const Poll poll(cq);
+    expect_equal(cq->wr_id, 2, "wr_id");
+    gone.b.qp.reset();
+    expect_equal(cq->wr_id, 2, "wr_id of a QP that is gone, in the middle of a batch");
+    must(ibv_next_poll(cq), "ibv_next_poll");
+    expect_equal(ibv_wc_read_qp_num(cq), kept_qpn, "qp_num");
+    must(change_to(IBV_QPS_RESET).apply(kept.b.qp.get()), "ibv_modify_qp to RESET");
+    expect_equal(ibv_next_poll(cq), ENOENT, "ibv_next_poll behind what a reset took away");
+    expect_equal(ibv_resize_cq(owner.get(), 128), EBUSY, "ibv_resize_cq in the middle of a batch");
+  }
+  must(ibv_resize_cq(owner.get(), 128), "ibv_resize_cq");
 }
 
 void refused(Lab& lab) {
@@ -457,6 +492,7 @@ constexpr Row kRows[] = {
     {"extended CQ: timestamps never run backwards", timestamps_in_order},
     {"extended CQ: start, next and end of polls", polled_by_parts},
     {"extended CQ: a flushed completion", failed_one},
+    {"extended CQ: QPs destroyed and reset within a batch", destroyed_in_a_batch},
     {"extended CQ: unknown fields, masks, flags, vectors", refused},
     {"CQ: of eight QPs", of_many_queue_pairs},
     {"CQ: events of each completion vector", every_vector},

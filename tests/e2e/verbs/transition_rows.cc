@@ -176,12 +176,25 @@ void from_send_queue_error(Lab& lab) {
   }
 }
 
+// libibverbs writes what each query answers into ibv_qp::state, which may be from before a change
+// that another thread has made since.
+void after_a_late_query(Lab& lab) {
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  ends.a.qp->state = IBV_QPS_INIT;
+  ends.b.qp->state = IBV_QPS_RESET;
+  post_recv_ok(ends.b.qp.get(), 2, ends.b.sge(0, 8));
+  post_ok(ends.a.qp.get(), SendRequest(IBV_WR_SEND, 1, ends.a.sge(0, 8)));
+  expect_completion(ends.a.send_cq.get(), 1);
+  expect_completion(ends.b.recv_cq.get(), 2);
+}
+
 constexpr Row kRows[] = {
     {"states: every change of an RC QP", of_rc},
     {"states: every change of a UC QP", of_uc},
     {"states: every change of a UD QP", of_ud},
     {"states: every change of XRC QPs", of_xrc},
     {"states: every change from SQE", from_send_queue_error},
+    {"states: a late answer to a query stops no posting", after_a_late_query},
 };
 
 }  // namespace

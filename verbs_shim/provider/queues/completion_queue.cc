@@ -97,12 +97,13 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+  const unsigned flags = has_flags ? attr->flags : 0;
   const bool has_domain = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   constexpr unsigned kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
   constexpr unsigned kKnownFlags =
       IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
   if ((attr->wc_flags & ~kOfferedWcFlags) != 0 || (attr->comp_mask & ~kKnown) != 0 ||
-      (has_flags && (attr->flags & ~kKnownFlags) != 0)) {
+      (flags & ~kKnownFlags) != 0) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
@@ -111,11 +112,12 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
     errno = EINVAL;
     return nullptr;
   }
-  const bool deaf = has_flags && (attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
+  const bool deaf = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
   CompletionQueue* queue =
       create(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector), domain,
              deaf ? ROCEMU_CQ_IGNORES_OVERRUN : 0);
   if (queue == nullptr) return nullptr;
+  queue->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   set_poll_functions(queue->verbs.cq_ex, attr->wc_flags);
   return &queue->verbs.cq_ex;
 }
@@ -154,6 +156,7 @@ int resize_cq(ibv_cq* cq, int cqe) {
   CompletionQueue& queue = to_queue(cq);
   DeviceContext& context = to_context(cq->context);
   if (cqe <= 0 || static_cast<uint32_t>(cqe) > context.state.limits.max_cqe) return EINVAL;
+  if (is_own_batch(queue)) return EBUSY;
   Lock lock(queue.lock);
   // Counts as taken by the program what has been passed over.
   queue.ring.give_back();

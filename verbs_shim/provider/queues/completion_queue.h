@@ -18,6 +18,8 @@ struct CompletionQueue {
   Mutex lock;  // guards the ring and `current`; held from start_poll to end_poll
   CompletionRing ring;
   const rocemu_cqe* current = nullptr;  // the completion that ibv_cq_ex's read_ functions read
+  bool in_batch = false;                // from start_poll to end_poll
+  bool single_threaded = false;         // IBV_CREATE_CQ_ATTR_SINGLE_THREADED
   Channel* channel = nullptr;
   ibv_pd* parent_domain = nullptr;
   QueueMemory memory;
@@ -28,6 +30,12 @@ struct CompletionQueue {
 
 inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
 inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+
+// True when the caller itself holds the lock: who says that one thread alone uses a CQ may destroy
+// its QPs in the middle of a batch, as over mlx5. Of any other CQ a second thread may be that batch's.
+inline bool is_own_batch(const CompletionQueue& queue) {
+  return queue.single_threaded && queue.in_batch;
+}
 
 // poll.cc: the functions that ibv_cq_ex holds, for completions with the fields of `wc_flags`.
 inline constexpr uint64_t kOfferedWcFlags =

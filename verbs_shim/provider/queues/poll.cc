@@ -40,7 +40,8 @@ bool show_first(CompletionQueue& queue) {
   if (queue.ring.looks_empty()) return false;
   queue.lock.lock();
   show(queue, queue.ring.take());
-  if (queue.current != nullptr) return true;
+  queue.in_batch = queue.current != nullptr;
+  if (queue.in_batch) return true;
   queue.ring.give_back();
   queue.lock.unlock();
   return false;
@@ -67,6 +68,7 @@ int next_poll(ibv_cq_ex* cq) {
 void end_poll(ibv_cq_ex* cq) {
   CompletionQueue& queue = to_queue(cq);
   queue.current = nullptr;
+  queue.in_batch = false;
   queue.ring.give_back();
   queue.lock.unlock();
 }

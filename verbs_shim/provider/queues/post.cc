@@ -167,9 +167,19 @@ bool set_segmentation(const QueuePair& queue, const void* headers, uint16_t head
   return true;
 }
 
+namespace {
+
+// As the NIC has it: what ibv_qp says may be put back by an ibv_query_qp() in another thread that
+// was asked before the last ibv_modify_qp(). A QP over a table of receive queues has no header.
+uint32_t state_of(const QueuePair& queue) {
+  return queue.header != nullptr ? load_relaxed(&queue.header->qp_state) : queue.verbs.qp.state;
+}
+
+}  // namespace
+
 int check_can_send(const QueuePair& queue) {
   if (queue.verbs.qp.qp_type == IBV_QPT_XRC_RECV) return EINVAL;
-  switch (queue.verbs.qp.state) {
+  switch (state_of(queue)) {
     case IBV_QPS_RESET:
     case IBV_QPS_INIT:
     case IBV_QPS_RTR:
@@ -241,7 +251,7 @@ int post_recv_locked(QueuePair& queue, ibv_recv_wr* request, ibv_recv_wr** bad) 
   const ibv_qp* qp = &queue.verbs.qp;
   const bool takes_receives =
       qp->srq == nullptr && qp->qp_type != IBV_QPT_XRC_SEND && qp->qp_type != IBV_QPT_XRC_RECV;
-  int error = qp->state == IBV_QPS_RESET || !takes_receives ? EINVAL : 0;
+  int error = !takes_receives || state_of(queue) == IBV_QPS_RESET ? EINVAL : 0;
   while (error == 0 && request != nullptr) {
     error = put_receive(queue.recv_ring, queue.cap.max_recv_sge, *request);
     if (error == 0) request = request->next;

@@ -213,8 +213,13 @@ void discard_completions(ibv_qp* qp) {
   for (ibv_cq* cq : {qp->send_cq, qp->recv_cq}) {
     if (cq == nullptr) continue;
     CompletionQueue& queue = to_queue(cq);
+    if (is_own_batch(queue)) {
+      queue.ring.kill(qp->qp_num);
+      continue;
+    }
     Lock lock(queue.lock);
     queue.ring.kill(qp->qp_num);
+    queue.ring.give_back();
   }
 }
 

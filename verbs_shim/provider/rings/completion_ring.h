@@ -69,6 +69,7 @@ class CompletionRing {
   }
 
   // Makes the completions of a QP that are not taken yet disappear. The NIC writes no more of them.
+  // Their room is given back by the next give_back(), which is not for the middle of a batch.
   void kill(uint32_t qp_num) {
     visit_untaken([qp_num](rocemu_cqe& entry) {
       if (entry.qp_num != qp_num) return;
@@ -76,7 +77,6 @@ class CompletionRing {
       entry.inline_bytes = 0;  // the memory is the program's again
     });
     while (next() != producer_seen_ && slot(header(), next())->dead != 0) move_on_to(next() + 1);
-    give_back();
   }
 
   // From before the NIC is asked for another ring until this one has moved there, or will not: what
