@@ -49,7 +49,7 @@ class PostInError : public Detector {
   }
 
   void on_send_done(const Call& call, QueuePair& qp, Request&, const ibv_wc* wc) override {
-    if (wc == nullptr || wc->status == IBV_WC_SUCCESS) return;
+    if (wc == nullptr || wc->status == IBV_WC_SUCCESS || !is_stopped(qp)) return;
     auto& failure = note<Failure>(qp);
     std::lock_guard lock(failure.lock);
     if (failure.is_known) return;
@@ -70,9 +70,13 @@ class PostInError : public Detector {
   }
 
  private:
-  void look_for_failure(const Call& call, QueuePair& qp) {
+  static bool is_stopped(const QueuePair& qp) {
     const ibv_qp_state state = qp.state;
-    if (state != IBV_QPS_ERR && state != IBV_QPS_SQE) return;
+    return state == IBV_QPS_ERR || state == IBV_QPS_SQE;
+  }
+
+  void look_for_failure(const Call& call, QueuePair& qp) {
+    if (!is_stopped(qp)) return;
     auto& failure = note<Failure>(qp);
     std::unique_lock lock(failure.lock);
     if (!failure.is_known || Clock::now() - failure.since < kGrace) return;

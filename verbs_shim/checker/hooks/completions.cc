@@ -50,19 +50,15 @@ bool is_of_queue(const ibv_wc& wc) {
          (wc.opcode & IBV_WC_RECV) == 0;
 }
 
-// From SQE the QP may be moved to RTS (IBTA 10.3.1).
-bool may_send_again_after_errors(const QueuePair& qp) {
-  return qp.type == IBV_QPT_UD || qp.type == IBV_QPT_UC || qp.type == IBV_QPT_RAW_PACKET;
-}
-
 class Retirement {
  public:
   Retirement(Hook& hook, CompletionQueue& cq) : hook_(hook), cq_(cq) {}
 
   void retire(const ibv_wc& wc) {
     if (qp_ == nullptr || qp_->number != wc.qp_num) qp_ = cq_.context->find_qp(wc.qp_num);
-    note_failure(wc);
-    switch (side_of(wc)) {
+    const Side side = side_of(wc);
+    if (wc.status != IBV_WC_SUCCESS && qp_ != nullptr) note_failure(wc, side);
+    switch (side) {
       case Side::kSend:
         return retire_send(wc);
       case Side::kReceive:
@@ -109,11 +105,20 @@ class Retirement {
   }
 
   // A failed completion tells the QP's state (IBTA 10.3.1).
-  void note_failure(const ibv_wc& wc) {
-    if (wc.status == IBV_WC_SUCCESS || qp_ == nullptr) return;
+  void note_failure(const ibv_wc& wc, Side side) {
+    if (side != Side::kReceive && is_of_an_earlier_error(wc)) return;
     const bool stops_sends_alone =
-        wc.status != IBV_WC_WR_FLUSH_ERR && may_send_again_after_errors(*qp_);
+        wc.status != IBV_WC_WR_FLUSH_ERR && qp_->may_send_again_after_errors();
     qp_->state = stops_sends_alone ? IBV_QPS_SQE : IBV_QPS_ERR;
+  }
+
+  bool is_of_an_earlier_error(const ibv_wc& wc) {
+    const WorkQueue& queue = qp_->sends;
+    std::lock_guard lock(queue.lock);
+    if (queue.went_on_at == 0) return false;
+    if (!queue.is_tracked) return true;  // which is not known
+    const size_t index = find_send(queue, wc).index;
+    return index < queue.size() && queue.at(index).index < queue.went_on_at;
   }
 
   void retire_send(const ibv_wc& wc) {
@@ -130,7 +135,7 @@ class Retirement {
       }
       queue.pop_front();
     }
-    queue.each_completes = wc.status != IBV_WC_SUCCESS && !may_send_again_after_errors(*qp_);
+    queue.each_completes = wc.status != IBV_WC_SUCCESS && !qp_->may_send_again_after_errors();
   }
 
   void retire_receive(const ibv_wc& wc) {

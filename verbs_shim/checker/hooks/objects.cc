@@ -230,6 +230,17 @@ void take_over(QueuePair& qp, const ibv_qp_attr& from, int mask) {
   qp.attr_mask |= mask;
 }
 
+// The program may have asked the QP for its state, and polled nothing that tells of SQE.
+bool goes_on(const QueuePair& qp, ibv_qp_state before, ibv_qp_state now) {
+  return now == IBV_QPS_RTS && before != IBV_QPS_RTR && before != IBV_QPS_SQD &&
+         qp.may_send_again_after_errors();
+}
+
+void note_that_it_goes_on(QueuePair& qp) {
+  std::lock_guard lock(qp.sends.lock);
+  qp.sends.went_on_at = qp.sends.posted();
+}
+
 void qp_modified(rocemu_check_at at, void* shadow, const ibv_qp_attr* attr, int mask, int error) {
   Hook hook(at);
   auto* qp = own_object<QueuePair>(shadow);
@@ -239,6 +250,7 @@ void qp_modified(rocemu_check_at at, void* shadow, const ibv_qp_attr* attr, int 
     take_over(*qp, *attr, mask);
     if ((mask & IBV_QP_STATE) != 0) {
       qp->state = attr->qp_state;
+      if (goes_on(*qp, before, attr->qp_state)) note_that_it_goes_on(*qp);
       if (attr->qp_state == IBV_QPS_RESET) retire_all(hook, *qp);
     }
   }

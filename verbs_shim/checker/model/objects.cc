@@ -43,6 +43,10 @@ std::string QueuePair::name() const {
   return "QP " + qpn_text(number) + " (" + name_of(type) + ")";
 }
 
+bool QueuePair::may_send_again_after_errors() const {
+  return type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET;
+}
+
 bool QueuePair::may_be_answered(const Request& request) const {
   const bool is_reliable = type != IBV_QPT_UD && type != IBV_QPT_UC;
   return !is_reliable &&

@@ -103,6 +103,9 @@ struct QueuePair : Object {
   WorkQueue sends;
   WorkQueue receives;
 
+  // From SQE it may be moved to RTS (IBTA 10.3.1).
+  bool may_send_again_after_errors() const;
+
   // True when the program may know without a completion that the send request is over: one of an
   // unreliable QP is as soon as it has left, and what has come since may be an answer to it.
   bool may_be_answered(const Request& request) const;

@@ -408,6 +408,20 @@ TEST_CASE("requests that the QP's state does not take", "[checker]") {
   CHECK(world.found() == Names{"post-in-error"});
 }
 
+TEST_CASE("flushed requests that are polled late do not stop a QP that went on", "[checker]") {
+  World world(64, IBV_QPT_UD);
+  for (const uint64_t id : {1, 2}) world.post(id, IBV_SEND_SIGNALED);
+  world.poll(1, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR);
+  world.move_to(IBV_QPS_RTS);
+  for (const uint64_t id : {3, 4}) world.post(id, IBV_SEND_SIGNALED);
+  world.poll(2, IBV_WC_SEND, IBV_WC_WR_FLUSH_ERR);
+  // What comes after them does.
+  const bool fails_again = GENERATE(false, true);
+  if (fails_again) world.poll(3, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR);
+  world.destroy();
+  CHECK(world.found() == (fails_again ? Names{} : Names{"destroyed-undrained"}));
+}
+
 TEST_CASE("an address handle that is destroyed early", "[checker]") {
   World world(64, IBV_QPT_UD);
   AT("ibv_create_ah");
