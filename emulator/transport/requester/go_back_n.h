@@ -9,7 +9,9 @@
 // 3. Three things set the cursor of the send window back to una(): a NAK for a sequence error, at
 //    once; an answer that shows that a READ response or an atomic's answer before it was lost
 //    (implied NAK: once until there is progress); and the ACK timer (9.7.6). Each costs one of
-//    retry_count. Progress gives them back, and so does an RNR NAK, which is an answer.
+//    retry_count. Progress gives them back, and so does an RNR NAK, which is an answer. A NAK that
+//    comes before one can be drawn by the copy of its packet is of the same loss, and costs nothing:
+//    the network has doubled it, or packets that were late have drawn it.
 // 4. The ACK timer runs while something is in flight, and progress restarts it. With timeout 0
 //    there is none, and nothing is sent again for want of an answer (9.7.6.1.3). An answer that has
 //    arrived and was not looked at yet is no missing one: for it the timer runs on, up to the four
@@ -28,6 +30,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "base/time.h"
 #include "emulator/transport/qp/rc_tables.h"
@@ -65,6 +68,7 @@ class GoBackN {
     const bool again = psn.before(sent_end_);
     if (answered) ack_asked_ = end;
     if (end.after(sent_end_)) sent_end_ = end;
+    if (again && copied_at_ == kNever) copied_at_ = now;
     if (ack_deadline_ == kNever && context_.attributes.timeout != 0) start_ack_timer(now);
     return again;
   }
@@ -79,6 +83,10 @@ class GoBackN {
   bool take_implied_nak();
   // Sets the cursor back for a loss. False: retry_count is used up.
   bool retry();
+  // The oldest packet is about to be sent again after retry(), or was less than `rtt_ns` ago.
+  bool copy_is_under_way(TimeNs now, TimeNs rtt_ns) const {
+    return copy_ == una_ && (copied_at_ == kNever || now < copied_at_ + rtt_ns);
+  }
   // Sets the cursor back for another path, where the retries are as many as at first.
   void begin_anew();
   // Begins the wait for a receiver. False: rnr_retry is used up. Precondition: none is under way.
@@ -123,8 +131,12 @@ class GoBackN {
   wire::Psn una_;
   wire::Psn sent_end_;
   wire::Psn ack_asked_;  // the PSN after the newest packet with AckReq
+  std::optional<wire::Psn> copy_;  // una_ at the last retry(), since when there was no progress
+  TimeNs copied_at_ = 0;           // when it was sent again; kNever: not yet
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
+  uint8_t retry_count_ = 0;  // what the program has given last
+  uint8_t rnr_retry_ = 0;
   bool implied_nak_taken_ = false;
   TimeNs ack_deadline_ = kNever;
   TimeNs ack_end_ = 0;         // when it is over at the latest

@@ -47,6 +47,8 @@ class ProbeTimer {
 
   TimeNs deadline() const { return deadline_; }
   bool knows_round_trip() const { return estimator_.known(); }
+  // A copy that was sent since so long has hardly been answered yet; 0: nothing is known of that.
+  TimeNs copy_rtt_ns() const { return estimator_.known() ? estimator_.copy_rtt_ns() : 0; }
 
   // The number of packets that may be in flight, of the `packets` that congestion control allows.
   uint32_t window(uint32_t packets) const {

@@ -116,6 +116,52 @@ TEST_CASE("A timeout that is given later counts from sending again") {
   CHECK(stage.recovery.deadline() == 7000 + kAckTimeoutNs);
 }
 
+TEST_CASE("Attributes that are changed reach what is in flight") {
+  RecoveryStage stage;
+  stage.send(5);
+  REQUIRE(stage.recovery.retry());
+  stage.send(5);
+  const auto change = [&stage](auto set) {
+    set(stage.attributes);
+    stage.modify(QpState::ready_to_send);
+    stage.recovery.on_attributes_changed();
+  };
+  SECTION("retry_count") {
+    change([](QpAttributes& attributes) { attributes.retry_count = 1; });
+    CHECK(stage.recovery.retry());
+    CHECK_FALSE(stage.recovery.retry());
+  }
+  SECTION("rnr_retry") {
+    change([](QpAttributes& attributes) { attributes.rnr_retry = 0; });
+    CHECK_FALSE(stage.recovery.wait_for_receiver(0, 5));
+  }
+  SECTION("no timeout any more") {
+    change([](QpAttributes& attributes) { attributes.timeout = 0; });
+    CHECK(stage.recovery.deadline() == kNever);
+  }
+  SECTION("another one gives no retries back") {
+    change([](QpAttributes& attributes) { attributes.access = kRemoteRead; });
+    CHECK(stage.recovery.retry());
+    CHECK_FALSE(stage.recovery.retry());
+  }
+}
+
+TEST_CASE("The copy of a packet is under way until its answer may have come") {
+  RecoveryStage stage;
+  stage.send(5);
+  CHECK_FALSE(stage.recovery.copy_is_under_way(500, 100));
+  REQUIRE(stage.recovery.retry());
+  CHECK(stage.recovery.copy_is_under_way(500, 100));  // it has not left yet
+  stage.send(3, 1000);
+  CHECK(stage.recovery.copy_is_under_way(1099, 100));
+  CHECK_FALSE(stage.recovery.copy_is_under_way(1100, 100));
+  CHECK_FALSE(stage.recovery.copy_is_under_way(1000, 0));
+  SECTION("progress") { stage.acknowledge(Psn(101), 1000); }
+  SECTION("another path") { stage.recovery.begin_anew(); }
+  SECTION("a receiver that is not ready") { REQUIRE(stage.recovery.wait_for_receiver(1000, 5)); }
+  CHECK_FALSE(stage.recovery.copy_is_under_way(1000, 100));
+}
+
 TEST_CASE("An implied NAK is taken once until there is progress or a timeout") {
   RecoveryStage stage;
   stage.send(5);

@@ -69,6 +69,33 @@ TEST_CASE("A gap draws one NAK, and sending starts again at the gap") {
                                      105, 106, 107, 108, 109});
 }
 
+TEST_CASE("A NAK that comes twice costs one retry, and one loss of the window") {
+  PairOptions options;
+  options.mtu_bytes = 256;
+  options.retry_count = 1;
+  Pair pair(options);
+  const Buffer near = pair.a.buffer(10 * 256, 1);
+  const Buffer far = pair.b.buffer(10 * 256);
+  pair.a.post(write(near, far));
+  pair.drive();  // a round trip is known then
+  std::optional<uint32_t> nak;
+  bool lost = false;
+  pair.lose = [&](const Sent& frame) {
+    if (!frame.from_a && frame.ext.aeth.syndrome == wire::syndrome::kNakSequence) nak = frame.psn;
+    return is_request(frame) && frame.psn == 113 && !std::exchange(lost, true);
+  };
+  pair.a.post(write(near, far, 2));
+  while (!nak) pair.run_for(1);
+  wire::ExtendedHeaders ext;
+  ext.aeth.syndrome = wire::syndrome::kNakSequence;
+  for (int i = 0; i < 3; ++i) pair.inject(pair.a, Operation::acknowledge, *nak, ext);
+  pair.drive();
+  CHECK(statuses(pair.a.send_cq) == std::vector{WcStatus::success, WcStatus::success});
+  CHECK(pair.a.counters()[TraceEvent::sequence_nak_received] == 4);
+  CHECK(pair.a.counters()[TraceEvent::retransmitted] == 7);
+  CHECK(pair.a.counters()[TraceEvent::ack_timeout] == 0);
+}
+
 TEST_CASE("A lost ACK is answered by the next one, or after the timeout") {
   Pair pair;
   const Buffer near = pair.a.buffer(8, 1);
