@@ -107,7 +107,8 @@ class Builder {
     if (keep(holder, "/dev/null", program, [&] { return dir_.lives(holder); })) return;
     throw Failure("cannot make namespaces: " + dir_.last_log_line() +
                   "; this takes root, or user namespaces for ordinary users (sysctl "
-                  "user.max_user_namespaces, kernel.unprivileged_userns_clone)");
+                  "user.max_user_namespaces, kernel.unprivileged_userns_clone, and on Ubuntu "
+                  "kernel.apparmor_restrict_unprivileged_userns)");
   }
 
   void do_on(const std::string& holder, const std::function<void()>& work) const {
