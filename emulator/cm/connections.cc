@@ -57,13 +57,16 @@ Connection& Connections::add(CommId id, const Route& route, ConnectionState stat
 }
 
 void Connections::forget_qpn(const Connection& connection) {
-  drop(by_remote_qpn_, RemoteKey{connection.remote_guid, connection.qp.remote_qpn.value},
+  drop(by_remote_qpn_,
+       RemoteKey{connection.route.remote, connection.remote_guid, connection.qp.remote_qpn.value},
        connection.id);
 }
 
 void Connections::forget_peer(const Connection& connection) {
   forget_qpn(connection);
-  drop(by_remote_id_, RemoteKey{connection.remote_guid, connection.remote_id}, connection.id);
+  drop(by_remote_id_,
+       RemoteKey{connection.route.remote, connection.remote_guid, connection.remote_id},
+       connection.id);
   drop(by_sidr_request_, std::pair{connection.route.remote, connection.remote_id}, connection.id);
 }
 
@@ -161,7 +164,8 @@ std::optional<CommId> Connections::connect(TimeNs now, const Route& route, wire:
   req.primary.local_gid = route.local;
   req.primary.remote_gid = route.remote;
   req.primary.flow_label = static_cast<uint32_t>(random_() & 0xfffff);
-  req.primary.local_ack_timeout = static_cast<uint8_t>(limits_.packet_lifetime + 1);
+  if (req.primary.local_ack_timeout == 0)
+    req.primary.local_ack_timeout = static_cast<uint8_t>(limits_.packet_lifetime + 1);
 
   connection.local_guid = req.local_ca_guid;
   connection.service_id = req.service_id;

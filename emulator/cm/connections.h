@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -67,7 +68,7 @@ class Connections {
   Connections(const RandomSource& random, const ConnectionLimits& limits);
 
   // Sends a REQ. The connection's own fields of `req` (ids, timeouts, retries, starting PSN) are
-  // filled in here. Empty when there is no room.
+  // filled in here, but for an ACK timeout that is not 0. Empty when there is no room.
   std::optional<CommId> connect(TimeNs now, const Route& route, wire::CmReq req);
   // These answer false when the connection's state does not allow it.
   bool reply(TimeNs now, CommId id, wire::CmRep rep);
@@ -103,7 +104,9 @@ class Connections {
   const ConnectionLimits& limits() const { return limits_; }
 
  private:
-  using RemoteKey = std::pair<uint64_t, uint32_t>;  // GUID and communication id or QPN
+  // A peer's address, its GUID, and its communication id or QPN. Anybody can write a GUID, and that
+  // of two devices with one MAC, as VLANs have it, is the same.
+  using RemoteKey = std::tuple<wire::Gid, uint64_t, uint32_t>;
 
   Connection* lookup(CommId id);
   Connection* find_for(const Route& route, CommId id, uint32_t remote_id);

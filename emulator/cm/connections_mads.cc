@@ -15,6 +15,11 @@ using State = ConnectionState;
 constexpr uint8_t kMtu256 = 1;
 constexpr uint8_t kMtu4096 = 5;
 
+// An XRC target has its QPN where others have an EE context (as Linux' cm_format_rep()).
+wire::Qpn qpn_of(const wire::CmRep& rep, wire::CmTransport transport) {
+  return transport == wire::CmTransport::extended ? wire::Qpn{rep.local_eecn} : rep.local_qpn;
+}
+
 }  // namespace
 
 void Connections::on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad) {
@@ -45,7 +50,7 @@ void Connections::on_duplicate_req(const Connection& connection) {
 }
 
 void Connections::handle(TimeNs now, const Route& route, uint64_t tid, const wire::CmReq& req) {
-  const RemoteKey by_id{req.local_ca_guid, req.local_comm_id};
+  const RemoteKey by_id{route.remote, req.local_ca_guid, req.local_comm_id};
   if (const auto known = by_remote_id_.find(by_id); known != by_remote_id_.end())
     return on_duplicate_req(connections_.at(known->second));
 
@@ -63,13 +68,12 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t tid, const wir
   if (req.path_mtu < kMtu256 || req.path_mtu > kMtu4096)
     return refuse(wire::cm_reject::kInvalidMtu);
 
-  const RemoteKey by_qpn{req.local_ca_guid, req.local_qpn.value};
+  const RemoteKey by_qpn{route.remote, req.local_ca_guid, req.local_qpn.value};
   if (const auto stale = by_remote_qpn_.find(by_qpn); stale != by_remote_qpn_.end()) {
     // The peer's QP can't be in two connections: it has forgotten the old one (12.9.8.3.1).
     refuse(wire::cm_reject::kStaleConnection);
     Connection& old = connections_.at(stale->second);
-    // Anyone can send a REQ that names the peer's QP.
-    if (old.state == State::established && old.route.remote == route.remote) send_dreq(now, old);
+    if (old.state == State::established) send_dreq(now, old);
     return;
   }
   const auto id = new_id();
@@ -107,12 +111,14 @@ void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::C
     connection->state = State::rep_received;
     connection->remote_id = rep.local_comm_id;
     connection->remote_guid = rep.local_ca_guid;
-    connection->qp.remote_qpn = rep.local_qpn;
+    connection->qp.remote_qpn = qpn_of(rep, connection->qp.transport);
     connection->qp.send_psn = rep.starting_psn;
     connection->qp.responder_resources = rep.initiator_depth;
     connection->qp.initiator_depth = rep.responder_resources;
     connection->qp.rnr_retry_count = rep.rnr_retry_count;
-    by_remote_qpn_.emplace(RemoteKey{rep.local_ca_guid, rep.local_qpn.value}, connection->id);
+    by_remote_qpn_.emplace(
+        RemoteKey{route.remote, rep.local_ca_guid, connection->qp.remote_qpn.value},
+        connection->id);
     return emit(*connection, {.kind = Kind::reply, .id = connection->id, .message = rep});
   }
   if (ours && connection->remote_id == rep.local_comm_id) {
@@ -139,7 +145,8 @@ void Connections::handle(TimeNs, const Route& route, uint64_t, const wire::CmRtu
 void Connections::handle(TimeNs now, const Route& route, uint64_t, const wire::CmRej& rej) {
   Connection* connection = lookup(rej.remote_comm_id);
   if (rej.remote_comm_id == 0 && rej.reason == wire::cm_reject::kTimeout) {
-    const auto known = by_remote_id_.find({load_be64(rej.info.data()), rej.local_comm_id});
+    const auto known =
+        by_remote_id_.find({route.remote, load_be64(rej.info.data()), rej.local_comm_id});
     if (known != by_remote_id_.end()) connection = &connections_.at(known->second);
   }
   if (connection == nullptr || connection->route.remote != route.remote ||
@@ -208,7 +215,8 @@ void Connections::handle(TimeNs now, const Route& route, uint64_t, const wire::C
   const bool of_req = connection->state == State::req_sent && mra.subject == wire::CmSubject::req;
   const bool of_rep = connection->state == State::rep_sent && mra.subject == wire::CmSubject::rep;
   if (!of_req && !of_rep) return;
-  // It is alive: what is repeated from now on is counted anew.
+  // It is alive: what is repeated from now on is counted anew, and nobody has to wait behind it.
+  if (of_req) stop_asking(*connection);
   connection->retransmission.sends_left = limits_.max_retries;
   set_deadline(*connection,
                now + coded_time_ns(std::min(mra.service_timeout, limits_.service_timeout)) +

@@ -12,7 +12,9 @@ constexpr uint16_t kEphemerals = 60999 - kFirstEphemeral + 1;
 bool overlap(const Binding& a, const Binding& b) {
   const SocketAddress& x = a.address;
   const SocketAddress& y = b.address;
-  if (x.ipv6 == y.ipv6) return x.is_any() || y.is_any() || x.ip == y.ip;
+  if (x.ipv6 == y.ipv6)
+    return x.is_any() || y.is_any() ||
+           (x.ip == y.ip && (!x.ip.is_link_local_ipv6() || x.scope_id == y.scope_id));
   const Binding& ipv6 = x.ipv6 ? a : b;
   return ipv6.address.is_any() && !ipv6.only_ipv6;
 }

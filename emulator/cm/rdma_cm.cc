@@ -209,8 +209,11 @@ EventTally RdmaCm::remove(TimeNs now, RdmaId& id) {
   for (const GroupHandle group : id.groups) groups_.erase(group);
   holdings(channel).groups -= id.groups.size();
   --holdings(channel).ids;
+  // Of an id that nobody has seen there are none: a listener with many such requests would have all
+  // of its channel's events looked through for each.
   const auto [events, announced] =
-      withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; });
+      id.seen ? withdraw(channel, [&](const RdmaEvent& event) { return event.counted == handle; })
+              : Withdrawn{};
   const EventTally tally{id.events_reported, announced};
   channel.ids.erase(handle);
   ids_.remove(handle);
@@ -275,6 +278,13 @@ int RdmaCm::take_port(RdmaId& id, const SocketAddress& address) {
   return 0;
 }
 
+// A link-local address is its device's alone, by the scope.
+SocketAddress RdmaCm::with_scope(SocketAddress address, const std::optional<LocalGid>& of) const {
+  if (of && address.ip.is_link_local_ipv6())
+    address.scope_id = interfaces_.device(of->device).scope_id;
+  return address;
+}
+
 int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
   const auto named = usable(owner, handle);
   if (!named) return named.error();
@@ -286,7 +296,7 @@ int RdmaCm::bind(OwnerId owner, IdHandle handle, const SocketAddress& address) {
     if (!local_gid) return EADDRNOTAVAIL;
     if (interfaces_.lost(local_gid->device)) return ENODEV;
   }
-  if (const int error = take_port(*id, address)) return error;
+  if (const int error = take_port(*id, with_scope(address, local_gid))) return error;
   id->local_gid = local_gid;
   id->state = IdState::bound;
   return 0;
@@ -337,9 +347,9 @@ int RdmaCm::resolve_address(OwnerId owner, IdHandle handle,
   address.ip = interfaces_.gid(*from);
   if (!id->port_bound) {
     address.port = source ? source->port : 0;
-    if (const int error = take_port(*id, address)) return error;
+    if (const int error = take_port(*id, with_scope(address, from))) return error;
   } else {
-    id->source = address;
+    id->source = with_scope(address, from);
   }
   id->local_gid = from;
   id->destination = to;

@@ -173,6 +173,7 @@ class RdmaCm {
   bool queue(RdmaEvent event);
   bool queue_about(const RdmaId& id, EventType type, int status, EventParameters parameters = {});
   int take_port(RdmaId& id, const SocketAddress& address);
+  SocketAddress with_scope(SocketAddress address, const std::optional<LocalGid>& of) const;
   int set_flag(RdmaId& id, uint32_t name, std::span<const std::byte> value);
 
   int connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters);

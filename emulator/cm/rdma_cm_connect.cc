@@ -74,6 +74,7 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
   req.path_mtu = device.active_mtu;
   req.primary.traffic_class = id.options.traffic_class;
   req.primary.hop_limit = kHopLimit;
+  req.primary.local_ack_timeout = id.options.ack_timeout.value_or(0);
   if (!may_connect(id)) return ENOMEM;
   const auto connection = connections_.connect(
       now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
@@ -122,12 +123,13 @@ int RdmaCm::accept(TimeNs now, OwnerId owner, IdHandle handle, uint64_t uid,
 int RdmaCm::accept_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters) {
   wire::CmRep rep;
   if (!fill_answer(parameters.data, rep.private_data)) return EINVAL;
-  rep.local_qpn.value = parameters.qpn & wire::Psn::kMask;
+  const bool is_xrc = id.qp_type == qp_type::kXrcReceive;
+  (is_xrc ? rep.local_eecn : rep.local_qpn.value) = parameters.qpn & wire::Psn::kMask;
   rep.responder_resources = parameters.responder_resources;
   rep.initiator_depth = parameters.initiator_depth;
   rep.end_to_end_flow_control = parameters.flow_control;
   rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMaxCount);
-  rep.srq = parameters.srq;
+  rep.srq = parameters.srq || is_xrc;
   rep.local_ca_guid = interfaces_.device(id.local_gid->device).node_guid;
   return connections_.reply(now, id.connection, rep) ? 0 : EINVAL;
 }

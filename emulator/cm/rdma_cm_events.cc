@@ -33,10 +33,10 @@ uint8_t qp_type_of(const wire::CmReq& req) {
 
 // A REQ and a REP say what their sender has; the program that hears of it is told what it may use.
 template <class Message>
-ConnectionParameters parameters_of(const Message& message, size_t data_from = 0) {
+ConnectionParameters parameters_of(const Message& message, uint32_t qpn, size_t data_from = 0) {
   ConnectionParameters parameters;
   parameters.data = data_of(message.private_data, data_from);
-  parameters.qpn = message.local_qpn.value;
+  parameters.qpn = qpn;
   parameters.srq = message.srq;
   parameters.responder_resources = message.initiator_depth;
   parameters.initiator_depth = message.responder_resources;
@@ -117,7 +117,10 @@ RdmaId* RdmaCm::listener_for(const Connection& connection, const SocketAddress& 
     RdmaId& id = ids_.at(at->second);
     if (id.qp_type != qp_type) continue;
     if (!id.source->is_any()) {
-      if (id.source->ip == local.ip) return &id;
+      // A link-local address may be that of several devices.
+      const bool is_of_device =
+          !local.ip.is_link_local_ipv6() || id.local_gid->device == connection.route.device;
+      if (id.source->ip == local.ip && is_of_device) return &id;
     } else if (id.source->ipv6 == local.ipv6 || (id.source->ipv6 && !id.options.only_ipv6)) {
       at_any = &id;
     }
@@ -142,9 +145,15 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   const auto* const req = std::get_if<wire::CmReq>(&event.message);
   wire::CmaHeader header;
   const auto local_gid = interfaces_.find(connection.route.local, connection.route.device);
+  // The addresses that the program is told of are those of the MAD: nobody asks for another.
   if (!wire::parse_cma_header(data, header) || !local_gid ||
-      header.destination != connection.route.local)
+      header.destination != connection.route.local || header.source != connection.route.remote)
     return refuse_request(now, event);
+  if (req != nullptr &&
+      req->path_mtu > interfaces_.device(connection.route.device).active_mtu) {
+    connections_.reject(now, event.id, wire::cm_reject::kInvalidMtu, {});
+    return connections_.abandon(now, event.id);
+  }
   const uint8_t type = req != nullptr ? qp_type_of(*req) : qp_type::kUd;
   const SocketAddress local{header.ipv6, header.destination, port_of(connection.service_id), 0};
   RdmaId* listener = listener_for(connection, local, type);
@@ -177,7 +186,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   request.id = id.handle;
   request.uid = listener->uid;
   if (req != nullptr) {
-    ConnectionParameters parameters = parameters_of(*req, wire::kCmaHeaderBytes);
+    ConnectionParameters parameters = parameters_of(*req, req->local_qpn.value, wire::kCmaHeaderBytes);
     parameters.retry_count = req->retry_count;
     request.parameters = parameters;
   } else {
@@ -197,7 +206,9 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
 }
 
 void RdmaCm::on_reply(RdmaId& id, const wire::CmRep& rep) {
-  queue_about(id, EventType::connect_response, 0, parameters_of(rep));
+  const Connection& connection = *connections_.find(id.connection);
+  queue_about(id, EventType::connect_response, 0,
+              parameters_of(rep, connection.qp.remote_qpn.value));
 }
 
 void RdmaCm::on_rejected(RdmaId& id, const wire::CmRej& rej) {

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "emulator/wire/cm_message.h"
+#include "emulator/wire/cma_header.h"
 #include "tests/unit/cm/hosts.h"
 #include "tests/unit/cm/seeded.h"
 
@@ -235,6 +237,18 @@ class OneNic {
     return {0, static_cast<int>(place.device), place.gid_index};
   }
 
+  IdHandle listener(const SocketAddress& address) {
+    const IdHandle id = *cm.create_id(kProgram, channel_, 1, port_space::kTcp, qp_type::kRc);
+    REQUIRE(cm.bind(kProgram, id, address) == 0);
+    REQUIRE(cm.listen(kProgram, id, 0));
+    return id;
+  }
+  RdmaEvent take() {
+    const auto event = cm.next_event(kProgram, channel_);
+    REQUIRE(event);
+    return *event;
+  }
+
   RdmaCm cm;
 
  private:
@@ -312,6 +326,24 @@ TEST_CASE("One link-local address of two devices is that of either, as the scope
   CHECK(device_of(0) == 0);
   CHECK(interfaces.find(gid6(0xfe, 0x80, 1), 1)->gid_index == 1);
   CHECK_FALSE(interfaces.find(gid6(0xfe, 0x80, 2), 1));
+}
+
+TEST_CASE("A listener at a link-local address of two devices hears its own") {
+  OneNic nic({open_device({{gid6(0xfe, 0x80, 1), 64}}, 7),
+              open_device({{gid6(0xfe, 0x80, 1), 64}}, 8)});
+  const IdHandle first = nic.listener({true, gid6(0xfe, 0x80, 1), 7000, 7});
+  const IdHandle second = nic.listener({true, gid6(0xfe, 0x80, 1), 7000, 8});
+  for (const uint32_t device : {1u, 0u}) {
+    wire::CmReq req;
+    req.path_mtu = 5;
+    req.local_comm_id = 10 + device;
+    req.local_qpn.value = 20 + device;
+    req.service_id = wire::ip_cm_service_id(port_space::kTcp, 7000);
+    const wire::Gid peer = gid6(0xfe, 0x80, 9);
+    wire::build_cma_header({true, 1234, peer, gid6(0xfe, 0x80, 1)}, req.private_data);
+    nic.cm.on_mad(0, {device, gid6(0xfe, 0x80, 1), peer}, wire::build_cm({1, req}));
+    CHECK(nic.take().counted == (device == 0 ? first : second));
+  }
 }
 
 TEST_CASE("An IPv6 network is none of IPv4's, however short its prefix is") {

@@ -61,11 +61,8 @@ TEST_CASE("A connection: REQ, REP, RTU, and what both sides set their QPs to") {
   CHECK(server_rtr.receive_psn == client_rts.send_psn);
   CHECK(before.send_psn == server_rts.send_psn);
   // Each side tells the other where the other is to begin.
-  wire::CmMessage req, rep;
-  REQUIRE(wire::parse_cm(hosts.sent.at(0), req) == wire::CmParseError::none);
-  REQUIRE(wire::parse_cm(hosts.sent.at(1), rep) == wire::CmParseError::none);
-  CHECK(std::get<wire::CmReq>(req.body).starting_psn.value() == server_rts.send_psn);
-  CHECK(std::get<wire::CmRep>(rep.body).starting_psn.value() == client_rts.send_psn);
+  CHECK(hosts.sent_as<wire::CmReq>(0).starting_psn.value() == server_rts.send_psn);
+  CHECK(hosts.sent_as<wire::CmRep>(1).starting_psn.value() == client_rts.send_psn);
   CHECK(client_rtr.max_dest_rd_atomic == 1);
   CHECK(client_rts.max_rd_atomic == 2);
   CHECK(server_rtr.max_dest_rd_atomic == 2);
@@ -96,9 +93,60 @@ TEST_CASE("A connection has the MTU and the addresses that the device has now") 
   const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
   REQUIRE(hosts.a.connect(client) == 0);
   hosts.run();
-  wire::CmMessage req;
-  REQUIRE(wire::parse_cm(hosts.sent.at(0), req) == wire::CmParseError::none);
-  CHECK(std::get<wire::CmReq>(req.body).path_mtu == 3);
+  CHECK(hosts.sent_as<wire::CmReq>(0).path_mtu == 3);
+}
+
+TEST_CASE("A connection with more than the device's MTU is refused, and its listener hears nothing") {
+  Hosts hosts;
+  Interface small = hosts.b.cm.interfaces().device(0);
+  small.active_mtu = 3;
+  hosts.b.cm.set_interface(0, small);
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  CHECK_FALSE(hosts.b.take());
+  CHECK(hosts.a.expect(EventType::rejected).status == wire::cm_reject::kInvalidMtu);
+  hosts.a.destroy(client);
+  CHECK(hosts.b.cm.connections().all().empty());
+}
+
+TEST_CASE("The timeout that a client sets is its peer's, too") {
+  Hosts hosts;
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+  constexpr uint32_t kAckTimeout = 3;
+  constexpr std::array timeout{std::byte{14}};
+  REQUIRE(hosts.a.cm.set_option(kProgram, client, 0, kAckTimeout, timeout) == 0);
+  REQUIRE(hosts.a.connect(client) == 0);
+  hosts.run();
+  CHECK(hosts.sent_as<wire::CmReq>(0).primary.local_ack_timeout == 14);
+  const IdHandle server = hosts.b.expect(EventType::connect_request).id;
+  REQUIRE(hosts.b.accept(server, 3) == 0);
+  hosts.run();
+  hosts.a.expect(EventType::connect_response);
+  CHECK(hosts.a.cm.qp_setup(kProgram, client, 3)->timeout == 14);
+  CHECK(hosts.b.cm.qp_setup(kProgram, server, 3)->timeout == 14);
+}
+
+// As Linux' cm_format_rep() and cm_rep_get_qpn() have it.
+TEST_CASE("The REP of an XRC target has its number where others have an EE context") {
+  Hosts hosts;
+  hosts.b.listener(1, hosts.b.ipv4(7000), 0, port_space::kTcp, qp_type::kXrcReceive);
+  const IdHandle client =
+      hosts.a.resolved(2, hosts.b.ipv4(7000), port_space::kTcp, qp_type::kXrcSend);
+  REQUIRE(hosts.a.connect(client, with_data("", 0x11)) == 0);
+  hosts.run();
+  const RdmaEvent request = hosts.b.expect(EventType::connect_request);
+  CHECK(stream(request).qpn == 0x11);
+  REQUIRE(hosts.b.accept(request.id, 3, with_data("", 0x22)) == 0);
+  hosts.run();
+  const auto rep = hosts.sent_as<wire::CmRep>(1);
+  CHECK(rep.local_eecn == 0x22);
+  CHECK(rep.local_qpn.value == 0);
+  CHECK(rep.srq);
+  CHECK(stream(hosts.a.expect(EventType::connect_response)).qpn == 0x22);
+  CHECK(hosts.a.cm.qp_setup(kProgram, client, 2)->destination_qpn == 0x22);
 }
 
 TEST_CASE("Either side ends a connection, and both hear of it") {

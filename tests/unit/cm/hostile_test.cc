@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "emulator/wire/cm_message.h"
+#include "emulator/wire/cma_header.h"
 #include "tests/unit/cm/hosts.h"
 
 namespace rocemu::cm::test {
@@ -29,6 +30,16 @@ struct Attack : Hosts {
   template <class Body>
   void inject(const Body& body) {
     b.cm.on_mad(now, {0, b.ipv4().ip, a.ipv4().ip}, wire::build_cm({99, body}));
+  }
+  // As if it came from a host that is neither.
+  template <class Body>
+  void inject_from_stranger(const Body& body) {
+    b.cm.on_mad(now, {0, b.ipv4().ip, stranger()}, wire::build_cm({99, body}));
+  }
+  wire::Gid stranger() const {
+    wire::Gid gid = a.ipv4().ip;
+    gid.bytes[15] = 66;
+    return gid;
   }
 };
 
@@ -81,21 +92,34 @@ TEST_CASE_METHOD(Attack, "A REQ that cannot be meant is refused with its reason"
 TEST_CASE_METHOD(Attack, "Another host, or other numbers, change nothing of a connection") {
   const Pair pair = connected(*this);
   const Connection before = *b.connection(pair.server);
-  const auto from_stranger = [&](const auto& body) {
-    wire::Gid stranger = a.ipv4().ip;
-    stranger.bytes[15] = 66;
-    b.cm.on_mad(now, {0, b.ipv4().ip, stranger}, wire::build_cm({99, body}));
-  };
-  from_stranger(wire::CmDreq{before.remote_id, before.id, {}, {}});
+  inject_from_stranger(wire::CmDreq{before.remote_id, before.id, {}, {}});
   inject(wire::CmDreq{before.remote_id + 1, before.id, {}, {}});
   wire::CmRej rej;
   rej.local_comm_id = before.remote_id;
   rej.remote_comm_id = before.id;
-  from_stranger(rej);
+  inject_from_stranger(rej);
   rej.local_comm_id += 1;
   inject(rej);
   CHECK(b.connection(pair.server)->state == ConnectionState::established);
   CHECK_FALSE(b.take());
+}
+
+TEST_CASE_METHOD(Attack, "Who claims a peer's GUID, number and QP takes none of them away") {
+  const Pair pair = connected(*this);
+  auto req = sent_as<wire::CmReq>(0);
+  SECTION("for a connection of its own") {
+    wire::build_cma_header({false, 1234, stranger(), b.ipv4().ip}, req.private_data);
+    inject_from_stranger(req);
+    CHECK(silent(b.cm));
+    const RdmaEvent request = b.expect(EventType::connect_request);
+    CHECK((*b.cm.query(kProgram, request.id))->destination->ip == stranger());
+  }
+  SECTION("for a connection to the peer that did not ask") {
+    inject_from_stranger(req);
+    CHECK(next<wire::CmRej>(b.cm).reason == wire::cm_reject::kInvalidServiceId);
+    CHECK_FALSE(b.take());
+  }
+  CHECK(b.connection(pair.server)->state == ConnectionState::established);
 }
 
 TEST_CASE_METHOD(Attack, "An alternate path is refused, and the connection stays") {

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
+#include "emulator/wire/cm_message.h"
 
 namespace rocemu::cm::test {
 
@@ -78,6 +80,14 @@ class Hosts {
   void run(TimeNs duration = 10 * kMs);
   // Until nothing is under way and nobody waits for anything; false when that takes over `limit`.
   bool settle(TimeNs limit);
+  // The message that was sent so many messages after the first, which has to be a Body.
+  template <class Body>
+  Body sent_as(size_t index) const {
+    wire::CmMessage message;
+    if (wire::parse_cm(sent.at(index), message) != wire::CmParseError::none)
+      throw std::runtime_error("no message of the connection manager");
+    return std::get<Body>(message.body);
+  }
   // Nothing is left of any id, channels aside.
   bool clean() const;
 

@@ -38,6 +38,20 @@ TEST_CASE("A program that takes its time is waited for: its host says that it is
   hosts.b.expect(EventType::established);
 }
 
+TEST_CASE("Nobody waits longer for an answer behind those who have been told to wait") {
+  Hosts hosts;
+  hosts.b.listener(1, hosts.b.ipv4(7000));
+  const auto ask = [&] {
+    const IdHandle client = hosts.a.resolved(2, hosts.b.ipv4(7000));
+    REQUIRE(hosts.a.connect(client, with_data("", static_cast<uint32_t>(client))) == 0);
+    return client;
+  };
+  for (int i = 0; i < 100; ++i) ask();
+  hosts.run(1000 * kMs);
+  const IdHandle late = ask();
+  CHECK(hosts.a.connection(late)->retransmission.wait_ns < 51 * kMs);
+}
+
 TEST_CASE("A lost RTU is sent again when the REP comes again") {
   Hosts hosts;
   hosts.b.listener(1, hosts.b.ipv4(7000));
