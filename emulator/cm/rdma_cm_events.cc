@@ -149,8 +149,7 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   if (!wire::parse_cma_header(data, header) || !local_gid ||
       header.destination != connection.route.local || header.source != connection.route.remote)
     return refuse_request(now, event);
-  if (req != nullptr &&
-      req->path_mtu > interfaces_.device(connection.route.device).active_mtu) {
+  if (req != nullptr && req->path_mtu > interfaces_.device(connection.route.device).active_mtu) {
     connections_.reject(now, event.id, wire::cm_reject::kInvalidMtu, {});
     return connections_.abandon(now, event.id);
   }
@@ -186,7 +185,8 @@ void RdmaCm::on_request(TimeNs now, const ConnectionEvent& event, std::span<cons
   request.id = id.handle;
   request.uid = listener->uid;
   if (req != nullptr) {
-    ConnectionParameters parameters = parameters_of(*req, req->local_qpn.value, wire::kCmaHeaderBytes);
+    ConnectionParameters parameters =
+        parameters_of(*req, req->local_qpn.value, wire::kCmaHeaderBytes);
     parameters.retry_count = req->retry_count;
     request.parameters = parameters;
   } else {

@@ -57,8 +57,9 @@ Result<Handle> Hca::alloc_dm(ContextId id, std::unique_ptr<DeviceMemory> memory)
   return context->dms.insert(std::move(dm));
 }
 
+// The memory is there until the last who has it, be it by import, gives it up.
 void Hca::Impl::destroy_dm(Dm& dm) {
-  if (!dm.imported) totals.dm_bytes -= dm.memory->bytes().size();
+  if (dm.memory.use_count() == 1) totals.dm_bytes -= dm.memory->bytes().size();
 }
 
 int Hca::free_dm(ContextId id, Handle handle) {

@@ -63,6 +63,10 @@ std::unique_ptr<AddressSpace> AddressSpace::probe(pid_t pid, int mem_fd, uint64_
 
   std::unique_ptr<AddressSpace> space(new AddressSpace(first, pid, std::move(descriptor), {}, 0));
   if (pid > 0) space->process_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  // Whoever makes this wait has to be ended by it. Old kernels have none, and of another PID
+  // namespace's program there is none.
+  if (pid > 0 && !space->process_ && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+    return nullptr;
   const auto reads_back = [&] {
     uint64_t seen = 0;
     return space->move_range(Direction::from_program, address, reinterpret_cast<std::byte*>(&seen),

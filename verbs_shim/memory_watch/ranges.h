@@ -15,9 +15,9 @@ class Ranges {
   void add(uintptr_t from, uintptr_t to);
   void remove(uintptr_t from, uintptr_t to);
 
-  // Does [from, to) meet a range?
+  // Does [from, to) meet a range? What is empty meets none.
   bool meets(uintptr_t from, uintptr_t to) {
-    return from < high_.load(std::memory_order_relaxed) &&
+    return from < to && from < high_.load(std::memory_order_relaxed) &&
            to > low_.load(std::memory_order_relaxed) && search(from, to);
   }
   // The same, when only the beginning is known yet: false is sure.

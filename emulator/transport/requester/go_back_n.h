@@ -10,8 +10,8 @@
 //    once; an answer that shows that a READ response or an atomic's answer before it was lost
 //    (implied NAK: once until there is progress); and the ACK timer (9.7.6). Each costs one of
 //    retry_count. Progress gives them back, and so does an RNR NAK, which is an answer. A NAK that
-//    comes before one can be drawn by the copy of its packet is of the same loss, and costs nothing:
-//    the network has doubled it, or packets that were late have drawn it.
+//    comes before one can be drawn by the copy of its packet is of the same loss, and costs
+//    nothing: the network has doubled it, or packets that were late have drawn it.
 // 4. The ACK timer runs while something is in flight, and progress restarts it. With timeout 0
 //    there is none, and nothing is sent again for want of an answer (9.7.6.1.3). An answer that has
 //    arrived and was not looked at yet is no missing one: for it the timer runs on, up to the four
@@ -130,7 +130,7 @@ class GoBackN {
   SendWindow& window_;
   wire::Psn una_;
   wire::Psn sent_end_;
-  wire::Psn ack_asked_;  // the PSN after the newest packet with AckReq
+  wire::Psn ack_asked_;            // the PSN after the newest packet with AckReq
   std::optional<wire::Psn> copy_;  // una_ at the last retry(), since when there was no progress
   TimeNs copied_at_ = 0;           // when it was sent again; kNever: not yet
   uint8_t retries_left_ = 0;

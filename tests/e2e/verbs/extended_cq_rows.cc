@@ -235,8 +235,8 @@ void failed_one(Lab& lab) {
   expect_equal(ibv_wc_read_qp_num(made.cq), made.ends.b.qp->qp_num, "qp_num");
 }
 
-// Nobody else can wait for the end of a batch of a CQ that one thread alone uses, so that what takes
-// completions out of it does not wait, either. In another CQ it may.
+// Nobody else can wait for the end of a batch of a CQ that one thread alone uses, so that what
+// takes completions out of it does not wait, either. In another CQ it may.
 void destroyed_in_a_batch(Lab& lab) {
   const CqPtr owner =
       make_extended_cq(lab.b(), IBV_WC_STANDARD_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);

@@ -62,6 +62,25 @@ void zero_based(Lab& lab) {
   expect_no_access(lab, ends, ends.b.memory.address(), mr->rkey);
 }
 
+// A region may go when its memory has, before what came is polled: nothing is written there then.
+void unmapped_before_the_region_goes(Lab& lab) {
+  for (const uint32_t bytes : {8u, 100u}) {
+    EndOptions options;
+    options.with_channel = true;
+    Ends ends = make_ends(lab, options);
+    must(ibv_req_notify_cq(ends.b.recv_cq.get(), 0), "ibv_req_notify_cq");
+    Memory memory(4096);
+    MrPtr mr = register_memory(lab.b().pd.get(), memory.data(), memory.bytes(), kEveryRight);
+    must(mr.get(), "ibv_reg_mr");
+    post_recv_ok(ends.b.qp.get(), 7, {memory.address(), bytes, mr->lkey});
+    post(ends.a, IBV_WR_SEND, 4, ends.a.sge(0, bytes), ends.b);
+    expect_completion_event(ends.b, ends.b.recv_cq.get());
+    memory.unmap();
+    mr.reset();
+    expect_completion(ends.b.recv_cq.get(), 7, {IBV_WC_SUCCESS});
+  }
+}
+
 // What has completed is there when the region goes, though the completion, of which an event tells,
 // is polled later, which touches the memory no more.
 void gone_before_the_poll(Lab& lab) {
@@ -284,6 +303,8 @@ constexpr Row kRows[] = {
     {"memory: relaxed ordering", relaxed_ordering},
     {"memory: zero-based, and not by its address", zero_based},
     {"memory: gone before what came is polled", gone_before_the_poll},
+    {"memory: unmapped, and then its region gone, before what came is polled",
+     unmapped_before_the_region_goes},
     {"memory: by other addresses, and not by its own", other_addresses},
     {"memory: a few bytes by other addresses", few_bytes_by_other_addresses},
     {"memory: on demand", on_demand},

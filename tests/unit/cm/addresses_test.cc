@@ -329,8 +329,8 @@ TEST_CASE("One link-local address of two devices is that of either, as the scope
 }
 
 TEST_CASE("A listener at a link-local address of two devices hears its own") {
-  OneNic nic({open_device({{gid6(0xfe, 0x80, 1), 64}}, 7),
-              open_device({{gid6(0xfe, 0x80, 1), 64}}, 8)});
+  OneNic nic(
+      {open_device({{gid6(0xfe, 0x80, 1), 64}}, 7), open_device({{gid6(0xfe, 0x80, 1), 64}}, 8)});
   const IdHandle first = nic.listener({true, gid6(0xfe, 0x80, 1), 7000, 7});
   const IdHandle second = nic.listener({true, gid6(0xfe, 0x80, 1), 7000, 8});
   for (const uint32_t device : {1u, 0u}) {

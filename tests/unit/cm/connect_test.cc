@@ -96,7 +96,8 @@ TEST_CASE("A connection has the MTU and the addresses that the device has now") 
   CHECK(hosts.sent_as<wire::CmReq>(0).path_mtu == 3);
 }
 
-TEST_CASE("A connection with more than the device's MTU is refused, and its listener hears nothing") {
+TEST_CASE(
+    "A connection with more than the device's MTU is refused, and its listener hears nothing") {
   Hosts hosts;
   Interface small = hosts.b.cm.interfaces().device(0);
   small.active_mtu = 3;

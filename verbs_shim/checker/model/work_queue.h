@@ -82,8 +82,8 @@ class WorkQueue {
   // have completions of their own, signaled or not (IBTA 10.8.5), so the next one is of the oldest.
   bool each_completes = false;
 
-  // posted() when the QP last went on after an error, from SQE to RTS (IBTA 10.3.1): the completions
-  // of those before are of that error, and say nothing of the QP any more.
+  // posted() when the QP last went on after an error, from SQE to RTS (IBTA 10.3.1): the
+  // completions of those before are of that error, and say nothing of the QP any more.
   uint64_t went_on_at = 0;
 
  private:

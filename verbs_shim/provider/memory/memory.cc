@@ -166,10 +166,12 @@ int dereg_mr(VerbsMr* mr) {
   rocemu_handle_message request = {};
   request.handle = mr->mr.handle;
   rocemu_handle_message reply;
-  const int error = to_context(mr->mr.context).call(ROCEMU_OP_DEREG_MR, request, reply);
+  DeviceContext& context = to_context(mr->mr.context);
+  const int error = context.call(ROCEMU_OP_DEREG_MR, request, reply);
+  // Where there is no NIC any more the region has gone as well.
+  if (error != 0 && !context.state.connection.lost()) return error;
+  deliver_untaken(context, reinterpret_cast<uintptr_t>(mr->mr.addr), mr->mr.length);
   if (error != 0) return error;
-  deliver_untaken(to_context(mr->mr.context), reinterpret_cast<uintptr_t>(mr->mr.addr),
-                  mr->mr.length);
   if (wants_shared_memory()) forget_unshared(mr);
   delete_object(mr);
   return 0;

@@ -104,15 +104,30 @@ bool make_private(void*, const exchange::RegionPart& part) {
   }
   memcpy(copy, there, bytes);
   mprotect(copy, bytes, part.protection);
-  mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, there);
+  if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, there) == MAP_FAILED) {
+    munmap(there, bytes);
+    munmap(copy, bytes);
+  }
   return true;
 }
 
-// A child that can't find out what to copy would write to its parent's memory.
+bool note_one(void* is_there, const exchange::RegionPart&) {
+  *static_cast<bool*>(is_there) = true;
+  return false;
+}
+
+// False where what is to be copied can't be found out, or the parent does not wait for it.
+bool copy_regions() {
+  const bool parent_waits = current_fork.pipe[0] >= 0;
+  if (parent_waits) close(current_fork.pipe[0]);  // /proc/self/maps needs one
+  bool is_there = false;
+  exchange::RegionWalk walk = {0, UINTPTR_MAX, parent_waits ? &make_private : &note_one, &is_there};
+  return exchange::visit_regions(walk) == 0 && !is_there;
+}
+
+// A child without a copy would write to its parent's memory.
 void in_child() {
-  if (current_fork.pipe[0] >= 0) close(current_fork.pipe[0]);  // /proc/self/maps needs one
-  exchange::RegionWalk walk = {0, UINTPTR_MAX, &make_private, nullptr};
-  if (exchange::visit_regions(walk) != 0) {
+  if (!copy_regions()) {
     complain("fork: the child cannot be given memory of its own (no descriptor is left); it ends");
     _exit(EX_OSERR);
   }

@@ -32,7 +32,8 @@ inline CompletionQueue& to_queue(ibv_cq* cq) { return *reinterpret_cast<Completi
 inline CompletionQueue& to_queue(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
 
 // True when the caller itself holds the lock: who says that one thread alone uses a CQ may destroy
-// its QPs in the middle of a batch, as over mlx5. Of any other CQ a second thread may be that batch's.
+// its QPs in the middle of a batch, as over mlx5. Of any other CQ a second thread may be that
+// batch's.
 inline bool is_own_batch(const CompletionQueue& queue) {
   return queue.single_threaded && queue.in_batch;
 }

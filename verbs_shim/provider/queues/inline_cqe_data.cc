@@ -1,6 +1,9 @@
 #include "verbs_shim/provider/queues/inline_cqe_data.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "verbs_shim/provider/common/small_copy.h"
 
@@ -15,6 +18,17 @@ bool lock_in_time(Mutex& mutex) {
     sched_yield();
   }
   return false;
+}
+
+// As deliver(), to memory that the program may have unmapped already: then nothing is done, where
+// the kernel lets a program ask so.
+void deliver_if_there(const rocemu_cqe& completion) {
+  if (completion.inline_bytes == 0) return;
+  const iovec from = {const_cast<uint8_t*>(completion.inline_data), completion.inline_bytes};
+  const iovec to = {reinterpret_cast<void*>(static_cast<uintptr_t>(completion.inline_address)),
+                    completion.inline_bytes};
+  const ssize_t written = process_vm_writev(getpid(), &from, 1, &to, 1, 0);
+  if (written < 0 && errno != EFAULT) deliver(completion);
 }
 
 }  // namespace
@@ -45,7 +59,7 @@ void deliver_untaken(DeviceContext& context, uint64_t address, uint64_t bytes) {
     if (!lock_in_time(queue->lock)) continue;
     queue->ring.visit_untaken([&](rocemu_cqe& completion) {
       if (completion.inline_address - address >= bytes) return;
-      deliver(completion);
+      deliver_if_there(completion);
       completion.inline_bytes = 0;
     });
     queue->lock.unlock();

@@ -270,6 +270,7 @@ TEST_CASE("Ranges that are watched") {
   CHECK_FALSE(ranges.meets(0, 1000));
   CHECK_FALSE(ranges.meets(2000, 5000));
   CHECK(ranges.meets(1700, 1701));
+  CHECK_FALSE(ranges.meets(1700, 1700));
   ranges.remove(1000, 2000);
   CHECK_FALSE(ranges.meets(1700, 1701));
   CHECK(ranges.meets(1500, 1501));
