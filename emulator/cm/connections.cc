@@ -190,7 +190,7 @@ bool Connections::reply(TimeNs now, CommId id, wire::CmRep rep) {
   rep.remote_comm_id = connection->remote_id;
   rep.target_ack_delay = limits_.local_ack_delay;
   connection->local_guid = rep.local_ca_guid;
-  connection->qp.local_qpn = rep.local_qpn;
+  connection->qp.local_qpn = wire::qpn_of(rep, connection->qp.transport);
   connection->qp.responder_resources = rep.responder_resources;
   connection->qp.initiator_depth = rep.initiator_depth;
   rep.starting_psn = connection->qp.receive_psn;  // the QP may have been set up with it already

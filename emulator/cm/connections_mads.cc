@@ -15,11 +15,6 @@ using State = ConnectionState;
 constexpr uint8_t kMtu256 = 1;
 constexpr uint8_t kMtu4096 = 5;
 
-// An XRC target has its QPN where others have an EE context (as Linux' cm_format_rep()).
-wire::Qpn qpn_of(const wire::CmRep& rep, wire::CmTransport transport) {
-  return transport == wire::CmTransport::extended ? wire::Qpn{rep.local_eecn} : rep.local_qpn;
-}
-
 }  // namespace
 
 void Connections::on_mad(TimeNs now, const Route& route, std::span<const std::byte> mad) {
@@ -111,7 +106,7 @@ void Connections::handle(TimeNs, const Route& route, uint64_t tid, const wire::C
     connection->state = State::rep_received;
     connection->remote_id = rep.local_comm_id;
     connection->remote_guid = rep.local_ca_guid;
-    connection->qp.remote_qpn = qpn_of(rep, connection->qp.transport);
+    connection->qp.remote_qpn = wire::qpn_of(rep, connection->qp.transport);
     connection->qp.send_psn = rep.starting_psn;
     connection->qp.responder_resources = rep.initiator_depth;
     connection->qp.initiator_depth = rep.responder_resources;

@@ -280,8 +280,9 @@ int RdmaCm::take_port(RdmaId& id, const SocketAddress& address) {
 
 // A link-local address is its device's alone, by the scope.
 SocketAddress RdmaCm::with_scope(SocketAddress address, const std::optional<LocalGid>& of) const {
-  if (of && address.ip.is_link_local_ipv6())
-    address.scope_id = interfaces_.device(of->device).scope_id;
+  if (!of || !address.ip.is_link_local_ipv6()) return address;
+  if (const uint32_t scope_id = interfaces_.device(of->device).scope_id; scope_id != 0)
+    address.scope_id = scope_id;
   return address;
 }
 

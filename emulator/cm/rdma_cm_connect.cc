@@ -13,11 +13,12 @@ constexpr uint8_t kHopLimit = 64;
 constexpr uint8_t kMaxCount = 7;  // retry counts have three bits
 
 // The private data of a request: the header of RDMA IP CM (annex A11) and the program's own bytes.
+// `source` is that of the MAD, which the peer compares.
 template <size_t n>
-bool fill_request(const RdmaId& id, const PrivateData& data, std::array<std::byte, n>& out) {
+bool fill_request(const RdmaId& id, const wire::Gid& source, const PrivateData& data,
+                  std::array<std::byte, n>& out) {
   if (data.length > n - wire::kCmaHeaderBytes) return false;
-  wire::build_cma_header({id.source->ipv6, id.source->port, id.source->ip, id.destination->ip},
-                         out);
+  wire::build_cma_header({id.source->ipv6, id.source->port, source, id.destination->ip}, out);
   std::copy_n(data.bytes.begin(), data.length, out.begin() + wire::kCmaHeaderBytes);
   return true;
 }
@@ -58,7 +59,8 @@ int RdmaCm::connect(TimeNs now, OwnerId owner, IdHandle handle,
 int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& parameters) {
   const Interface& device = interfaces_.device(id.local_gid->device);
   wire::CmReq req;
-  if (!fill_request(id, parameters.data, req.private_data)) return EINVAL;
+  const wire::Gid& source = interfaces_.gid(*id.local_gid);
+  if (!fill_request(id, source, parameters.data, req.private_data)) return EINVAL;
   req.service_id = wire::ip_cm_service_id(id.port_space, id.destination->port);
   req.local_ca_guid = device.node_guid;
   req.local_qpn.value = parameters.qpn & wire::Psn::kMask;
@@ -76,8 +78,8 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
   req.primary.hop_limit = kHopLimit;
   req.primary.local_ack_timeout = id.options.ack_timeout.value_or(0);
   if (!may_connect(id)) return ENOMEM;
-  const auto connection = connections_.connect(
-      now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
+  const auto connection =
+      connections_.connect(now, {id.local_gid->device, source, id.destination->ip}, req);
   if (!connection) return ENOMEM;
   connections_.charge(*connection, program_of(id));
   id.connection = *connection;
@@ -88,12 +90,13 @@ int RdmaCm::connect_stream(TimeNs now, RdmaId& id, const ConnectionParameters& p
 
 int RdmaCm::connect_datagram(TimeNs now, RdmaId& id, const ConnectionParameters& parameters) {
   wire::CmSidrReq req;
-  if (!fill_request(id, parameters.data, req.private_data)) return EINVAL;
+  const wire::Gid& source = interfaces_.gid(*id.local_gid);
+  if (!fill_request(id, source, parameters.data, req.private_data)) return EINVAL;
   req.service_id = wire::ip_cm_service_id(id.port_space, id.destination->port);
   req.pkey = wire::kDefaultPkey;
   if (!may_connect(id)) return ENOMEM;
-  const auto connection = connections_.ask_service(
-      now, {id.local_gid->device, interfaces_.gid(*id.local_gid), id.destination->ip}, req);
+  const auto connection =
+      connections_.ask_service(now, {id.local_gid->device, source, id.destination->ip}, req);
   if (!connection) return ENOMEM;
   connections_.charge(*connection, program_of(id));
   id.connection = *connection;

@@ -57,7 +57,6 @@ Result<ImportedDm> Hca::import_dm(ContextId id, Handle there) {
   auto imported = std::make_unique<Dm>();
   imported->memory = dm->memory;
   imported->space = dm->space;
-  imported->imported = true;
   ImportedDm result{0, dm->memory->bytes().size(), dm->memory->descriptor()};
   result.dm = context->dms.insert(std::move(imported));
   return result;

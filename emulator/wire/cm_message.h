@@ -95,6 +95,12 @@ struct CmRep {
   std::array<std::byte, 196> private_data{};
 };
 
+// The QP that a REP is of: an XRC target has it where others have an EE context, as Linux'
+// cm_format_rep() writes it.
+inline Qpn qpn_of(const CmRep& rep, CmTransport transport) {
+  return transport == CmTransport::extended ? Qpn{rep.local_eecn} : rep.local_qpn;
+}
+
 struct CmRtu {
   uint32_t local_comm_id = 0;
   uint32_t remote_comm_id = 0;

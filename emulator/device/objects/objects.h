@@ -26,7 +26,6 @@ struct Pd {
 struct Dm {
   std::shared_ptr<DeviceMemory> memory;      // shared with those that imported it
   std::shared_ptr<dma::AddressSpace> space;  // leads to `memory`, from address 0 on
-  bool imported = false;
   uint32_t users = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "emulator/trace/record/cm_record.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <variant>
 
 #include "emulator/wire/cm_message.h"
@@ -26,6 +27,9 @@ Spoken look_at(const Message& message) {
   if constexpr (requires { message.remote_comm_id; }) spoken.other_id = message.remote_comm_id;
   if constexpr (requires { message.request_id; }) spoken.own_id = message.request_id;
   if constexpr (requires { message.local_qpn; }) spoken.own_qpn = message.local_qpn;
+  // A REP does not say whether it is an XRC target's, but those have no other number.
+  if constexpr (std::is_same_v<Message, wire::CmRep>)
+    if (message.local_qpn.value == 0) spoken.own_qpn = {message.local_eecn};
   if constexpr (requires { message.remote_qpn; }) spoken.other_qpn = message.remote_qpn;
   if constexpr (requires { message.qpn; }) spoken.own_qpn = message.qpn;
   if constexpr (requires { message.starting_psn; }) spoken.psn = message.starting_psn.value();

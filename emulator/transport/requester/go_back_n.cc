@@ -17,8 +17,9 @@ void GoBackN::start() {
   rnr_retries_left_ = rnr_retry_ = context_.attributes.rnr_retry;
 }
 
-// Another number of retries counts from now on. Packets that were sent without a timeout get one by
-// being sent again, and those that have one lose it with the attribute.
+// Another number of retries counts from now on, another timeout when the timer starts next. Packets
+// that were sent without a timeout get one by being sent again, and those that have one lose it
+// with the attribute.
 void GoBackN::on_attributes_changed() {
   const uint8_t retry_count = context_.attributes.retry_count;
   const uint8_t rnr_retry = context_.attributes.rnr_retry;

@@ -1,11 +1,14 @@
 #include "emulator/transport/requester/probe_timer.h"
 
+#include <algorithm>
+
 namespace rocemu::transport {
 
 ProbeTimer::Next ProbeTimer::on_progress(wire::Psn una, wire::Psn sent_end,
                                          std::optional<TimeNs> rtt, uint32_t packets) {
   if (rtt) {
     estimator_.sample(*rtt);
+    shortest_ns_ = shortest_ns_ == 0 ? *rtt : std::min(shortest_ns_, *rtt);
   } else {
     estimator_.ease();
   }

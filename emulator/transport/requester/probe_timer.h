@@ -47,8 +47,8 @@ class ProbeTimer {
 
   TimeNs deadline() const { return deadline_; }
   bool knows_round_trip() const { return estimator_.known(); }
-  // A copy that was sent since so long has hardly been answered yet; 0: nothing is known of that.
-  TimeNs copy_rtt_ns() const { return estimator_.known() ? estimator_.copy_rtt_ns() : 0; }
+  // The shortest round trip of all: what answers a packet does not come sooner. 0: none is known.
+  TimeNs shortest_ns() const { return shortest_ns_; }
 
   // The number of packets that may be in flight, of the `packets` that congestion control allows.
   uint32_t window(uint32_t packets) const {
@@ -91,6 +91,7 @@ class ProbeTimer {
   static constexpr uint32_t kManyPackets = 16;
 
   RttEstimator estimator_;
+  TimeNs shortest_ns_ = 0;
   TimeNs deadline_ = kNever;
   uint32_t window_ = 0;   // while what a probe began goes on; 0: none
   wire::Psn probed_end_;  // the PSN after the newest sent again since

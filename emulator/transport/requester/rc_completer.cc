@@ -53,7 +53,7 @@ void RcRequester::on_sequence_nak(TimeNs now, wire::Psn psn) {
     on_implied_nak(now);
     return;
   }
-  if (recovery_.waits_for_receiver() || recovery_.copy_is_under_way(now, probe_.copy_rtt_ns()))
+  if (recovery_.waits_for_receiver() || recovery_.copy_is_under_way(now, probe_.shortest_ns()))
     return;
   note_loss(now);
   round_trip_.on_sending_again(true);

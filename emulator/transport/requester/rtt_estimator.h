@@ -48,9 +48,6 @@ class RttEstimator {
 
   TimeNs smoothed_ns() const { return known() ? smoothed_ns_ : kUnknownNs; }
 
-  // A copy that was sent since so long has hardly been answered yet.
-  TimeNs copy_rtt_ns() const { return smoothed_ns() / 4 * 3; }
-
   TimeNs timeout_ns() const {
     const TimeNs once_ns =
         known() ? std::max(kFloorNs, smoothed_ns_ + std::max(smoothed_ns_, 4 * variation_ns_))

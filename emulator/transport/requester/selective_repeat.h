@@ -88,7 +88,8 @@ class SelectiveRepeat {
         context_.limits.multipath ? estimator_.timeout_ns() : estimator_.smoothed_ns();
     if (estimator_.known() && known_ns <= now) board_.give_up_older(from + 1, now - known_ns);
   }
-  TimeNs copy_rtt_ns() const { return estimator_.copy_rtt_ns(); }
+  // A copy that was sent since so long has hardly been answered yet.
+  TimeNs copy_rtt_ns() const { return estimator_.smoothed_ns() / 4 * 3; }
   void on_round_trip(TimeNs rtt_ns);
   // The round trip that has been measured since the last call, if one was.
   std::optional<TimeNs> take_round_trip();

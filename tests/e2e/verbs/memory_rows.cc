@@ -74,6 +74,7 @@ void unmapped_before_the_region_goes(Lab& lab) {
     must(mr.get(), "ibv_reg_mr");
     post_recv_ok(ends.b.qp.get(), 7, {memory.address(), bytes, mr->lkey});
     post(ends.a, IBV_WR_SEND, 4, ends.a.sge(0, bytes), ends.b);
+    expect_completion(ends.a.send_cq.get(), 4, {IBV_WC_SUCCESS});
     expect_completion_event(ends.b, ends.b.recv_cq.get());
     memory.unmap();
     mr.reset();

@@ -183,9 +183,10 @@ void after_a_late_query(Lab& lab) {
   ends.a.qp->state = IBV_QPS_INIT;
   ends.b.qp->state = IBV_QPS_RESET;
   post_recv_ok(ends.b.qp.get(), 2, ends.b.sge(0, 8));
-  post_ok(ends.a.qp.get(), SendRequest(IBV_WR_SEND, 1, ends.a.sge(0, 8)));
-  expect_completion(ends.a.send_cq.get(), 1);
-  expect_completion(ends.b.recv_cq.get(), 2);
+  SendRequest request(IBV_WR_SEND, 1, ends.a.sge(0, 8));
+  post_ok(ends.a.qp.get(), request);
+  expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
+  expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_SUCCESS});
 }
 
 constexpr Row kRows[] = {

@@ -1,4 +1,6 @@
 // The answers to what verbs_shim/abi/memory.h and import.h ask for, and about regions as such.
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "emulator/device/hca.h"
@@ -11,6 +13,13 @@ namespace rocemu::fuzz {
 namespace {
 
 using AboutHandle = Exchange<rocemu_handle_message>;
+
+// Which memory a descriptor is of.
+uint64_t inode_of(int fd) {
+  struct stat status {};
+  expect(::fstat(fd, &status) == 0, "the descriptor of device memory is one");
+  return status.st_ino;
+}
 
 void new_region(Model& model, uint32_t pd, uint32_t dm, const Answer& answer) {
   if (answer.header().status != 0) return;
@@ -84,7 +93,9 @@ void alloc_dm(Model& model, const Exchange<rocemu_alloc_dm>& e) {
   const auto reply = e.reply<rocemu_alloc_dm_reply>();
   expect(reply.memory_bytes >= e.request.length_bytes && e.answer.fds.size() == 1,
          "device memory has what was asked for");
-  expect(model.dms.emplace(reply.dm, Model::Dm{e.request.length_bytes, 0}).second,
+  expect(model.dms
+             .emplace(reply.dm, Model::Dm{e.request.length_bytes, inode_of(e.answer.fds[0].get())})
+             .second,
          "new device memory has a new handle");
 }
 
@@ -106,7 +117,10 @@ void import_mr(Model& model, const Exchange<rocemu_import_mr>& e) {
 
 void import_dm(Model& model, const AboutHandle& e) {
   if (e.status() != 0) return;
-  expect(model.dms.emplace(e.reply<rocemu_import_dm_reply>().dm, Model::Dm{}).second,
+  const auto& reply = e.reply<rocemu_import_dm_reply>();
+  expect(e.answer.fds.size() == 1, "imported device memory comes with its memory");
+  expect(model.dms.emplace(reply.dm, Model::Dm{reply.length_bytes, inode_of(e.answer.fds[0].get())})
+             .second,
          "imported device memory has a new handle");
 }
 

@@ -28,7 +28,8 @@ struct Model {
     uint32_t pd = 0;
   };
   struct Dm {
-    uint64_t own_bytes = 0;  // 0: imported
+    uint64_t bytes = 0;
+    uint64_t memory = 0;  // the same for what is imported and what it is imported from
     uint32_t users = 0;
   };
   struct Channel {

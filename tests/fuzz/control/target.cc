@@ -2,6 +2,7 @@
 // same time. The input draws datagrams (datagram.h), which sessions of rocemud carry out on a
 // device; answers are held against a model of each program (client.h).
 #include <array>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -113,6 +114,7 @@ class Control {
 
   void check() {
     device::ObjectCounts expected;
+    std::map<uint64_t, uint64_t> dm_bytes;  // by memory
     for (const auto& client : clients_) {
       if (!client) continue;
       const Model& model = client->model();
@@ -126,8 +128,9 @@ class Control {
       expected.ahs += static_cast<uint32_t>(model.ahs.size());
       expected.srqs += static_cast<uint32_t>(model.srqs.size());
       expected.xrcds += static_cast<uint32_t>(model.xrcds.size());
-      for (const auto& [handle, dm] : model.dms) expected.dm_bytes += dm.own_bytes;
+      for (const auto& [handle, dm] : model.dms) dm_bytes[dm.memory] = dm.bytes;
     }
+    for (const auto& [memory, bytes] : dm_bytes) expected.dm_bytes += bytes;
     const device::ObjectCounts counts = hca_.counts();
     expect(counts.contexts == expected.contexts && counts.pds == expected.pds &&
                counts.mrs == expected.mrs && counts.channels == expected.channels &&

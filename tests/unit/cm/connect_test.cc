@@ -142,6 +142,7 @@ TEST_CASE("The REP of an XRC target has its number where others have an EE conte
   CHECK(stream(request).qpn == 0x11);
   REQUIRE(hosts.b.accept(request.id, 3, with_data("", 0x22)) == 0);
   hosts.run();
+  CHECK(hosts.b.connection(request.id)->qp.local_qpn.value == 0x22);
   const auto rep = hosts.sent_as<wire::CmRep>(1);
   CHECK(rep.local_eecn == 0x22);
   CHECK(rep.local_qpn.value == 0);

@@ -127,8 +127,8 @@ TEST_CASE("Attributes that are changed reach what is in flight") {
     stage.recovery.on_attributes_changed();
   };
   SECTION("retry_count") {
-    change([](QpAttributes& attributes) { attributes.retry_count = 1; });
-    CHECK(stage.recovery.retry());
+    change([](QpAttributes& attributes) { attributes.retry_count = 3; });
+    for (int i = 0; i < 3; ++i) CHECK(stage.recovery.retry());
     CHECK_FALSE(stage.recovery.retry());
   }
   SECTION("rnr_retry") {
@@ -156,7 +156,6 @@ TEST_CASE("The copy of a packet is under way until its answer may have come") {
   CHECK(stage.recovery.copy_is_under_way(1099, 100));
   CHECK_FALSE(stage.recovery.copy_is_under_way(1100, 100));
   CHECK_FALSE(stage.recovery.copy_is_under_way(1000, 0));
-  SECTION("progress") { stage.acknowledge(Psn(101), 1000); }
   SECTION("another path") { stage.recovery.begin_anew(); }
   SECTION("a receiver that is not ready") { REQUIRE(stage.recovery.wait_for_receiver(1000, 5)); }
   CHECK_FALSE(stage.recovery.copy_is_under_way(1000, 100));

@@ -172,7 +172,8 @@ namespace {
 // As the NIC has it: what ibv_qp says may be put back by an ibv_query_qp() in another thread that
 // was asked before the last ibv_modify_qp(). A QP over a table of receive queues has no header.
 uint32_t state_of(const QueuePair& queue) {
-  return queue.header != nullptr ? load_relaxed(&queue.header->qp_state) : queue.verbs.qp.state;
+  if (queue.header == nullptr) return queue.verbs.qp.state;
+  return load_relaxed(&queue.header->qp_state);
 }
 
 }  // namespace
