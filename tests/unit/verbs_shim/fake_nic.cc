@@ -233,6 +233,7 @@ bool FakeNic::answer(int fd) {
       Queue& qp = qps_.at(wish.qp);
       qp.attr = wish.attr;
       if ((wish.attr_mask & IBV_QP_STATE) != 0) qp.state = wish.attr.qp_state;
+      reinterpret_cast<rocemu_queue_header*>(qp.memory.address)->qp_state = qp.state;
       made.handle = qp.state;
       return reply(fd, request, &made.header, sizeof(made), 0);
     }
