@@ -42,6 +42,15 @@ class FrameQueue {
     return count;
   }
 
+  // Takes out the frames for which keep() is false; they are its own then.
+  template <class Keep>
+  void keep_if(Keep keep) noexcept {
+    for (uint32_t left = tail_ - head_; left != 0; --left) {
+      rte_mbuf* const frame = slots_[head_++ & mask_];
+      if (keep(frame)) slots_[tail_++ & mask_] = frame;
+    }
+  }
+
  private:
   uint32_t capacity_;
   uint32_t mask_;

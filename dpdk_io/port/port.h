@@ -74,6 +74,8 @@ class Port {
 
   // Where the buffers of runs (run_mark.h) come from, while transmit() takes them; else nullptr.
   virtual FramePool* run_pool() const noexcept { return nullptr; }
+  // True while those may lend their payload (lent_payload.h).
+  virtual bool takes_lent() const noexcept { return false; }
   // Says that receive() is to hand out no runs: whoever stands behind it looks at frames. It is
   // told as often that this is over.
   virtual void want_single_frames(bool /*wanted*/) noexcept {}

@@ -110,6 +110,10 @@ void Switch::carry_held(uint64_t now_ns) noexcept {
   for (const auto& port : ports_) carry(*port, now_ns, port->take_held(held));
 }
 
+void Switch::take_lent() noexcept {
+  for (const auto& port : ports_) port->take_lent();
+}
+
 void Switch::carry(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*> burst) noexcept {
   if (run_pool_ != nullptr && !runs_can_pass()) [[unlikely]]
     burst = from.drop_runs(burst);

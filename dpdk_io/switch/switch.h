@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "dpdk_io/port/capture.h"
+#include "dpdk_io/port/lent_payload.h"
 #include "dpdk_io/port/linked_port.h"
 #include "dpdk_io/port/mbuf_frames.h"
 #include "dpdk_io/port/owed_icrc.h"
@@ -90,6 +91,11 @@ class Switch {
   // switch.
   void let_runs_pass(FramePool& pool) { run_pool_ = &pool; }
 
+  // From now on runs may lend their payload (lent_payload.h). Whoever calls this calls take_lent()
+  // before memory is let go that may be lent; it copies by `take` what runs under way have lent.
+  void let_payload_be_lent(TakeLent take) { take_lent_ = take; }
+  void take_lent() noexcept;
+
  private:
   friend class SwitchPort;
   using Links = network::Links<MbufFrames, SwitchPort, Switch>;
@@ -131,6 +137,7 @@ class Switch {
   Capture capture_;
   StoreIcrc store_icrc_ = nullptr;
   FramePool* run_pool_ = nullptr;
+  TakeLent take_lent_ = nullptr;
   // By so many. Devices that have their turns at the same time change and read it; a run that was
   // begun before the change is dropped when it is carried, or by the port that is not to have it.
   std::atomic<unsigned> single_frames_wanted_{0};

@@ -60,6 +60,15 @@ class SwitchPort final : public LinkedPort {
     if (!queue_.push(frame)) drop(frame, DropReason::queue_full);
   }
 
+  // See Switch::take_lent(). Precondition: the switch holds nothing.
+  void take_lent() noexcept {
+    queue_.keep_if([this](rte_mbuf* frame) {
+      const bool taken = dpdk_io::take_lent(frame, switch_.take_lent_);
+      if (!taken) drop(frame, DropReason::malformed);
+      return taken;
+    });
+  }
+
   // Returns what is left.
   std::span<rte_mbuf*> drop_runs(std::span<rte_mbuf*> burst) noexcept {
     size_t kept = 0;
@@ -87,6 +96,7 @@ class SwitchPort final : public LinkedPort {
   FramePool* run_pool() const noexcept override {
     return switch_.runs_can_pass() ? switch_.run_pool_ : nullptr;
   }
+  bool takes_lent() const noexcept override { return switch_.take_lent_ != nullptr; }
   void want_single_frames(bool wanted) noexcept override {
     const unsigned one_more = wanted ? 1 : -1u;
     single_frames_wanted_ += one_more;

@@ -16,6 +16,7 @@
 #include "emulator/daemon/attachment/links.h"
 #include "emulator/daemon/attachment/port_description.h"
 #include "emulator/daemon/view/metrics.h"
+#include "emulator/dma/guarded_access.h"
 #include "verbs_shim/abi/control.h"
 
 namespace rocemu::daemon {
@@ -75,6 +76,7 @@ void Daemon::set_up_devices(const Options& options) {
   // An inspector looks at what other devices' inspectors remember.
   engine_.set_parallel(inspection_ == nullptr ? options.parallel : ParallelMode::never,
                        options.parallel_threads, dpdk_switch_.ports());
+  engine_.let_payload_be_lent(dpdk_switch_.ports(), dma::guarded_read);
   for (const impairment::Assignment& assignment : options.impair)
     set_links(nic_.ports, assignment, nic_.devices);
 }

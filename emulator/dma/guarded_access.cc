@@ -57,6 +57,15 @@ void copy_in_order(std::byte* to, const std::byte* from, size_t length_bytes) {
       copy_with_end<uint8_t>(to, from, length_bytes);
 }
 
+// The smallest page that a file in memory has.
+constexpr size_t kPageBytes = 4096;
+
+void look(const std::byte* at, size_t length_bytes) {
+  const volatile std::byte* const bytes = at;
+  for (size_t i = 0; i < length_bytes; i += kPageBytes) (void)bytes[i];
+  if (length_bytes != 0) (void)bytes[length_bytes - 1];
+}
+
 }  // namespace
 
 void install_access_guard() {
@@ -65,6 +74,10 @@ void install_access_guard() {
   action.sa_flags = SA_NODEFER;
   if (::sigaction(SIGBUS, &action, nullptr) != 0)
     throw std::system_error(errno, std::generic_category(), "sigaction");
+}
+
+bool guarded_look(const std::byte* mapped, size_t length_bytes) noexcept {
+  return guarded([=] { look(mapped, length_bytes); });
 }
 
 bool guarded_read(std::byte* to, const std::byte* mapped, size_t length_bytes) noexcept {

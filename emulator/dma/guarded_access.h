@@ -44,6 +44,8 @@ template <class Access>
   return true;
 }
 
+// False when some of it has gone. A byte of each page is read.
+bool guarded_look(const std::byte* mapped, size_t length_bytes) noexcept;
 bool guarded_read(std::byte* to, const std::byte* mapped, size_t length_bytes) noexcept;
 // The last byte is written last: programs wait for it to see that the others are there, as devices
 // write them in order.

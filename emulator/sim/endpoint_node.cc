@@ -21,8 +21,8 @@ void EndpointNode::ring(wire::Qpn qpn) {
 }
 
 void EndpointNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                        std::span<const uint32_t> segments) {
-  if (!frames.empty()) endpoint_.on_frames(now, frames, transport::Icrc::there, segments);
+                        std::span<const transport::ReceivedRun> runs) {
+  if (!frames.empty()) endpoint_.on_frames(now, frames, icrc(), runs);
   patience_.on_turn(now, endpoint_.next_deadline(), unread());
   if (endpoint_.next_deadline() <= now) endpoint_.on_timeout(now, patience_.answers_by(now));
   endpoint_.transmit(now, *this, options().tx_burst);

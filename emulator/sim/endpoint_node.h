@@ -45,7 +45,7 @@ class EndpointNode final : public PollingNode, public transport::EventSink {
 
  protected:
   void turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
-            std::span<const uint32_t> segments) override;
+            std::span<const transport::ReceivedRun> runs) override;
   TimeNs next_turn(TimeNs now) const override;
 
  private:

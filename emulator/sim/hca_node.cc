@@ -31,9 +31,9 @@ void HcaNode::ring(wire::Qpn qpn) {
 }
 
 void HcaNode::turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                   std::span<const uint32_t> segments) {
+                   std::span<const transport::ReceivedRun> runs) {
   transport::Endpoint& endpoint = hca_.endpoint();
-  if (!frames.empty()) endpoint.on_frames(now, frames, transport::Icrc::there, segments);
+  if (!frames.empty()) endpoint.on_frames(now, frames, icrc(), runs);
   patience_.on_turn(now, endpoint.next_deadline(), unread());
   if (endpoint.next_deadline() <= now) endpoint.on_timeout(now, patience_.answers_by(now));
   endpoint.transmit(now, *this, options().tx_burst);

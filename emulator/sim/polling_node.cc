@@ -83,12 +83,12 @@ void PollingNode::poll(TimeNs now) {
                                                 std::make_move_iterator(end));
   received_.erase(received_.begin(), end);
   std::vector<std::span<const std::byte>> frames;
-  std::vector<uint32_t> segments;
+  std::vector<transport::ReceivedRun> runs;
   for (const network::SharedFrame& frame : burst) {
     frames.push_back(frame.bytes());
-    segments.push_back(frame.segment_bytes());
+    runs.push_back({.segment_bytes = frame.segment_bytes(), .lent = frame.lent()});
   }
-  turn(now, frames, segments);
+  turn(now, frames, runs);
   if (after_poll) after_poll();
 
   const TimeNs next = received_.empty() ? next_turn(now) : now;
@@ -107,7 +107,8 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 }
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
-  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}, buffer.run.segment_bytes));
+  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}, buffer.run.segment_bytes,
+                                            buffer.lent.bytes));
   discard(buffer);
 }
 

@@ -32,6 +32,7 @@ struct NodeOptions {
   unsigned tx_burst = 32;
   uint32_t no_buffer_ppm = 0;  // chance that the sink has no buffer
   bool runs = false;           // it sends runs (wire/run.h)
+  bool lends = false;          // they may lend their payload; frames owe their ICRC then
 };
 
 // It is its own sink for what it sends: buffers are bounded by nothing but chance (no_buffer_ppm).
@@ -59,19 +60,25 @@ class PollingNode : public Node, public transport::FrameSink {
   bool allocate(transport::FrameBuffer& buffer) noexcept override;
   bool takes_runs() const noexcept override { return options_.runs; }
   bool allocate_run(transport::FrameBuffer& buffer) noexcept override { return allocate(buffer); }
+  bool may_owe_icrc() const noexcept override { return options_.lends; }
+  bool takes_lent() const noexcept override { return options_.lends; }
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
 
  protected:
-  // One turn: takes `frames`, which may be none, and of which `segments` say which are runs,
+  // One turn: takes `frames`, which may be none, and of which `runs` say which are such,
   // handles timers that are due, and sends at most options().tx_burst frames through this sink.
   virtual void turn(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                    std::span<const uint32_t> segments) = 0;
+                    std::span<const transport::ReceivedRun> runs) = 0;
   // The time by which the next turn has to be; `now` when there is work already, kNever when only a
   // frame or wake() can bring some.
   virtual TimeNs next_turn(TimeNs now) const = 0;
 
   const NodeOptions& options() const { return options_; }
+  // That of all frames that are received: all nodes have the same options in this.
+  transport::Icrc icrc() const {
+    return options_.lends ? transport::Icrc::owed : transport::Icrc::there;
+  }
   // True in a turn that did not get all frames that have arrived.
   bool unread() const { return !received_.empty(); }
 

@@ -58,6 +58,7 @@ bool SimMemory::check(transport::PdHandle pd, uint32_t key, uint64_t address, ui
       length_bytes > region.length_bytes - (address - region.address))
     return false;
   range = {region.broken ? &broken_space : &intact_space, address};
+  if (lends_) range.mapped = at(address, length_bytes).data();
   return true;
 }
 
@@ -101,6 +102,16 @@ void SimMemory::fetch(const MemoryRange& range, std::byte* into, uint32_t length
 void SimMemory::scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                         uint32_t tag) noexcept {
   scatters_.push_back({range, from, length_bytes, tag});
+}
+
+bool SimMemory::can_lend(const MemoryRange& range, uint32_t) noexcept {
+  return range.mapped != nullptr && !broken(range);
+}
+
+bool SimMemory::take_lent(const std::byte* lent, std::span<std::byte> into) noexcept {
+  if (loses_lent_) return false;
+  std::memcpy(into.data(), lent, into.size());
+  return true;
 }
 
 void SimMemory::flush_fetches(std::vector<uint32_t>& failed) noexcept {

@@ -30,6 +30,12 @@ class SimMemory : public transport::Memory {
   // Moves to and from the region fail at the flush, atomics at once; the checks still pass.
   void break_region(uint32_t key) { regions_.at(key).broken = true; }
 
+  // From now on regions lend what runs send from them. Precondition: nothing is allocated after it,
+  // as long as runs are under way.
+  void lend() { lends_ = true; }
+  // What is lent from now on, by whomever, cannot be had here.
+  void lose_lent() { loses_lent_ = true; }
+
   // True when bytes can move to and from a range that has passed a check.
   static bool moves(const transport::MemoryRange& range);
 
@@ -57,6 +63,8 @@ class SimMemory : public transport::Memory {
              uint32_t tag) noexcept override;
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
+  bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
+  bool take_lent(const std::byte* lent, std::span<std::byte> into) noexcept override;
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
   void flush_scatters(std::vector<uint32_t>& failed) noexcept override;
   bool compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
@@ -91,6 +99,8 @@ class SimMemory : public transport::Memory {
   std::vector<std::byte> bytes_;
   std::vector<size_t> guards_;  // offsets
   std::unordered_map<uint32_t, Region> regions_;
+  bool lends_ = false;
+  bool loses_lent_ = false;
   uint32_t next_key_ = 0x100;
   std::vector<Fetch> fetches_;
   std::vector<Scatter> scatters_;

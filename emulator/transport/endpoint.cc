@@ -157,24 +157,26 @@ bool tells_of_congestion(const wire::Packet& packet) {
 }  // namespace
 
 void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames, Icrc icrc,
-                         std::span<const uint32_t> segments) {
+                         std::span<const ReceivedRun> runs) {
   wire::Packet packet;
   for (size_t i = 0; i < frames.size(); ++i) {
     const std::span<const std::byte> frame = frames[i];
-    const uint32_t segment_bytes = segments.empty() ? 0 : segments[i];
+    const ReceivedRun run = runs.empty() ? ReceivedRun{} : runs[i];
     if (!flows_.empty() && steer(frame)) [[unlikely]] {
       tally_.note(TraceEvent::received);
       continue;
     }
-    const wire::ParseError error = segment_bytes == 0
+    const wire::ParseError error = run.segment_bytes == 0
                                        ? wire::parse_frame(frame, packet)
-                                       : wire::parse_run(frame, segment_bytes, packet);
+                                       : wire::parse_run(frame, run.segment_bytes, packet);
     tally_.note(TraceEvent::received, 0, {}, packet.packets);
     if (error != wire::ParseError::none) {
       tally_.note(TraceEvent::malformed);
     } else if (icrc == Icrc::there && !icrc_check_.right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
+      lent_ = run.lent != nullptr;
+      if (lent_) packet.payload = {run.lent, packet.payload.size()};
       receive(*qp, now, packet);
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
@@ -183,6 +185,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     }
   }
   deferred_.flush(memory_);
+  taken_.clear();
 }
 
 // True when the frame has gone where it belongs. Flows are of raw packet QPs alone.
@@ -196,10 +199,8 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 }
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
-  if (packet.packets > 1 && !takes_whole(qp, packet)) [[unlikely]] {
-    for (uint32_t i = 0; i < packet.packets; ++i) receive(qp, now, wire::packet_of_run(packet, i));
-    return;
-  }
+  if (packet.packets > 1 && !takes_whole(qp, packet)) [[unlikely]]
+    return take_apart(qp, now, packet);
   qp.tally().note_packet(packet, packet.bth.psn.value());
   if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
     return touch(qp);
@@ -208,6 +209,18 @@ inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   if (qp.answering) return;
   qp.answering = true;
   answering_.push_back(&qp);
+}
+
+// Single packets are looked at in many places, so that their payload has to be there. What has gone
+// is lost like a frame, and its sender finds that when it sends it again.
+void Endpoint::take_apart(Qp& qp, TimeNs now, const wire::Packet& run) {
+  wire::Packet whole = run;
+  if (lent_) {
+    std::vector<std::byte>& copy = taken_.emplace_back(run.payload.size());
+    if (!memory_.take_lent(run.payload.data(), copy)) return;
+    whole.payload = copy;
+  }
+  for (uint32_t i = 0; i < run.packets; ++i) receive(qp, now, wire::packet_of_run(whole, i));
 }
 
 // Who is observed, and what a network has marked, is looked at packet by packet.

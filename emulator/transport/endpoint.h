@@ -92,10 +92,9 @@ class Endpoint {
   // not whole is counted and dropped. The bytes must stay valid for the length of the call. `icrc`
   // is that of all of them; one that is owed is not looked at. Precondition for such frames: there
   // are no flows.
-  // Frame N is a run (wire/run.h) with so much payload a packet as segments[N] says, where that is
-  // not 0; empty: none is.
+  // `runs`: what each frame is as a run; empty: none is one.
   void on_frames(TimeNs now, std::span<const std::span<const std::byte>> frames,
-                 Icrc icrc = Icrc::there, std::span<const uint32_t> segments = {});
+                 Icrc icrc = Icrc::there, std::span<const ReceivedRun> runs = {});
   // A program posted: to the send queue of a QP, or to the receive queue of one that is in ERROR.
   void on_doorbell(wire::Qpn qpn);
   // Completes with a flush error what stands in the queues of a QP in ERROR, so much at once as a
@@ -145,6 +144,7 @@ class Endpoint {
  private:
   void touch(Qp& qp);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
+  void take_apart(Qp& qp, TimeNs now, const wire::Packet& run);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
   TimeNs paced_until(const Qp& qp, TimeNs now) const;
@@ -174,6 +174,8 @@ class Endpoint {
   MulticastGroups multicast_groups_;
   FlowTable flows_;
   IcrcCheck icrc_check_;
+  std::deque<std::vector<std::byte>> taken_;  // lent payloads of these frames that had to be copied
+  bool lent_ = false;                         // the payload of the frame that is looked at is lent
   std::vector<Qp*> turns_over_;  // in this transmit call, while somebody is told what they wait for
   std::vector<Qp*> answering_;   // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;       // QPs that may have something to send

@@ -18,7 +18,8 @@ struct Packet {
   Udp udp;
   Bth bth;
   ExtendedHeaders ext;
-  std::span<const std::byte> payload;  // without pad bytes and ICRC
+  std::span<const std::byte> payload;  // without pad bytes and ICRC; of a run it may stand
+                                       // elsewhere than in the frame (transport's LentPayload)
   std::span<const std::byte> l3;       // from the IP header through the ICRC
   // Path telemetry behind the datagram (base/net/path_telemetry.h); empty: none.
   std::span<const std::byte> telemetry;

@@ -109,6 +109,7 @@ bool Engine::turn() {
     // many QPs were rung for that some are left.
     ring_doorbells();
     run_devices();
+    devices_.take_lent();
     TurnBudget budget(clock_.now_ns());
     commands_.run(budget);
     ++stats_.commands;

@@ -55,6 +55,11 @@ class Engine {
   void set_parallel(ParallelMode mode, unsigned threads, dpdk_io::Switch& fabric) {
     devices_.set_parallel(mode, threads, fabric);
   }
+  // To be called before start(): what goes over that switch, which outlives the engine, may lend
+  // its payload (dpdk_io/port/lent_payload.h), which `take` copies.
+  void let_payload_be_lent(dpdk_io::Switch& fabric, dpdk_io::TakeLent take) {
+    devices_.let_payload_be_lent(fabric, take);
+  }
   // To be called before start(). The writer outlives the engine; it is flushed when the engine has
   // time.
   void set_capture(dpdk_io::FrameWriter* writer) { capture_.set_writer(writer); }

@@ -62,6 +62,18 @@ bool EngineDevices::turn(TimeNs now) {
   return busy;
 }
 
+void EngineDevices::let_payload_be_lent(dpdk_io::Switch& fabric, dpdk_io::TakeLent take) {
+  fabric.let_payload_be_lent(take);
+  lending_switch_ = &fabric;
+  take_lent_ = take;
+}
+
+void EngineDevices::take_lent() noexcept {
+  if (lending_switch_ == nullptr) return;
+  lending_switch_->take_lent();
+  for (const auto& device : devices_) device->frames().take_lent(take_lent_);
+}
+
 void EngineDevices::touch_all() {
   for (const auto& device : devices_) device->touch();
 }

@@ -42,6 +42,10 @@ class EngineDevices {
     return parallel_turns_ != nullptr && parallel_turns_->threads() > 1 &&
            parallel_turns_->threads() >= usable_cpus_;
   }
+  // Before the engine starts. See Engine.
+  void let_payload_be_lent(dpdk_io::Switch& fabric, dpdk_io::TakeLent take);
+  // To be called before regions may change: nothing is lent then.
+  void take_lent() noexcept;
   // See EngineDevice::touch().
   void touch_all();
 
@@ -60,7 +64,9 @@ class EngineDevices {
   std::vector<std::unique_ptr<EngineDevice>> devices_;
   std::unique_ptr<ParallelTurns> parallel_turns_;  // nullptr: one device after the other
   size_t next_ = 0;                                // the device that the next turn begins with
-  unsigned usable_cpus_ = 0;                       // by this process; set with parallel_turns_
+  dpdk_io::Switch* lending_switch_ = nullptr;      // nullptr: payloads are never lent
+  dpdk_io::TakeLent take_lent_ = nullptr;
+  unsigned usable_cpus_ = 0;  // by this process; set with parallel_turns_
 };
 
 }  // namespace rocemu::daemon

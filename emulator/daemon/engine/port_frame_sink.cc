@@ -64,18 +64,20 @@ void PortFrameSink::hand_over(TimeNs now, transport::Endpoint& endpoint,
   if (!endpoint.flows().empty()) [[unlikely]]
     for (rte_mbuf* frame : frames) dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);
   std::array<std::span<const std::byte>, kBurst> bytes;
-  std::array<uint32_t, kBurst> segments;
+  std::array<transport::ReceivedRun, kBurst> runs;
   while (!frames.empty()) {
     const bool owed = dpdk_io::owes_icrc(frames.front());
     size_t count = 0;
     while (count < frames.size() && dpdk_io::owes_icrc(frames[count]) == owed) {
       bytes[count] = bytes_of(frames[count]);
-      segments[count] = dpdk_io::segment_bytes(frames[count]);
+      const dpdk_io::LentPayload* const lent = dpdk_io::lent_payload(frames[count]);
+      runs[count] = {dpdk_io::segment_bytes(frames[count]),
+                     lent != nullptr ? lent->bytes : nullptr};
       ++count;
     }
     endpoint.on_frames(now, std::span(bytes).first(count),
                        owed ? transport::Icrc::owed : transport::Icrc::there,
-                       std::span(segments).first(count));
+                       std::span(runs).first(count));
     frames = frames.subspan(count);
   }
 }
@@ -113,11 +115,19 @@ unsigned PortFrameSink::transmit(TimeNs now, transport::Endpoint& endpoint) noex
 // they are lost, as any frame may be.
 void PortFrameSink::use_port(dpdk_io::Port& port) noexcept {
   port_ = &port;
+  keep_waiting([](const rte_mbuf* frame) { return !dpdk_io::is_run(frame); });
+}
+
+void PortFrameSink::take_lent(dpdk_io::TakeLent copy) noexcept {
+  keep_waiting([copy](rte_mbuf* frame) { return dpdk_io::take_lent(frame, copy); });
+}
+
+template <class Keep>
+void PortFrameSink::keep_waiting(Keep keep) noexcept {
   const auto end = burst_.begin() + waiting_;
-  const auto runs = std::stable_partition(
-      burst_.begin(), end, [](const rte_mbuf* frame) { return !dpdk_io::is_run(frame); });
-  dpdk_io::FramePool::free_bulk({runs, end});
-  waiting_ = static_cast<unsigned>(runs - burst_.begin());
+  const auto lost = std::stable_partition(burst_.begin(), end, keep);
+  dpdk_io::FramePool::free_bulk({lost, end});
+  waiting_ = static_cast<unsigned>(lost - burst_.begin());
 }
 
 bool PortFrameSink::queue(std::vector<std::byte> frame) {
@@ -165,6 +175,9 @@ void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_b
   if (buffer.run.packets > 1)
     dpdk_io::mark_run(frame,
                       {buffer.run.packets, buffer.run.segment_bytes, buffer.run.frame_bytes});
+  if (buffer.lent.bytes != nullptr)
+    dpdk_io::mark_lent(frame,
+                       {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes});
   if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]] {
     dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);  // it gets several holders
     loop_back(frame);

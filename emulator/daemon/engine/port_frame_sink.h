@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "dpdk_io/port/frame_pool.h"
+#include "dpdk_io/port/lent_payload.h"
 #include "dpdk_io/port/port.h"
 #include "emulator/daemon/engine/pace/turn_budget.h"
 #include "emulator/transport/endpoint.h"
@@ -39,6 +40,9 @@ class PortFrameSink final : private transport::FrameSink {
   // lost then.
   bool queue(std::vector<std::byte> frame);
 
+  // Copies by `copy` what runs that wait for the port have lent.
+  void take_lent(dpdk_io::TakeLent copy) noexcept;
+
   // True while there is something to do that no descriptor will tell of.
   bool has_work() const noexcept {
     return waiting_ != 0 || !queued_.empty() || looped_back_ != 0 || port_->has_work();
@@ -58,7 +62,10 @@ class PortFrameSink final : private transport::FrameSink {
   bool may_owe_icrc() const noexcept override { return port_->takes_owed_icrc(); }
   bool takes_runs() const noexcept override { return port_->run_pool() != nullptr; }
   bool allocate_run(transport::FrameBuffer& buffer) noexcept override;
+  bool takes_lent() const noexcept override { return port_->takes_lent(); }
   bool take(transport::FrameBuffer& buffer, rte_mbuf* frame) noexcept;
+  template <class Keep>
+  void keep_waiting(Keep keep) noexcept;
   void hand_over(TimeNs now, transport::Endpoint& endpoint,
                  std::span<rte_mbuf* const> frames) noexcept;
   void hand_to_port(TimeNs now) noexcept;

@@ -82,6 +82,14 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
   scatters_.add(space_of(range), range.address, from, length_bytes, tag);
 }
 
+bool HcaMemory::can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept {
+  return range.mapped != nullptr && dma::guarded_look(range.mapped, length_bytes);
+}
+
+bool HcaMemory::take_lent(const std::byte* lent, std::span<std::byte> into) noexcept {
+  return dma::guarded_read(into.data(), lent, into.size());
+}
+
 void HcaMemory::flush_fetches(std::vector<uint32_t>& failed) noexcept {
   flush(fetches_, failed_fetches_, failed);
 }

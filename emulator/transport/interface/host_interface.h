@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/net/path_telemetry.h"
@@ -131,6 +132,12 @@ class Memory {
                      uint32_t tag) noexcept = 0;
   virtual void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                        uint32_t tag) noexcept = 0;
+  // True when the bytes of `range` may be read at `range.mapped` from now on, until something but
+  // the data path changes regions: a run may leave them there (FrameBuffer::lent). Each page has
+  // been read once, so what can be known to be missing is found by its owner, in a fetch.
+  virtual bool can_lend(const MemoryRange&, uint32_t /*length_bytes*/) noexcept { return false; }
+  // Copies what another port's memory has lent. False: it has gone meanwhile.
+  virtual bool take_lent(const std::byte* /*lent*/, std::span<std::byte>) noexcept { return false; }
   // Move all that was collected; tags of failed moves are appended in the order of their calls.
   virtual void flush_fetches(std::vector<uint32_t>& failed) noexcept = 0;
   virtual void flush_scatters(std::vector<uint32_t>& failed) noexcept = 0;
@@ -145,6 +152,20 @@ class Memory {
 // shows the frame to anybody but an endpoint computes it first (wire::store_datagram_icrc).
 enum class Icrc : uint8_t { there, owed };
 
+// The payload of a run that is not in its frame but still in the memory it is sent from. It may go
+// at any moment, so that it is moved by Memory alone, and never looked at.
+struct LentPayload {
+  const std::byte* bytes = nullptr;  // null: the payload is in the frame
+  uint32_t length_bytes = 0;
+  uint32_t offset_bytes = 0;  // where it belongs in the frame
+};
+
+// What a received frame is when it is a run (wire/run.h).
+struct ReceivedRun {
+  uint32_t segment_bytes = 0;  // the payload of each packet but the last; 0: it is none
+  const std::byte* lent = nullptr;
+};
+
 // A buffer for one outgoing frame, from the Ethernet header on.
 struct FrameBuffer {
   std::byte* data = nullptr;
@@ -152,6 +173,7 @@ struct FrameBuffer {
   // The IP header of a sent frame that owes its ICRC begins here; 0: it owes none.
   uint16_t icrc_owed_from = 0;
   wire::RunShape run{};  // of a frame that is sent
+  LentPayload lent{};    // of a run that is sent
 };
 
 class FrameSink {
@@ -168,6 +190,9 @@ class FrameSink {
   // least kMaxRunFrameBytes. Where none is free the packets may still leave one by one.
   virtual bool takes_runs() const noexcept { return false; }
   virtual bool allocate_run(FrameBuffer&) noexcept { return false; }
+  // The same: whether runs may leave their payload where it is. Whoever has such a run copies it
+  // (Memory::take_lent) before anything but the data path is let at regions.
+  virtual bool takes_lent() const noexcept { return false; }
 };
 
 // The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.

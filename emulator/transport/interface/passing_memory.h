@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,10 @@ class PassingMemory : public Memory {
   void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override {
     inner_->scatter(range, from, length_bytes, tag);
+  }
+  // It lends nothing: whoever decorates a fetch wants to see it.
+  bool take_lent(const std::byte* lent, std::span<std::byte> into) noexcept override {
+    return inner_->take_lent(lent, into);
   }
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override {
     inner_->flush_fetches(failed);

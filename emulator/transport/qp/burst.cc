@@ -55,6 +55,15 @@ inline std::byte* Burst::start(const FrameBuffer& buffer, Qp& qp, Side side, con
   return at;
 }
 
+void Burst::fetch(const MemoryRange& range, std::byte* to, uint32_t length_bytes) {
+  FrameBuffer& buffer = frames_.back().buffer;
+  if (lends_ && buffer.run.packets > 1 && memory_.can_lend(range, length_bytes)) {
+    buffer.lent = {range.mapped, length_bytes, static_cast<uint32_t>(to - buffer.data)};
+  } else {
+    memory_.fetch(range, to, length_bytes, fetch_tag());
+  }
+}
+
 void Burst::spread_added(const Path& path) {
   constexpr uint32_t kPorts = 0xc000;        // 14 bits of them (IBTA annex A17)
   constexpr uint32_t kOdd = 2'654'435'761u;  // the golden ratio: neighbours get ports far apart

@@ -28,6 +28,7 @@ class Burst {
     small_messages_ = 0;
     owes_icrc_ = sink.may_owe_icrc();
     takes_runs_ = may_run && sink.takes_runs();
+    lends_ = takes_runs_ && owes_icrc_ && sink.takes_lent();
     packets_ = 0;
     failed_qps_.clear();
   }
@@ -74,6 +75,9 @@ class Burst {
   // given; as add(), but the whole frame is to be filled in. finish() makes the headers its own.
   std::byte* add_segment(Qp& qp, wire::Psn psn, uint32_t frame_bytes,
                          const wire::TcpSegment& segment);
+  // Has the payload of the frame that was added last, all of it, fetched from `range` to where it
+  // belongs, or lent by `range`.
+  void fetch(const MemoryRange& range, std::byte* to, uint32_t length_bytes);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 
@@ -119,6 +123,7 @@ class Burst {
   uint32_t packets_ = 0;  // added so far
   bool owes_icrc_ = false;
   bool takes_runs_ = false;
+  bool lends_ = false;
   uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
   std::vector<wire::TcpSegment> segments_;

@@ -56,6 +56,7 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
     std::memcpy(to, work.inline_payload + offset_bytes, length_bytes);
     return true;
   }
+  const std::byte* const begin = to;
   for (const Sge& sge : work.sges.view()) {
     if (offset_bytes >= sge.length_bytes) {
       offset_bytes -= sge.length_bytes;
@@ -68,6 +69,8 @@ bool gather(const QpContext& context, Burst& burst, const SendWork& work, uint32
       return false;
     if (work.inline_wqe_data != nullptr && is_own_memory(context, sge, range)) {
       std::memcpy(to, work.inline_wqe_data, part);
+    } else if (to == begin && part == length_bytes) {
+      burst.fetch(range, to, part);
     } else {
       context.memory.fetch(range, to, part, burst.fetch_tag());
     }

@@ -314,7 +314,7 @@ Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t pa
                           make_bth(operation, psn, 0), headers_of(response), bytes, packets, mtu)
           : add_frame(burst, operation, psn, response, bytes);
   if (payload == nullptr) return Turn::no_buffer;
-  if (bytes > 0) context_.memory.fetch(range, payload, bytes, burst.fetch_tag());
+  if (bytes > 0) burst.fetch(range, payload, bytes);
   response.sent += packets;
   if (response.sent == response.packets) pop_front();
   return Turn::sent;

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <span>
 
+#include "dpdk_io/port/lent_payload.h"
 #include "dpdk_io/port/owed_icrc.h"
 #include "dpdk_io/port/pcap.h"
 #include "impairment/grammar.h"
@@ -110,6 +111,57 @@ TEST_CASE_METHOD(RunNetwork, "who wants single frames gets no run") {
   CHECK(alice.run_pool() == &pool);
   send(alice, {run("run")});
   CHECK(receive(bob) == Texts{"run"});
+}
+
+namespace {
+
+bool gone = false;  // what is lent
+
+bool take(std::byte* to, const std::byte* lent, size_t length_bytes) noexcept {
+  std::copy_n(lent, length_bytes, to);
+  return !gone;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(RunNetwork, "a run's payload is lent until the switch takes it") {
+  CHECK_FALSE(alice.takes_lent());
+  fabric.let_payload_be_lent(take);
+  CHECK(alice.takes_lent());
+  std::array<std::byte, 8> memory;
+  memory.fill(std::byte{0x55});
+  rte_mbuf* const lending = run("run with some room");
+  constexpr uint32_t kOffsetBytes = 20;
+  mark_lent(lending, {memory.data(), memory.size(), kOffsetBytes});
+  send(alice, {frame(kBob, "one"), lending, frame(kBob, "two")});
+  std::array<rte_mbuf*, 8> burst;
+  SECTION("nobody takes it") {
+    REQUIRE(bob.receive(now_ns, burst) == 3);
+    REQUIRE(lent_payload(burst[1]) != nullptr);
+    CHECK(lent_payload(burst[1])->bytes == memory.data());
+    CHECK(lent_payload(burst[0]) == nullptr);
+    FramePool::free_bulk(std::span(burst).first(3));
+  }
+  SECTION("it is taken") {
+    fabric.take_lent();
+    memory.fill(std::byte{0x66});
+    REQUIRE(bob.receive(now_ns, burst) == 3);
+    CHECK(lent_payload(burst[1]) == nullptr);
+    CHECK(is_run(burst[1]));
+    const std::byte* const bytes = MbufFrames::bytes(burst[1]) + kOffsetBytes;
+    CHECK(std::all_of(bytes, bytes + memory.size(),
+                      [](std::byte b) { return b == std::byte{0x55}; }));
+    FramePool::free_bulk(std::span(burst).first(3));
+  }
+  SECTION("it has gone") {
+    gone = true;
+    fabric.take_lent();
+    gone = false;
+    REQUIRE(bob.receive(now_ns, burst) == 2);
+    CHECK_FALSE(is_run(burst[1]));
+    CHECK(bob.stats().dropped(DropReason::malformed) == 3);
+    FramePool::free_bulk(std::span(burst).first(2));
+  }
 }
 
 }  // namespace rocemu::dpdk_io

@@ -224,4 +224,97 @@ TEST_CASE("What is spaced out leaves packet by packet") {
   CHECK(runs_of(pair, pair.a).empty());
 }
 
+namespace {
+
+// Both ends' memory lends its payloads, which stand in no frame then.
+struct LendingPair : Pair {
+  LendingPair() : Pair(lending()), ends(*this) {
+    a.node().memory().lend();
+    b.node().memory().lend();
+  }
+
+  static PairOptions lending() {
+    PairOptions options = with_runs();
+    options.node.lends = true;
+    return options;
+  }
+
+  Ends ends;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(LendingPair, "A payload that is lent arrives") {
+  SECTION("of a WRITE") {
+    a.post(write(ends.near, ends.far));
+    drive();
+    CHECK(b.bytes(ends.far) == a.bytes(ends.near));
+  }
+  SECTION("of a SEND to several elements") {
+    b.receive(7, {ends.far.sge(0, 1500), ends.far.sge(1500, kMessageBytes - 1500)});
+    a.post(send(ends.near));
+    drive();
+    CHECK(b.bytes(ends.far) == a.bytes(ends.near));
+  }
+  SECTION("of the answer to a READ") {
+    a.post(read(ends.near, ends.source));
+    drive();
+    CHECK(a.bytes(ends.near) == b.bytes(ends.source));
+  }
+  SECTION("of a message of several elements, which are gathered") {
+    SendRequest request = send(ends.near);
+    request.sges = {ends.near.sge(0, 1500), ends.near.sge(1500, kMessageBytes - 1500)};
+    b.receive(7, {ends.far.sge()});
+    a.post(request);
+    drive();
+    CHECK(b.bytes(ends.far) == a.bytes(ends.near));
+  }
+  SECTION("of runs that are lost") {
+    lose = lose_run();
+    a.post(write(ends.near, ends.far));
+    drive();
+    CHECK(b.bytes(ends.far) == a.bytes(ends.near));
+  }
+  CHECK(statuses(a.send_cq) == std::vector{WcStatus::success});
+  CHECK(runs_of(*this, a).size() + runs_of(*this, b).size() > 0);
+}
+
+TEST_CASE_METHOD(LendingPair, "A payload is lent until its run is taken") {
+  a.post(write(ends.near, ends.far));
+  lose = [this](const Sent& frame) {
+    if (is_run(frame)) a.node().memory().at(ends.near.address, 1)[0] = std::byte{0x77};
+    return false;
+  };
+  drive();
+  CHECK(b.bytes(ends.far)[0] == std::byte{0x77});
+}
+
+TEST_CASE_METHOD(LendingPair, "A run that is taken apart has its payload copied before") {
+  // What is sent after a probe begins where no run began before.
+  lose = [lost = 0](const Sent& frame) mutable {
+    return frame.operation == Operation::acknowledge && lost++ < 2;
+  };
+  a.post(write(ends.near, ends.far));
+  SECTION("and arrives") {
+    drive();
+    CHECK(statuses(a.send_cq) == std::vector{WcStatus::success});
+    CHECK(b.bytes(ends.far) == a.bytes(ends.near));
+    CHECK(b.counters()[TraceEvent::duplicate_request] == a.counters()[TraceEvent::retransmitted]);
+  }
+  SECTION("or is lost, if that has gone") {
+    b.node().memory().lose_lent();
+    drive();
+    CHECK(statuses(a.send_cq) == std::vector{WcStatus::success});
+    CHECK(b.counters()[TraceEvent::duplicate_request] < a.counters()[TraceEvent::retransmitted]);
+  }
+}
+
+TEST_CASE_METHOD(LendingPair, "Memory that cannot be read lends nothing, and fails at its owner") {
+  a.node().memory().break_region(ends.near.key);
+  a.post(write(ends.near, ends.far));
+  drive();
+  CHECK(statuses(a.send_cq) == std::vector{WcStatus::local_protection_error});
+  CHECK(b.state() == QpState::ready_to_send);
+}
+
 }  // namespace rocemu::transport_test
