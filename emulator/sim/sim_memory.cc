@@ -108,9 +108,9 @@ bool SimMemory::can_lend(const MemoryRange& range, uint32_t) noexcept {
   return range.mapped != nullptr && !broken(range);
 }
 
-bool SimMemory::take_lent(const std::byte* lent, std::span<std::byte> into) noexcept {
+bool SimMemory::take_lent(std::span<const std::byte> lent, std::byte* into) noexcept {
   if (loses_lent_) return false;
-  std::memcpy(into.data(), lent, into.size());
+  std::memcpy(into, lent.data(), lent.size());
   return true;
 }
 

@@ -175,9 +175,11 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     } else if (icrc == Icrc::there && !icrc_check_.right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
-      lent_ = run.lent != nullptr;
-      if (lent_) packet.payload = {run.lent, packet.payload.size()};
-      receive(*qp, now, packet);
+      if (run.lent == nullptr) {
+        receive(*qp, now, packet);
+      } else {
+        receive_lent(*qp, now, packet, run.lent);
+      }
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
     } else if (!to_management(packet)) {
@@ -199,8 +201,10 @@ bool Endpoint::steer(std::span<const std::byte> frame) {
 }
 
 inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
-  if (packet.packets > 1 && !takes_whole(qp, packet)) [[unlikely]]
-    return take_apart(qp, now, packet);
+  if (packet.packets > 1 && !takes_whole(qp, packet)) [[unlikely]] {
+    for (uint32_t i = 0; i < packet.packets; ++i) receive(qp, now, wire::packet_of_run(packet, i));
+    return;
+  }
   qp.tally().note_packet(packet, packet.bth.psn.value());
   if (tells_of_congestion(packet) && on_congestion(qp, now, packet)) [[unlikely]]
     return touch(qp);
@@ -211,16 +215,20 @@ inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
   answering_.push_back(&qp);
 }
 
-// Single packets are looked at in many places, so that their payload has to be there. What has gone
-// is lost like a frame, and its sender finds that when it sends it again.
-void Endpoint::take_apart(Qp& qp, TimeNs now, const wire::Packet& run) {
-  wire::Packet whole = run;
-  if (lent_) {
+// A run that is taken whole has its payload scattered and no more. Single packets are looked at in
+// many places, so that theirs has to be there; what has gone is lost like a frame, and its sender
+// finds that when it sends it again.
+void Endpoint::receive_lent(Qp& qp, TimeNs now, wire::Packet& run, const std::byte* lent) {
+  run.payload = {lent, run.payload.size()};
+  if (!takes_whole(qp, run)) [[unlikely]] {
     std::vector<std::byte>& copy = taken_.emplace_back(run.payload.size());
-    if (!memory_.take_lent(run.payload.data(), copy)) return;
-    whole.payload = copy;
+    if (!memory_.take_lent(run.payload, copy.data())) return;
+    run.payload = copy;
+    return receive(qp, now, run);
   }
-  for (uint32_t i = 0; i < run.packets; ++i) receive(qp, now, wire::packet_of_run(whole, i));
+  memory_.set_lent(run.payload);
+  receive(qp, now, run);
+  memory_.set_lent({});
 }
 
 // Who is observed, and what a network has marked, is looked at packet by packet.

@@ -144,7 +144,7 @@ class Endpoint {
  private:
   void touch(Qp& qp);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
-  void take_apart(Qp& qp, TimeNs now, const wire::Packet& run);
+  void receive_lent(Qp& qp, TimeNs now, wire::Packet& run, const std::byte* lent);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
   TimeNs paced_until(const Qp& qp, TimeNs now) const;
@@ -175,7 +175,6 @@ class Endpoint {
   FlowTable flows_;
   IcrcCheck icrc_check_;
   std::deque<std::vector<std::byte>> taken_;  // lent payloads of these frames that had to be copied
-  bool lent_ = false;                         // the payload of the frame that is looked at is lent
   std::vector<Qp*> turns_over_;  // in this transmit call, while somebody is told what they wait for
   std::vector<Qp*> answering_;   // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;       // QPs that may have something to send

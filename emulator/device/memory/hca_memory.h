@@ -1,6 +1,8 @@
 // The transport's view of programs' memory: keys are checked in the table, bytes moved in batches.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "emulator/device/memory/memory_regions.h"
@@ -27,7 +29,8 @@ class HcaMemory final : public transport::Memory {
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
   bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
-  bool take_lent(const std::byte* lent, std::span<std::byte> into) noexcept override;
+  void set_lent(std::span<const std::byte> lent) noexcept override { lent_ = lent; }
+  bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
   void flush_scatters(std::vector<uint32_t>& failed) noexcept override;
   bool compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,
@@ -36,12 +39,16 @@ class HcaMemory final : public transport::Memory {
                  uint64_t& original) noexcept override;
 
  private:
+  const std::byte* own_copy(const std::byte* lent, uint32_t length_bytes) noexcept;
+
   MemoryRegions& regions_;
   dma::Batch fetches_{dma::Direction::from_program};
   dma::Batch scatters_{dma::Direction::to_program};
   // The failures of moves that were made before the transport asked for the flush.
   std::vector<uint32_t> failed_fetches_;
   std::vector<uint32_t> failed_scatters_;
+  std::span<const std::byte> lent_;
+  std::vector<std::unique_ptr<std::byte[]>> copies_;  // of what was lent, for scatters_
 };
 
 }  // namespace rocemu::device

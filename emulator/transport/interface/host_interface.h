@@ -134,10 +134,15 @@ class Memory {
                        uint32_t tag) noexcept = 0;
   // True when the bytes of `range` may be read at `range.mapped` from now on, until something but
   // the data path changes regions: a run may leave them there (FrameBuffer::lent). Each page has
-  // been read once, so what can be known to be missing is found by its owner, in a fetch.
+  // been read once, so what can be known to be missing is found by its owner, in a fetch. What goes
+  // missing later fails where it is scattered.
   virtual bool can_lend(const MemoryRange&, uint32_t /*length_bytes*/) noexcept { return false; }
+  // Until the next call, scatters from these bytes are from another program's memory.
+  virtual void set_lent(std::span<const std::byte>) noexcept {}
   // Copies what another port's memory has lent. False: it has gone meanwhile.
-  virtual bool take_lent(const std::byte* /*lent*/, std::span<std::byte>) noexcept { return false; }
+  virtual bool take_lent(std::span<const std::byte> /*lent*/, std::byte* /*into*/) noexcept {
+    return false;
+  }
   // Move all that was collected; tags of failed moves are appended in the order of their calls.
   virtual void flush_fetches(std::vector<uint32_t>& failed) noexcept = 0;
   virtual void flush_scatters(std::vector<uint32_t>& failed) noexcept = 0;

@@ -41,7 +41,8 @@ class PassingMemory : public Memory {
     inner_->scatter(range, from, length_bytes, tag);
   }
   // It lends nothing: whoever decorates a fetch wants to see it.
-  bool take_lent(const std::byte* lent, std::span<std::byte> into) noexcept override {
+  void set_lent(std::span<const std::byte> lent) noexcept override { inner_->set_lent(lent); }
+  bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override {
     return inner_->take_lent(lent, into);
   }
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override {

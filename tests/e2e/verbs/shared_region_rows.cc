@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/e2e/verbs/ends.h"
 
@@ -274,6 +276,52 @@ void cut_short(Lab& lab) {
   }
 }
 
+// What a sender has taken away is its own fault, and no harm to its peer.
+void source_cut_short(Lab& lab) {
+  File file(::memfd_create("of-the-program", MFD_CLOEXEC));
+  const MrPtr mr = register_memory(lab.a().pd.get(), file.memory, kRegion, kEveryRight);
+  must(mr.get(), "ibv_reg_mr");
+  if (::ftruncate(file.fd, 0) != 0) fail_errno(errno, "ftruncate");
+  Ends ends = make_ends(lab, IBV_QPT_RC);
+  SendRequest request(IBV_WR_RDMA_WRITE, 1, ibv_sge{address_of(file.memory), kBytes, mr->lkey});
+  post_ok(ends.a.qp.get(), request.remote(ends.b.memory.address(), ends.b.mr->rkey));
+  expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR});
+  expect_state(ends.b.qp.get(), IBV_QPS_RTS);
+}
+
+// Whatever comes of the messages, the NIC survives, and nothing arrives that was not there.
+void cut_short_meanwhile(Lab& lab) {
+  constexpr int kMessages = 400;
+  File source(::memfd_create("of-the-program", MFD_CLOEXEC));
+  File target(::memfd_create("of-the-program", MFD_CLOEXEC));
+  const MrPtr source_mr = register_memory(lab.a().pd.get(), source.memory, kRegion, kEveryRight);
+  must(source_mr.get(), "ibv_reg_mr");
+  const MrPtr target_mr = registered(lab, target.memory, kRegion);
+  const std::jthread cutter([&](const std::stop_token& done) {
+    std::vector<std::byte> content(kRegion);
+    while (!done.stop_requested()) {
+      // It is whole for as long as it takes to read it, and so mostly whole.
+      if (::ftruncate(source.fd, 0) != 0 || ::ftruncate(source.fd, kRegion) != 0 ||
+          ::pread(source.fd, content.data(), kRegion, 0) != kRegion)
+        return;
+    }
+  });
+  std::optional<Ends> ends;
+  for (int i = 0; i < kMessages; ++i) {
+    if (!ends) ends.emplace(make_ends(lab, IBV_QPT_RC));
+    SendRequest request(IBV_WR_RDMA_WRITE, 1,
+                        ibv_sge{address_of(source.memory), kBytes, source_mr->lkey});
+    // Half of them to memory that the NIC has not mapped, unless it is made shared.
+    const bool mapped = i % 2 == 0;
+    post_ok(ends->a.qp.get(), mapped ? request.remote(address_of(target.memory), target_mr->rkey)
+                                     : request.remote(ends->b.memory.address(), ends->b.mr->rkey));
+    const std::optional<ibv_wc> completion = poll_one(ends->a.send_cq.get(), kPatience);
+    if (!completion) throw Failure("no completion");
+    if (completion->status != IBV_WC_SUCCESS) ends.reset();
+  }
+  expect_filled(target.memory, kBytes, 0, "the target");
+}
+
 // Atomics of the NIC and of the program on the same word lose nothing.
 void counted_together(Lab& lab) {
   constexpr uint64_t kTimes = 2000;
@@ -322,8 +370,10 @@ constexpr Row kRows[] = {
     {"shared: locks on files are kept", locked},
     {"shared: the last byte is written last", last_byte_last},
     {"shared: a file cut short", cut_short},
+    {"shared: a file cut short that is sent", source_cut_short},
     {"shared: atomics of both", counted_together},
     {"shared: not with two threads", with_threads},
+    {"shared: a file cut short while it is sent", cut_short_meanwhile},
 };
 
 }  // namespace
