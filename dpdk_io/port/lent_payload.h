@@ -1,7 +1,7 @@
 // A run (run_mark.h) may leave its payload in memory that this process has mapped and only say
 // where: then it is copied once, by whoever receives it. The memory is somebody's who may take it
-// away: all that reads it is a TakeLent, and before regions are let go whoever lets them go has the
-// switch take what runs under way have lent (Switch::take_lent).
+// away at any time: it is read by guarded copies alone (emulator/dma/guarded_access.h), and before
+// its program has it back the switch takes what runs under way have lent (Switch::take_lent).
 #pragma once
 
 #include <rte_mbuf.h>

@@ -38,10 +38,10 @@ bool copy_with_end(std::byte* to, const std::byte* from, size_t length_bytes) {
   if (length_bytes < sizeof(Number)) return false;
   const size_t before = length_bytes - sizeof(Number);
   if (reinterpret_cast<uintptr_t>(to + before) % sizeof(Number) != 0) return false;
-  std::memcpy(to, from, before);
-  std::atomic_thread_fence(std::memory_order_release);
   Number end;
   std::memcpy(&end, from + before, sizeof end);
+  std::memmove(to, from, before);
+  std::atomic_thread_fence(std::memory_order_release);
   *reinterpret_cast<volatile Number*>(to + before) = end;
   return true;
 }

@@ -84,9 +84,13 @@ void PollingNode::poll(TimeNs now) {
   received_.erase(received_.begin(), end);
   std::vector<std::span<const std::byte>> frames;
   std::vector<transport::ReceivedRun> runs;
+  std::vector<std::unique_ptr<std::byte[]>> rooms;  // of payloads that are lent
   for (const network::SharedFrame& frame : burst) {
     frames.push_back(frame.bytes());
-    runs.push_back({.segment_bytes = frame.segment_bytes(), .lent = frame.lent()});
+    std::byte* room = nullptr;
+    if (frame.lent() != nullptr)
+      room = rooms.emplace_back(std::make_unique<std::byte[]>(frame.bytes().size())).get();
+    runs.push_back({frame.segment_bytes(), frame.lent(), room});
   }
   turn(now, frames, runs);
   if (after_poll) after_poll();

@@ -108,6 +108,8 @@ bool SimMemory::can_lend(const MemoryRange& range, uint32_t) noexcept {
   return range.mapped != nullptr && !broken(range);
 }
 
+bool SimMemory::begin_lent(std::span<const std::byte>, std::byte*) noexcept { return !loses_lent_; }
+
 bool SimMemory::take_lent(std::span<const std::byte> lent, std::byte* into) noexcept {
   if (loses_lent_) return false;
   std::memcpy(into, lent.data(), lent.size());

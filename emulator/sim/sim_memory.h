@@ -64,6 +64,7 @@ class SimMemory : public transport::Memory {
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
   bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
+  bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override;
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
   void flush_scatters(std::vector<uint32_t>& failed) noexcept override;

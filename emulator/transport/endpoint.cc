@@ -178,7 +178,7 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
       if (run.lent == nullptr) {
         receive(*qp, now, packet);
       } else {
-        receive_lent(*qp, now, packet, run.lent);
+        receive_lent(*qp, now, packet, run);
       }
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
@@ -187,7 +187,6 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     }
   }
   deferred_.flush(memory_);
-  taken_.clear();
 }
 
 // True when the frame has gone where it belongs. Flows are of raw packet QPs alone.
@@ -216,19 +215,18 @@ inline void Endpoint::receive(Qp& qp, TimeNs now, const wire::Packet& packet) {
 }
 
 // A run that is taken whole has its payload scattered and no more. Single packets are looked at in
-// many places, so that theirs has to be there; what has gone is lost like a frame, and its sender
+// many places, so that theirs has to be there. What has gone is lost like a frame, and its sender
 // finds that when it sends it again.
-void Endpoint::receive_lent(Qp& qp, TimeNs now, wire::Packet& run, const std::byte* lent) {
-  run.payload = {lent, run.payload.size()};
-  if (!takes_whole(qp, run)) [[unlikely]] {
-    std::vector<std::byte>& copy = taken_.emplace_back(run.payload.size());
-    if (!memory_.take_lent(run.payload, copy.data())) return;
-    run.payload = copy;
-    return receive(qp, now, run);
+void Endpoint::receive_lent(Qp& qp, TimeNs now, wire::Packet& packet, const ReceivedRun& run) {
+  packet.payload = {run.lent, packet.payload.size()};
+  if (!takes_whole(qp, packet)) [[unlikely]] {
+    if (!memory_.take_lent(packet.payload, run.room)) return;
+    packet.payload = {run.room, packet.payload.size()};
+    return receive(qp, now, packet);
   }
-  memory_.set_lent(run.payload);
-  receive(qp, now, run);
-  memory_.set_lent({});
+  if (!memory_.begin_lent(packet.payload, run.room)) return;
+  receive(qp, now, packet);
+  memory_.end_lent();
 }
 
 // Who is observed, and what a network has marked, is looked at packet by packet.

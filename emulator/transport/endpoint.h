@@ -106,6 +106,10 @@ class Endpoint {
   // Builds and sends at most `max_packets`; returns how many were sent.
   unsigned transmit(TimeNs now, FrameSink& sink, unsigned max_packets);
 
+  // True when programs have got back by errors, since the last call, what runs under way may have
+  // lent: whoever carries such takes it before the completions are shown.
+  bool take_given_back() { return deferred_.take_given_back(); }
+
   bool wants_transmit() const {
     return !turns_.empty() || deferred_.flushes_wait() || !notification_.empty();
   }
@@ -144,7 +148,7 @@ class Endpoint {
  private:
   void touch(Qp& qp);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
-  void receive_lent(Qp& qp, TimeNs now, wire::Packet& run, const std::byte* lent);
+  void receive_lent(Qp& qp, TimeNs now, wire::Packet& packet, const ReceivedRun& run);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);
   TimeNs paced_until(const Qp& qp, TimeNs now) const;
@@ -174,7 +178,6 @@ class Endpoint {
   MulticastGroups multicast_groups_;
   FlowTable flows_;
   IcrcCheck icrc_check_;
-  std::deque<std::vector<std::byte>> taken_;  // lent payloads of these frames that had to be copied
   std::vector<Qp*> turns_over_;  // in this transmit call, while somebody is told what they wait for
   std::vector<Qp*> answering_;   // QPs that packets have come for since the last transmit call
   SendingTurns<Qp> turns_;       // QPs that may have something to send

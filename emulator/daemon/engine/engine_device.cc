@@ -27,7 +27,8 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   busy |= hca_->has_news();
   if (busy || touched_ || hca_->next_held_event() <= now) {
     touched_ = false;
-    hca_->publish_completions(now);
+    withholds_ = endpoint.take_given_back();
+    if (!withholds_) hca_->publish_completions(now);
   }
   return busy;
 }

@@ -33,6 +33,15 @@ class EngineDevice {
   // frames back (dpdk_io/switch/switch.h) may have their turns at the same time.
   bool turn(TimeNs now, TurnBudget& budget);
 
+  // True when the completions of its last turn are not shown yet: they give memory back to programs
+  // that may be lent (dpdk_io/port/lent_payload.h). show_withheld() shows them, when it is not any
+  // more.
+  bool withholds() const { return withholds_; }
+  void show_withheld(TimeNs now) {
+    withholds_ = false;
+    hca_->publish_completions(now);
+  }
+
   // Something else than a turn may have made completions, which wait to be shown.
   void touch() { touched_ = true; }
 
@@ -57,6 +66,7 @@ class EngineDevice {
   bool on_switch_;
   uint64_t turns_ = 0;
   bool touched_ = false;
+  bool withholds_ = false;
   bool wants_other_frames_ = false;
 };
 

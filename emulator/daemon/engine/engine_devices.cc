@@ -51,8 +51,14 @@ void EngineDevices::set_parallel(ParallelMode mode, unsigned threads, dpdk_io::S
 }
 
 bool EngineDevices::turn(TimeNs now) {
-  if (parallel_turns_ != nullptr && parallel_turns_->next_is_together(now, devices_))
-    return parallel_turns_->turn(now, devices_);
+  const bool together =
+      parallel_turns_ != nullptr && parallel_turns_->next_is_together(now, devices_);
+  const bool busy = together ? parallel_turns_->turn(now, devices_) : turn_by_turn(now);
+  show_withheld(now);
+  return busy;
+}
+
+bool EngineDevices::turn_by_turn(TimeNs now) {
   TurnBudget budget(now);
   bool busy = false;
   for (size_t taken = 0; taken < devices_.size() && !budget.spent(); ++taken) {
@@ -60,6 +66,14 @@ bool EngineDevices::turn(TimeNs now) {
     next_ = (next_ + 1) % devices_.size();
   }
   return busy;
+}
+
+void EngineDevices::show_withheld(TimeNs now) {
+  const auto withholds = [](const auto& device) { return device->withholds(); };
+  if (std::ranges::none_of(devices_, withholds)) return;
+  take_lent();
+  for (const auto& device : devices_)
+    if (device->withholds()) device->show_withheld(now);
 }
 
 void EngineDevices::let_payload_be_lent(dpdk_io::Switch& fabric, dpdk_io::TakeLent take) {

@@ -60,6 +60,9 @@ class EngineDevices {
   ParallelStats parallel_stats() const;
 
  private:
+  bool turn_by_turn(TimeNs now);
+  void show_withheld(TimeNs now);
+
   dpdk_io::FramePool& pool_;
   std::vector<std::unique_ptr<EngineDevice>> devices_;
   std::unique_ptr<ParallelTurns> parallel_turns_;  // nullptr: one device after the other

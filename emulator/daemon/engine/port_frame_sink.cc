@@ -21,6 +21,13 @@ std::span<const std::byte> bytes_of(const rte_mbuf* frame) noexcept {
   return {dpdk_io::MbufFrames::bytes(frame), dpdk_io::MbufFrames::length_bytes(frame)};
 }
 
+transport::ReceivedRun run_of(rte_mbuf* frame) noexcept {
+  const dpdk_io::LentPayload* const lent = dpdk_io::lent_payload(frame);
+  if (lent == nullptr) return {.segment_bytes = dpdk_io::segment_bytes(frame)};
+  return {dpdk_io::segment_bytes(frame), lent->bytes,
+          rte_pktmbuf_mtod_offset(frame, std::byte*, lent->offset_bytes)};
+}
+
 unsigned packets_of(std::span<rte_mbuf* const> frames) noexcept {
   unsigned packets = 0;
   for (const rte_mbuf* frame : frames) packets += dpdk_io::counted_packets(frame);
@@ -70,9 +77,7 @@ void PortFrameSink::hand_over(TimeNs now, transport::Endpoint& endpoint,
     size_t count = 0;
     while (count < frames.size() && dpdk_io::owes_icrc(frames[count]) == owed) {
       bytes[count] = bytes_of(frames[count]);
-      const dpdk_io::LentPayload* const lent = dpdk_io::lent_payload(frames[count]);
-      runs[count] = {dpdk_io::segment_bytes(frames[count]),
-                     lent != nullptr ? lent->bytes : nullptr};
+      runs[count] = run_of(frames[count]);
       ++count;
     }
     endpoint.on_frames(now, std::span(bytes).first(count),

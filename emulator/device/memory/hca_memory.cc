@@ -79,23 +79,25 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
     return;
   }
   if (!lent_.empty()) {
-    from = own_copy(from, length_bytes);
-    if (from == nullptr) return fail(scatters_, failed_scatters_, tag);
+    // A move into one program never waits for the memory of another, for which the first would have
+    // to answer (daemon/move_watchdog.h).
+    std::byte* const own = lent_room_ + (from - lent_.data());
+    if (!take_lent({from, length_bytes}, own)) return fail(scatters_, failed_scatters_, tag);
+    from = own;
   }
   if (scatters_.full()) scatters_.flush(failed_scatters_);
   scatters_.add(space_of(range), range.address, from, length_bytes, tag);
 }
 
-// A move into one program never waits for the memory of another, for which the first would have to
-// answer (daemon/move_watchdog.h). Null: what was lent has gone.
-const std::byte* HcaMemory::own_copy(const std::byte* lent, uint32_t length_bytes) noexcept {
-  std::byte* const copy =
-      copies_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(length_bytes)).get();
-  return take_lent({lent, length_bytes}, copy) ? copy : nullptr;
-}
-
 bool HcaMemory::can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept {
   return range.mapped != nullptr && dma::guarded_look(range.mapped, length_bytes);
+}
+
+bool HcaMemory::begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept {
+  if (!dma::guarded_look(lent.data(), lent.size())) return false;
+  lent_ = lent;
+  lent_room_ = room;
+  return true;
 }
 
 bool HcaMemory::take_lent(std::span<const std::byte> lent, std::byte* into) noexcept {
@@ -108,7 +110,6 @@ void HcaMemory::flush_fetches(std::vector<uint32_t>& failed) noexcept {
 
 void HcaMemory::flush_scatters(std::vector<uint32_t>& failed) noexcept {
   flush(scatters_, failed_scatters_, failed);
-  copies_.clear();
 }
 
 bool HcaMemory::compare_swap(const transport::MemoryRange& range, uint64_t compare, uint64_t swap,

@@ -1,7 +1,6 @@
 // The transport's view of programs' memory: keys are checked in the table, bytes moved in batches.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,7 +28,8 @@ class HcaMemory final : public transport::Memory {
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
   bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
-  void set_lent(std::span<const std::byte> lent) noexcept override { lent_ = lent; }
+  bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override;
+  void end_lent() noexcept override { lent_ = {}; }
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
   void flush_scatters(std::vector<uint32_t>& failed) noexcept override;
@@ -39,16 +39,14 @@ class HcaMemory final : public transport::Memory {
                  uint64_t& original) noexcept override;
 
  private:
-  const std::byte* own_copy(const std::byte* lent, uint32_t length_bytes) noexcept;
-
   MemoryRegions& regions_;
   dma::Batch fetches_{dma::Direction::from_program};
   dma::Batch scatters_{dma::Direction::to_program};
   // The failures of moves that were made before the transport asked for the flush.
   std::vector<uint32_t> failed_fetches_;
   std::vector<uint32_t> failed_scatters_;
-  std::span<const std::byte> lent_;
-  std::vector<std::unique_ptr<std::byte[]>> copies_;  // of what was lent, for scatters_
+  std::span<const std::byte> lent_;  // what scatters are from, if that is another program's memory
+  std::byte* lent_room_ = nullptr;
 };
 
 }  // namespace rocemu::device

@@ -28,18 +28,17 @@ class CqPublisher {
     if (next_held_ <= now) take_due(now);
     publishing_.swap(dirty_);
     for (Cq* cq : publishing_) cq->mark_clean();
-    bool told = false;
+    Cq* overrun = nullptr;
     bool all_written = true;
     for (Cq* cq : publishing_) {
       all_written &= cq->publish(now);
-      if (told && cq->overrun_waits()) cq->mark_dirty();
-      if (!told && cq->take_overrun()) {
-        on_overrun(*cq);
-        told = true;
-      }
+      if (overrun != nullptr && cq->overrun_waits()) cq->mark_dirty();
+      if (overrun == nullptr && cq->take_overrun()) overrun = cq;
       if (cq->due() != kNever) wait_for(*cq);
     }
     publishing_.clear();
+    // Last, so that what QPs complete for it is shown in a later turn.
+    if (overrun != nullptr) on_overrun(*overrun);
     return !all_written || !dirty_.empty();
   }
 

@@ -132,14 +132,18 @@ class Memory {
                      uint32_t tag) noexcept = 0;
   virtual void scatter(const MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                        uint32_t tag) noexcept = 0;
-  // True when the bytes of `range` may be read at `range.mapped` from now on, until something but
-  // the data path changes regions: a run may leave them there (FrameBuffer::lent). Each page has
-  // been read once, so what can be known to be missing is found by its owner, in a fetch. What goes
-  // missing later fails where it is scattered.
+  // True when the bytes of `range` may be read at `range.mapped` from now on, until the program has
+  // them back: by an error of the request they are of (Endpoint::take_given_back), or by what is no
+  // matter of the data path. A run may leave them there till then (FrameBuffer::lent). Each page
+  // has been read once, so that what is missing already is found by its owner, in a fetch.
   virtual bool can_lend(const MemoryRange&, uint32_t /*length_bytes*/) noexcept { return false; }
-  // Until the next call, scatters from these bytes are from another program's memory.
-  virtual void set_lent(std::span<const std::byte>) noexcept {}
-  // Copies what another port's memory has lent. False: it has gone meanwhile.
+  // Until end_lent(), scatters are from these bytes, which are another program's memory; `room` has
+  // room for them until the scatters are flushed. False: some have gone, and nothing has begun.
+  virtual bool begin_lent(std::span<const std::byte>, std::byte* /*room*/) noexcept {
+    return false;
+  }
+  virtual void end_lent() noexcept {}
+  // Copies what another port's memory has lent. False: some have gone.
   virtual bool take_lent(std::span<const std::byte> /*lent*/, std::byte* /*into*/) noexcept {
     return false;
   }
@@ -167,8 +171,9 @@ struct LentPayload {
 
 // What a received frame is when it is a run (wire/run.h).
 struct ReceivedRun {
-  uint32_t segment_bytes = 0;  // the payload of each packet but the last; 0: it is none
-  const std::byte* lent = nullptr;
+  uint32_t segment_bytes = 0;       // the payload of each packet but the last; 0: it is none
+  const std::byte* lent = nullptr;  // where its payload is, if not in the frame
+  std::byte* room = nullptr;        // where that belongs in the frame
 };
 
 // A buffer for one outgoing frame, from the Ethernet header on.

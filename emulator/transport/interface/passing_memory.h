@@ -40,8 +40,11 @@ class PassingMemory : public Memory {
                uint32_t tag) noexcept override {
     inner_->scatter(range, from, length_bytes, tag);
   }
-  // It lends nothing: whoever decorates a fetch wants to see it.
-  void set_lent(std::span<const std::byte> lent) noexcept override { inner_->set_lent(lent); }
+  // can_lend() is not handed on: whoever decorates a fetch wants to see it.
+  bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override {
+    return inner_->begin_lent(lent, room);
+  }
+  void end_lent() noexcept override { inner_->end_lent(); }
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override {
     return inner_->take_lent(lent, into);
   }

@@ -63,8 +63,10 @@ void DeferredCompletions::flush(Memory& memory) {
     const bool announced = pending.announce || failed;
     if (observer_ != nullptr) [[unlikely]]
       observer_->on_completion(pending.completion, announced);
-    if (failed) [[unlikely]]
+    if (failed) [[unlikely]] {
       note_failed_completion(pending.qp->tally(), pending.side, pending.completion.status);
+      gives_back_ |= pending.side == Side::requester;
+    }
     if (announced) pending.queue->push(pending.completion);
   }
   pending_.clear();

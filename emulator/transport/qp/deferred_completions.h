@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "emulator/transport/interface/host_interface.h"
@@ -72,6 +73,10 @@ class DeferredCompletions {
   Qp* take_to_flush();
   bool flushes_wait() const { return !to_flush_.empty(); }
 
+  // True when a request has failed since the last call: its memory is the program's again, though
+  // packets with it may be under way, of which no answer tells.
+  bool take_given_back() { return std::exchange(gives_back_, false); }
+
   // It is told of each completion; nullptr: nobody is.
   void set_observer(Observer* observer) { observer_ = observer; }
 
@@ -105,6 +110,7 @@ class DeferredCompletions {
   std::deque<std::array<std::byte, kMaxKeptBytes>> kept_;  // they stay where they are
   std::vector<Pending> pending_;
   std::vector<uint32_t> failed_;
+  bool gives_back_ = false;
   static constexpr unsigned kFlushedNow = 4;
   unsigned flushed_now_ = 0;  // QPs since the last turn began
   std::deque<Qp*> to_flush_;

@@ -44,9 +44,10 @@ struct QpContext {
   std::unique_ptr<TelemetryEcho> telemetry_echo{};  // null: no request has brought telemetry
 
   // True when packets of a message may leave together: nobody wants to hear of each or to space
-  // them out.
+  // them out, and they go to one port.
   bool may_run() const {
-    return flow == nullptr && !paced && limits.recovery == Recovery::go_back_n;
+    return flow == nullptr && !paced && limits.recovery == Recovery::go_back_n &&
+           !is_multicast(attributes.path.remote_gid);
   }
 
   void set_state(QpState now) {

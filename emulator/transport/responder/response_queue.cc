@@ -314,7 +314,9 @@ Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t pa
                           make_bth(operation, psn, 0), headers_of(response), bytes, packets, mtu)
           : add_frame(burst, operation, psn, response, bytes);
   if (payload == nullptr) return Turn::no_buffer;
-  if (bytes > 0) burst.fetch(range, payload, bytes);
+  // It is never lent: the program may write there at any time, and READs that follow each other see
+  // what they read in their order (IBTA vol 1, 10.8.3.3).
+  if (bytes > 0) context_.memory.fetch(range, payload, bytes, burst.fetch_tag());
   response.sent += packets;
   if (response.sent == response.packets) pop_front();
   return Turn::sent;

@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "emulator/device/hca.h"
@@ -111,6 +113,53 @@ TEST_CASE("Moves that fail are told in the order of their calls, whichever way t
   CHECK(failed == Tags{4, 5, 6});
   uint64_t original;
   CHECK_FALSE(table.hca_memory.fetch_add(table.range(table.mapped, kMapped), 1, original));
+}
+
+TEST_CASE("Only what is mapped and there is lent") {
+  Table table;
+  CHECK_FALSE(table.hca_memory.can_lend(table.range(table.plain, kPlain), 8));
+  CHECK(table.hca_memory.can_lend(table.range(table.mapped, kMapped, kBytes), kBytes));
+  const std::span<const std::byte> lent = table.file.mapped->bytes();
+  std::vector<std::byte> room(kBytes);
+  CHECK(table.hca_memory.begin_lent(lent, room.data()));
+  table.hca_memory.end_lent();
+  CHECK(table.hca_memory.take_lent(lent, room.data()));
+  REQUIRE(::ftruncate(table.file.fd, 0) == 0);
+  CHECK_FALSE(table.hca_memory.can_lend(table.range(table.mapped, kMapped, kBytes), kBytes));
+  CHECK_FALSE(table.hca_memory.begin_lent(lent, room.data()));
+  CHECK_FALSE(table.hca_memory.take_lent(lent, room.data()));
+}
+
+TEST_CASE("What is lent is copied at once to what is mapped, and by way of its room elsewhere") {
+  Table table;
+  File lender;
+  const std::span<std::byte> lent = lender.mapped->bytes();
+  std::ranges::fill(lent, std::byte{0x33});
+  std::vector<std::byte> room(kBytes);
+  REQUIRE(table.hca_memory.begin_lent(lent, room.data()));
+  table.scatter(table.mapped, kMapped + 16, lent.data() + 8, 0);
+  CHECK(table.file.at(16) == std::byte{0x33});
+  CHECK(room[8] == std::byte{0});
+  table.scatter(table.plain, kPlain + 16, lent.data() + 24, 1);
+  CHECK(room[24] == std::byte{0x33});
+  SECTION("which is not looked at again") {
+    table.hca_memory.end_lent();
+    std::ranges::fill(lent, std::byte{0x44});
+    Tags failed;
+    table.hca_memory.flush_scatters(failed);
+    CHECK(failed.empty());
+    CHECK(table.memory[16] == std::byte{0x33});
+  }
+  SECTION("or fails, when it has gone meanwhile") {
+    REQUIRE(::ftruncate(lender.fd, 0) == 0);
+    table.scatter(table.plain, kPlain + 32, lent.data() + 32, 2);
+    table.scatter(table.mapped, kMapped + 32, lent.data() + 32, 3);
+    Tags failed;
+    table.hca_memory.flush_scatters(failed);
+    CHECK(failed == Tags{2, 3});
+    CHECK(table.memory[16] == std::byte{0x33});
+    CHECK(table.memory[32] == std::byte{0});
+  }
 }
 
 TEST_CASE("A window on a mapped region reaches the same bytes") {
