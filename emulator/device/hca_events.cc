@@ -98,10 +98,13 @@ bool Hca::publish_completions(TimeNs now) {
     impl_->endpoint->flush_posted(in_error.front());
     in_error.pop_front();
   }
-  const bool again =
-      impl_->cq_publisher.publish(now, [this](Cq& cq) { impl_->handle_overrun(cq); });
+  Cq* overrun = nullptr;
+  const bool again = impl_->cq_publisher.publish(now, overrun);
   impl_->send_due_events();
-  return again;
+  // Last, since its QPs' events come after the completions that they tell of, which are shown in
+  // the next turn.
+  if (overrun != nullptr) impl_->handle_overrun(*overrun);
+  return again || overrun != nullptr;
 }
 
 }  // namespace rocemu::device

@@ -112,6 +112,7 @@ bool SimMemory::begin_lent(std::span<const std::byte>, std::byte*) noexcept { re
 
 bool SimMemory::take_lent(std::span<const std::byte> lent, std::byte* into) noexcept {
   if (loses_lent_) return false;
+  ++taken_lent_;
   std::memcpy(into, lent.data(), lent.size());
   return true;
 }

@@ -33,6 +33,8 @@ class SimMemory : public transport::Memory {
   // From now on regions lend what runs send from them. Precondition: nothing is allocated after it,
   // as long as runs are under way.
   void lend() { lends_ = true; }
+  // How often it has copied what was lent, to where it can be looked at.
+  uint64_t taken_lent() const { return taken_lent_; }
   // What is lent from now on, by whomever, cannot be had here.
   void lose_lent() { loses_lent_ = true; }
 
@@ -102,6 +104,7 @@ class SimMemory : public transport::Memory {
   std::unordered_map<uint32_t, Region> regions_;
   bool lends_ = false;
   bool loses_lent_ = false;
+  uint64_t taken_lent_ = 0;
   uint32_t next_key_ = 0x100;
   std::vector<Fetch> fetches_;
   std::vector<Scatter> scatters_;

@@ -78,7 +78,7 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
     if (!dma::guarded_write(range.mapped, from, length_bytes)) failed_scatters_.push_back(tag);
     return;
   }
-  if (!lent_.empty()) {
+  if (is_lent(from)) {
     // A move into one program never waits for the memory of another, for which the first would have
     // to answer (daemon/move_watchdog.h).
     std::byte* const own = lent_room_ + (from - lent_.data());

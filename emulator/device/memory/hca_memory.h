@@ -39,13 +39,18 @@ class HcaMemory final : public transport::Memory {
                  uint64_t& original) noexcept override;
 
  private:
+  // Who decorates this memory may scatter bytes of its own between those of a run.
+  bool is_lent(const std::byte* from) const noexcept {
+    return from >= lent_.data() && from < lent_.data() + lent_.size();
+  }
+
   MemoryRegions& regions_;
   dma::Batch fetches_{dma::Direction::from_program};
   dma::Batch scatters_{dma::Direction::to_program};
   // The failures of moves that were made before the transport asked for the flush.
   std::vector<uint32_t> failed_fetches_;
   std::vector<uint32_t> failed_scatters_;
-  std::span<const std::byte> lent_;  // what scatters are from, if that is another program's memory
+  std::span<const std::byte> lent_;  // empty: no scatter is from another program's memory
   std::byte* lent_room_ = nullptr;
 };
 

@@ -20,15 +20,13 @@ class CqPublisher {
   // The time at which the next event that comes later may be due; kNever when there is none.
   TimeNs next_held_event() const { return next_held_; }
 
-  // Calls `on_overrun` with a CQ that has lost a completion and has not been told of before; with
-  // one, as it looks at all QPs of the device. True when something is left to publish: an event
-  // could not be written, or more has come meanwhile.
-  template <class OnOverrun>
-  bool publish(TimeNs now, OnOverrun on_overrun) {
+  // Sets `overrun` to a CQ that has lost a completion and has not been told of before, if there is
+  // one; to one, as the caller then looks at all QPs of the device. True when something is left to
+  // publish: an event could not be written, or more has come meanwhile.
+  bool publish(TimeNs now, Cq*& overrun) {
     if (next_held_ <= now) take_due(now);
     publishing_.swap(dirty_);
     for (Cq* cq : publishing_) cq->mark_clean();
-    Cq* overrun = nullptr;
     bool all_written = true;
     for (Cq* cq : publishing_) {
       all_written &= cq->publish(now);
@@ -37,8 +35,6 @@ class CqPublisher {
       if (cq->due() != kNever) wait_for(*cq);
     }
     publishing_.clear();
-    // Last, so that what QPs complete for it is shown in a later turn.
-    if (overrun != nullptr) on_overrun(*overrun);
     return !all_written || !dirty_.empty();
   }
 

@@ -311,6 +311,7 @@ TEST_CASE_METHOD(LendingPair, "A run that is taken apart has its payload copied 
   CHECK(statuses(a.send_cq) == std::vector{WcStatus::success});
   CHECK(b.bytes(ends.far) == a.bytes(ends.near));
   CHECK(b.counters()[TraceEvent::duplicate_request] == a.counters()[TraceEvent::retransmitted]);
+  CHECK(b.node().memory().taken_lent() > 0);
 }
 
 TEST_CASE_METHOD(LendingPair, "A run whose payload has gone is a frame that is lost") {
@@ -341,6 +342,7 @@ TEST_CASE_METHOD(LendingPair, "What goes to a group goes in packets") {
   a.modify(QpState::ready_to_send);
   a.post(write(ends.near, ends.far));
   run_for(20 * kUs);
+  CHECK(sent.size() > 1);
   CHECK(runs_of(*this, a).empty());
 }
 
