@@ -12,13 +12,20 @@
 
 namespace rocemu::network {
 
+// Payload that stands elsewhere, and where it belongs in the frame.
+struct LentBytes {
+  const std::byte* bytes = nullptr;  // nullptr: all of the frame is in it
+  size_t length_bytes = 0;
+  size_t offset_bytes = 0;
+};
+
 class SharedFrame {
  public:
   SharedFrame() = default;
-  // A copy of `bytes`, which may be several packets with so much payload each; that may stand
-  // elsewhere, at `lent`, where nobody here looks at it.
+  // A copy of `bytes`, which may be several packets with so much payload each; that may be lent,
+  // and nobody here looks at it then.
   explicit SharedFrame(std::span<const std::byte> bytes, uint32_t segment_bytes = 0,
-                       const std::byte* lent = nullptr)
+                       const LentBytes& lent = {})
       : bytes_(std::make_shared_for_overwrite<std::byte[]>(bytes.size())),
         size_(bytes.size()),
         segment_bytes_(segment_bytes),
@@ -28,7 +35,13 @@ class SharedFrame {
 
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   uint32_t segment_bytes() const { return segment_bytes_; }  // 0: one packet
-  const std::byte* lent() const { return lent_; }
+  const std::byte* lent() const { return lent_.bytes; }
+  // Copies what is lent into the frame. Others who hold it may do so as well.
+  void take_lent() {
+    if (lent_.bytes != nullptr && bytes_ != nullptr)
+      std::copy_n(lent_.bytes, lent_.length_bytes, bytes_.get() + lent_.offset_bytes);
+    lent_ = {};
+  }
 
  private:
   friend struct SharedFrames;
@@ -36,7 +49,7 @@ class SharedFrame {
   std::shared_ptr<std::byte[]> bytes_;
   size_t size_ = 0;
   uint32_t segment_bytes_ = 0;
-  const std::byte* lent_ = nullptr;
+  LentBytes lent_;
 };
 
 struct SharedFrames {

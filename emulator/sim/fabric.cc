@@ -32,6 +32,12 @@ impairment::Link& Fabric::link(const Node& from, const Node& to) {
   return link->second;
 }
 
+void Fabric::take_lent() {
+  for (Event& event : events_)
+    if (auto* const arrival = std::get_if<Arrival>(&event)) arrival->frame.take_lent();
+  for (const auto& node : nodes_) node->take_lent();
+}
+
 void Fabric::schedule(uint64_t at_ns, Event event) {
   auto slot = static_cast<uint32_t>(events_.size());
   if (free_slots_.empty()) {

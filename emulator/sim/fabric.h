@@ -52,6 +52,10 @@ class Fabric {
   // Holds from now on; frames under way are not touched.
   void set_link(const Node& from, const Node& to, const impairment::Impairments& impairments);
 
+  // Copies what frames under way have lent, as a NIC does before programs have their memory back
+  // otherwise than by an answer. Precondition: no node holds back what arrives.
+  void take_lent();
+
   // Calls `action` at `at_ns`, or now if that has passed.
   void at(uint64_t at_ns, std::function<void()> action);
 

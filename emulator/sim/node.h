@@ -23,6 +23,8 @@ class Node {
 
   // A frame has arrived.
   virtual void receive(network::SharedFrame frame) = 0;
+  // What frames that have arrived have lent is copied now.
+  virtual void take_lent() {}
   // The time has come of a Fabric::schedule_poll(), perhaps of one that is no longer wanted.
   virtual void poll(TimeNs now) = 0;
 

@@ -33,7 +33,7 @@ std::string syndrome_text(const wire::Aeth& aeth) {
 
 }  // namespace
 
-std::string describe(std::span<const std::byte> frame) {
+std::string describe(std::span<const std::byte> frame, transport::Icrc icrc) {
   wire::Packet packet;
   const wire::ParseError error = wire::parse_frame(frame, packet);
   if (error != wire::ParseError::none)
@@ -55,15 +55,15 @@ std::string describe(std::span<const std::byte> frame) {
   if (traits.aeth) text += syndrome_text(packet.ext.aeth);
   if (packet.bth.ack_request) text += " ackreq";
   if (packet.bth.solicited) text += " se";
-  if (!wire::icrc_matches(packet.l3)) text += " (bad ICRC)";
+  if (icrc == transport::Icrc::there && !wire::icrc_matches(packet.l3)) text += " (bad ICRC)";
   return text;
 }
 
-std::string describe(const FrameRecord& record) {
+std::string describe(const FrameRecord& record, transport::Icrc icrc) {
   const bool sent = record.kind == FrameRecord::Kind::sent;
   std::string text = format("%14.3f us  %u %s %u  ", static_cast<double>(record.now_ns) / 1000,
                             record.from, sent ? "->" : "=>", record.to);
-  text += describe(record.frame);
+  text += describe(record.frame, icrc);
   if (record.corrupted) text += "  [corrupted]";
   if (!sent || record.fate == nullptr) return text;
   switch (record.fate->loss) {

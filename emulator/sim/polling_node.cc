@@ -50,6 +50,10 @@ void PollingNode::receive(network::SharedFrame frame) {
   poll_by(fabric_.now_ns());
 }
 
+void PollingNode::take_lent() {
+  for (network::SharedFrame& frame : received_) frame.take_lent();
+}
+
 void PollingNode::hold(network::SharedFrame frame) {
   const TimeNs due = arrival_due(fabric_.now_ns(), frame.bytes());
   held_.push(due, std::move(frame));
@@ -112,7 +116,8 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
   fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}, buffer.run.segment_bytes,
-                                            buffer.lent.bytes));
+                                            {buffer.lent.bytes, buffer.lent.length_bytes,
+                                             buffer.lent.offset_bytes}));
   discard(buffer);
 }
 

@@ -55,6 +55,7 @@ class PollingNode : public Node, public transport::FrameSink {
   std::function<TimeNs(TimeNs now, std::span<const std::byte> frame)> arrival_due;
 
   void receive(network::SharedFrame frame) override;
+  void take_lent() override;
   void poll(TimeNs now) override;
 
   bool allocate(transport::FrameBuffer& buffer) noexcept override;

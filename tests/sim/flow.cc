@@ -11,7 +11,6 @@ using transport::WcOpcode;
 
 namespace {
 
-constexpr transport::PdHandle kPd = 3;
 constexpr uint32_t kBadKey = 1;
 constexpr std::byte kUnwritten{0x11};
 constexpr std::byte kReused{0x5c};  // what the program writes to a buffer that is its own again
@@ -84,6 +83,7 @@ Flow::Flow(const Plan& plan, const Connection& connection, uint32_t direction, P
   std::ranges::copy(model_.initial(), memory.at(arena_, direction_.arena_bytes).begin());
   for (size_t i = 0; i < direction_.ops.size(); ++i) {
     prepare(i);
+    targets_.push_back(target_of(i));
     if (!consumes_receive(direction_.ops[i].opcode)) continue;
     consumer_index_[i] = consumers_.size();
     consumers_.push_back(i);
@@ -200,7 +200,7 @@ Flow::Target Flow::target_of(size_t index) {
 
 void Flow::post(size_t index) {
   const Op& op = direction_.ops[index];
-  const Target target = target_of(index);
+  const Target target = targets_[index];
   sim::SendRequest request;
   request.wr_id = index;
   request.opcode = op.opcode;

@@ -37,6 +37,8 @@ struct Party {
   bool in_error() const { return node.endpoint().state(qpn) == transport::QpState::error; }
 };
 
+inline constexpr transport::PdHandle kPd = 3;  // everybody's
+
 // The word of one host that the fetch_adds of all connections count up.
 struct SharedCounter {
   uint64_t address = 0;
@@ -113,6 +115,7 @@ class Flow {
   uint64_t arena_ = 0;
   uint32_t arena_key_ = 0;
   std::vector<std::vector<Piece>> local_;     // by request
+  std::vector<Target> targets_;               // by request
   std::vector<std::vector<Piece>> receives_;  // by receive
   std::vector<size_t> consumers_;             // by receive: the request that consumes it
   std::vector<uint64_t> consumer_index_;      // by request: its receive

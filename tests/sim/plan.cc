@@ -270,6 +270,10 @@ Plan draw_plan(uint64_t seed) {
   // Drawn by itself: what seeds stood for before there were runs they stand for still.
   Random runs(~seed);
   for (sim::NodeOptions& node : plan.nodes) node.runs = runs.below(2) == 0;
+  // Where payload is lent the ICRC is owed, by which nobody sees that a frame was changed.
+  const auto corrupts = [](const impairment::Impairments& link) { return link.corrupt_ppm != 0; };
+  if (runs.below(2) == 0 && std::ranges::none_of(plan.links, corrupts))
+    for (sim::NodeOptions& node : plan.nodes) node.lends = true;
   return plan;
 }
 

@@ -20,14 +20,17 @@ using transport::TraceEvent;
 
 namespace {
 
-constexpr transport::PdHandle kPd = 3;
 constexpr uint64_t kTimeLimitNs = 1'000'000'000'000;
 constexpr uint64_t kEventLimit = 10'000'000;
 
 class Scenario {
  public:
   Scenario(uint64_t seed, bool trace, bool is_recorded)
-      : plan_(draw_plan(seed)), shake_(draw_shake(seed)), fabric_(plan_.fabric_seed) {
+      : plan_(draw_plan(seed)),
+        shake_(draw_shake(seed)),
+        // A shaken NIC sends no runs, and what shakes memory does not know of lent bytes.
+        lends_(plan_.nodes.front().lends && shake_.chosen.none()),
+        fabric_(plan_.fabric_seed) {
     if (is_recorded)
       recorder_ =
           std::make_unique<TraceRecorder>(fabric_, "sim_scenarios --seed " + std::to_string(seed));
@@ -42,10 +45,12 @@ class Scenario {
         fabric_.set_link(node, *nodes_[j], plan_.links[i * plan_.nodes.size() + j]);
     }
     for (size_t i = 0; i < plan_.connections.size(); ++i) connect(i);
+    if (lends_) lend();
     for (sim::EndpointNode* node : nodes_) node->after_poll = [this] { after_poll(); };
     fabric_.observer = [this, trace](const sim::FrameRecord& record) {
       if (record.kind == sim::FrameRecord::Kind::sent) ++frames_;
-      if (trace) std::printf("%s\n", describe(record).c_str());
+      const auto icrc = lends_ ? transport::Icrc::owed : transport::Icrc::there;
+      if (trace) std::printf("%s\n", describe(record, icrc).c_str());
       if (recorder_) recorder_->on_frame(record);
       return true;
     };
@@ -92,10 +97,22 @@ class Scenario {
     const auto host = static_cast<uint32_t>(nodes_.size());
     ShakenHost& shaken = *shaken_.emplace_back(std::make_unique<ShakenHost>(shake_, host));
     options.runs = options.runs && !shaken.looks_at_frames();
+    options.lends = lends_;
     sim::EndpointNode& node = fabric_.add_node<sim::EndpointNode>(options, shaken.memory());
     shaken.delay_arrivals(node);
     nodes_.push_back(&node);
     if (recorder_) recorder_->add_node(node);
+  }
+
+  // From now on memory is lent, until its program has it back by an error.
+  void lend() {
+    for (sim::EndpointNode* node : nodes_) node->memory().lend();
+    for (const auto& party : parties_)
+      party->send_cq.on_push =
+          [this, inner = party->send_cq.on_push](const transport::Completion& completion) {
+            if (completion.status != transport::WcStatus::success) fabric_.take_lent();
+            inner(completion);
+          };
   }
 
   // Puts what shakes its queues before those of the party.
@@ -172,6 +189,7 @@ class Scenario {
   }
 
   void go(Party& party, Leave leave) {
+    if (lends_) fabric_.take_lent();
     party.gone = true;
     if (leave == Leave::reset) {
       party.node.endpoint().modify(party.qpn, QpState::reset, party.attributes);
@@ -306,6 +324,7 @@ class Scenario {
 
   Plan plan_;
   shake::Settings shake_;
+  bool lends_;
   std::vector<std::unique_ptr<ShakenHost>> shaken_;  // by node
   sim::Fabric fabric_;
   std::vector<sim::EndpointNode*> nodes_;
