@@ -10,8 +10,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&ibv_free_dm>>;
-
 // One object of each kind, whose handles a row breaks and mends.
 struct Objects {
   const Device* device;
@@ -261,14 +259,15 @@ void left_in_errno(Lab& lab) {
 void unknown_memory(Lab& lab) { expect_unknown(lab, memory_kinds()); }
 void unknown_queues(Lab& lab) { expect_unknown(lab, queue_kinds()); }
 
-constexpr Row kRows[] = {
-    {"what verbs leave in errno when they fail", left_in_errno},
-    {"handles that are no PD, MR, MW or device memory of the context", unknown_memory},
-    {"handles that are no CQ, SRQ, AH or QP of the context", unknown_queues},
-};
-
 }  // namespace
 
-std::span<const Row> handle_rows() { return kRows; }
+std::span<const Row> handle_rows() {
+  static constexpr Row kRows[] = {
+      {"what verbs leave in errno when they fail", left_in_errno},
+      {"handles that are no PD, MR, MW or device memory of the context", unknown_memory},
+      {"handles that are no CQ, SRQ, AH or QP of the context", unknown_queues},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

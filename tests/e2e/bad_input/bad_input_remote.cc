@@ -12,8 +12,8 @@
 namespace rocemu::e2e {
 namespace {
 
-constexpr uint32_t kBytes = 6000;  // more than one packet at every MTU
-constexpr size_t kPage = 4096;
+constexpr uint32_t kTargetBytes = 6000;  // more than one packet at every MTU
+constexpr size_t kPageBytes = 4096;
 
 struct Target {
   uint64_t address;
@@ -30,7 +30,7 @@ void expect_refused_by_responder(Lab& lab, Link& link, ibv_wr_opcode opcode, con
   std::memset(link.b.memory.data(), 2, link.b.memory.bytes());
   post_recv_ok(link.b.qp.get(), 21, link.b.sge(0, 8));
   post_recv_ok(link.b.qp.get(), 22, link.b.sge(0, 8));
-  SendRequest request(opcode, 1, link.a.sge(0, kBytes));
+  SendRequest request(opcode, 1, link.a.sge(0, kTargetBytes));
   post_ok(link.a.qp.get(), request.remote(to.address, to.rkey));
   expect_completion(link.a.send_cq.get(), 1, {status});
   expect_no_completion(link.a.send_cq.get());
@@ -68,7 +68,7 @@ void rkey_never_given(Lab& lab) {
 
 void past_the_end(Lab& lab) {
   both_with_target(
-      lab, [](Link& link, Target& to) { to.address += link.b.memory.bytes() - kBytes + 1; });
+      lab, [](Link& link, Target& to) { to.address += link.b.memory.bytes() - kTargetBytes + 1; });
 }
 
 void before_the_start(Lab& lab) {
@@ -81,7 +81,8 @@ void range_that_wraps(Lab& lab) {
 
 void after_dereg(Lab& lab) {
   both_with_target(lab, [&lab](Link& link, Target& to) {
-    const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kBytes, kAllRights);
+    const MrPtr mr =
+        register_memory(lab.b().pd.get(), link.b.memory.data(), kTargetBytes, kAllRights);
     to.rkey = must(mr.get(), "ibv_reg_mr")->rkey;
   });
 }
@@ -90,7 +91,7 @@ void region_of_other_pd(Lab& lab) {
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
     Link link = lab.make_link();
     const PdPtr pd(must(ibv_alloc_pd(lab.b().context.get()), "ibv_alloc_pd"));
-    const MrPtr mr = register_memory(pd.get(), link.b.memory.data(), kBytes, kAllRights);
+    const MrPtr mr = register_memory(pd.get(), link.b.memory.data(), kTargetBytes, kAllRights);
     must(mr.get(), "ibv_reg_mr");
     expect_access_error(lab, link, opcode, {link.b.memory.address(), mr->rkey});
   }
@@ -98,7 +99,7 @@ void region_of_other_pd(Lab& lab) {
 
 void region_without_right(Lab& lab, ibv_wr_opcode opcode, unsigned access) {
   Link link = lab.make_link();
-  const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kBytes, access);
+  const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kTargetBytes, access);
   must(mr.get(), "ibv_reg_mr");
   expect_access_error(lab, link, opcode, {link.b.memory.address(), mr->rkey});
 }
@@ -141,11 +142,11 @@ void zero_bytes_with_bad_rkey(Lab& lab) {
 void unmapped_target(Lab& lab) {
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
     Link link = lab.make_link();
-    Memory memory(4 * kPage);
+    Memory memory(4 * kPageBytes);
     const MrPtr mr = register_memory(lab.b().pd.get(), memory.data(), memory.bytes(), kAllRights);
     must(mr.get(), "ibv_reg_mr");
     memory.unmap();
-    SendRequest request(opcode, 1, link.a.sge(0, kBytes));
+    SendRequest request(opcode, 1, link.a.sge(0, kTargetBytes));
     post_ok(link.a.qp.get(), request.remote(memory.address(), mr->rkey));
     expect_completion(link.a.send_cq.get(), 1, {IBV_WC_REM_OP_ERR, IBV_WC_REM_ACCESS_ERR});
     expect_state(link.a.qp.get(), IBV_QPS_ERR);
@@ -190,7 +191,7 @@ void expect_receive_error(Lab& lab, Link& link, ibv_sge receive, ibv_wc_status a
                           ibv_wc_status at_requester) {
   post_recv_ok(link.b.qp.get(), 11, receive);
   post_recv_ok(link.b.qp.get(), 12, link.b.sge(0, 8));
-  SendRequest request(IBV_WR_SEND, 1, link.a.sge(0, kBytes));
+  SendRequest request(IBV_WR_SEND, 1, link.a.sge(0, kTargetBytes));
   post_ok(link.a.qp.get(), request);
   expect_completion(link.b.recv_cq.get(), 11, {at_responder});
   expect_flushed(link.b.recv_cq.get(), {12});
@@ -201,7 +202,7 @@ void expect_receive_error(Lab& lab, Link& link, ibv_sge receive, ibv_wc_status a
 }
 
 void send_longer_than_receive(Lab& lab) {
-  for (const uint32_t room : {0u, 1u, kBytes - 1}) {
+  for (const uint32_t room : {0u, 1u, kTargetBytes - 1}) {
     Link link = lab.make_link();
     std::memset(link.a.memory.data(), 1, link.a.memory.bytes());
     std::memset(link.b.memory.data(), 2, link.b.memory.bytes());
@@ -214,34 +215,34 @@ void send_longer_than_receive(Lab& lab) {
 
 void receive_with_bad_lkey(Lab& lab) {
   Link link = lab.make_link();
-  ibv_sge receive = link.b.sge(0, kBytes);
+  ibv_sge receive = link.b.sge(0, kTargetBytes);
   receive.lkey ^= 0xff;
   expect_receive_error(lab, link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 }
 
 void receive_past_the_region(Lab& lab) {
   Link link = lab.make_link();
-  const ibv_sge receive = link.b.sge(link.b.memory.bytes() - kBytes + 1, kBytes);
+  const ibv_sge receive = link.b.sge(link.b.memory.bytes() - kTargetBytes + 1, kTargetBytes);
   expect_receive_error(lab, link, receive, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 }
 
 void receive_into_region_without_local_write(Lab& lab) {
   Link link = lab.make_link();
   std::memset(link.b.memory.data(), 2, link.b.memory.bytes());
-  const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kBytes, 0);
+  const MrPtr mr = register_memory(lab.b().pd.get(), link.b.memory.data(), kTargetBytes, 0);
   must(mr.get(), "ibv_reg_mr");
-  expect_receive_error(lab, link, {link.b.memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
-                       IBV_WC_REM_OP_ERR);
-  expect_bytes({link.b.memory.data(), kBytes}, std::byte{2}, "the receive's target");
+  expect_receive_error(lab, link, {link.b.memory.address(), kTargetBytes, mr->lkey},
+                       IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  expect_bytes({link.b.memory.data(), kTargetBytes}, std::byte{2}, "the receive's target");
 }
 
 void receive_into_unmapped_memory(Lab& lab) {
   Link link = lab.make_link();
-  Memory memory(4 * kPage);
+  Memory memory(4 * kPageBytes);
   const MrPtr mr = register_memory(lab.b().pd.get(), memory.data(), memory.bytes(), kAllRights);
   must(mr.get(), "ibv_reg_mr");
   memory.unmap();
-  expect_receive_error(lab, link, {memory.address(), kBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
+  expect_receive_error(lab, link, {memory.address(), kTargetBytes, mr->lkey}, IBV_WC_LOC_PROT_ERR,
                        IBV_WC_REM_OP_ERR);
 }
 

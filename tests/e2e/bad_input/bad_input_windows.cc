@@ -8,11 +8,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&ibv_dealloc_mw>>;
-
-int free_dm(ibv_dm* dm) { return ibv_free_dm(dm); }
-using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&free_dm>>;
-
 constexpr unsigned kBindable = kAllRights | IBV_ACCESS_MW_BIND;
 
 LinkOptions with_access(unsigned access) {
@@ -276,27 +271,29 @@ void resized_with_completions_inside(Lab& lab) {
   expect_no_completion(link.b.recv_cq.get());
 }
 
-constexpr Row kRows[] = {
-    {"a window bound beyond its region", bound_beyond_the_region},
-    {"a window bound to a region without IBV_ACCESS_MW_BIND", bound_to_a_region_without_the_right},
-    {"a window of type 2 bound twice", bound_twice},
-    {"windows bound by the call for the other type", other_types_than_the_call_takes},
-    {"WRITE beside a window", written_beside_the_window},
-    {"WRITE through another QP's window", written_by_another_queue_pair},
-    {"local invalidate of a plain region", invalidated_what_is_no_window},
-    {"SEND with invalidate of a plain region", peer_invalidates_what_is_no_window},
-    {"SEND with invalidate of a window (allowed)", peer_invalidates_a_window},
-    {"max_mw windows, and one more", more_windows_than_there_are},
-    {"null regions as source and target (allowed)", null_region},
-    {"WRITE to a null region", null_region_from_afar},
-    {"device memory: ranges, regions, sizes", device_memory_out_of_range},
-    {"advice about memory that is not on-demand", advice_about_other_memory},
-    {"ibv_rereg_mr with what ibv_reg_mr refuses", registered_anew_with_nonsense},
-    {"ibv_resize_cq with completions inside", resized_with_completions_inside},
-};
-
 }  // namespace
 
-std::span<const Row> window_rows() { return kRows; }
+std::span<const Row> window_rows() {
+  static constexpr Row kRows[] = {
+      {"a window bound beyond its region", bound_beyond_the_region},
+      {"a window bound to a region without IBV_ACCESS_MW_BIND",
+       bound_to_a_region_without_the_right},
+      {"a window of type 2 bound twice", bound_twice},
+      {"windows bound by the call for the other type", other_types_than_the_call_takes},
+      {"WRITE beside a window", written_beside_the_window},
+      {"WRITE through another QP's window", written_by_another_queue_pair},
+      {"local invalidate of a plain region", invalidated_what_is_no_window},
+      {"SEND with invalidate of a plain region", peer_invalidates_what_is_no_window},
+      {"SEND with invalidate of a window (allowed)", peer_invalidates_a_window},
+      {"max_mw windows, and one more", more_windows_than_there_are},
+      {"null regions as source and target (allowed)", null_region},
+      {"WRITE to a null region", null_region_from_afar},
+      {"device memory: ranges, regions, sizes", device_memory_out_of_range},
+      {"advice about memory that is not on-demand", advice_about_other_memory},
+      {"ibv_rereg_mr with what ibv_reg_mr refuses", registered_anew_with_nonsense},
+      {"ibv_resize_cq with completions inside", resized_with_completions_inside},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

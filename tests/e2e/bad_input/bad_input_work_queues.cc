@@ -200,18 +200,19 @@ void wrong_flows(Lab& lab) {
          {EINVAL, EOPNOTSUPP}, "a flow of an unknown kind");
 }
 
-constexpr Row kRows[] = {
-    {"work queues of no kind, no size, no parts", work_queues_of_nothing},
-    {"work queues: states that there are not", states_of_work_queues},
-    {"tables of work queues that lack one, or are too large", tables_of_nothing},
-    {"hashes with wrong keys, functions and fields", wrong_hashes},
-    {"the domain of a QP of such a table is kept", domain_of_a_table},
-    {"work queues take as many receives as they say", sizes_of_a_work_queue},
-    {"flows with wrong sizes, ports and specs", wrong_flows},
-};
-
 }  // namespace
 
-std::span<const Row> work_queue_rows() { return kRows; }
+std::span<const Row> work_queue_rows() {
+  static constexpr Row kRows[] = {
+      {"work queues of no kind, no size, no parts", work_queues_of_nothing},
+      {"work queues: states that there are not", states_of_work_queues},
+      {"tables of work queues that lack one, or are too large", tables_of_nothing},
+      {"hashes with wrong keys, functions and fields", wrong_hashes},
+      {"the domain of a QP of such a table is kept", domain_of_a_table},
+      {"work queues take as many receives as they say", sizes_of_a_work_queue},
+      {"flows with wrong sizes, ports and specs", wrong_flows},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

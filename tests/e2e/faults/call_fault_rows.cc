@@ -14,8 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string device_of(const Device& device) { return device.name(); }
-
 struct Call {
   const char* name;
   // 0 or errno
@@ -259,20 +257,21 @@ void extended_posts_fail(Lab& lab) {
   expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
 }
 
-constexpr Row kRows[] = {
-    {"call-fails: each of the calls", calls_fail},
-    {"call-fails: of this program alone", calls_of_others_do_not_fail},
-    {"call-slow: registering", registering_is_slow},
-    {"call-fails: by chance, with a seed", chance_has_a_seed},
-    {"quirks=mlx5: registering is slow and fails at times", mlx5_registers_slowly},
-    {"quirks=irdma: no SRQ", irdma_has_no_srq},
-    {"post-fails: sends", posts_fail},
-    {"post-fails: receives", receives_fail},
-    {"post-fails: ibv_wr_complete", extended_posts_fail},
-};
-
 }  // namespace
 
-std::span<const Row> call_fault_rows() { return kRows; }
+std::span<const Row> call_fault_rows() {
+  static constexpr Row kRows[] = {
+      {"call-fails: each of the calls", calls_fail},
+      {"call-fails: of this program alone", calls_of_others_do_not_fail},
+      {"call-slow: registering", registering_is_slow},
+      {"call-fails: by chance, with a seed", chance_has_a_seed},
+      {"quirks=mlx5: registering is slow and fails at times", mlx5_registers_slowly},
+      {"quirks=irdma: no SRQ", irdma_has_no_srq},
+      {"post-fails: sends", posts_fail},
+      {"post-fails: receives", receives_fail},
+      {"post-fails: ibv_wr_complete", extended_posts_fail},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -13,8 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string device_of(const Device& device) { return device.name(); }
-
 void write(Ends& ends, uint64_t wr_id, uint32_t bytes) {
   post(ends.a, IBV_WR_RDMA_WRITE, wr_id, ends.a.sge(0, bytes), ends.b);
 }
@@ -125,13 +123,6 @@ ibv_gid gid_now(const Device& device) {
   return gid;
 }
 
-void send_one(Ends& ends) {
-  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 100));
-  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, 100), ends.b);
-  expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
-  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
-}
-
 // Connections that are there keep the address; new ones cannot be made by it.
 void gid_is_removed(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
@@ -177,20 +168,21 @@ void gid_is_changed(Lab& lab) {
   if (std::memcmp(&before, &after, sizeof(before)) != 0) fail("the GID did not come back");
 }
 
-constexpr Row kRows[] = {
-    {"no-traffic: a connection lives through it", up_without_traffic},
-    {"no-traffic: for longer than retries last", no_traffic_for_long},
-    {"no-traffic: every 100 ms, three times", no_traffic_now_and_then},
-    {"no-answer: of one QP", one_qp_does_not_answer},
-    {"pause: nothing is lost", storm_of_pause},
-    {"slow: a device", slow_device},
-    {"slow: a QP", slow_qp},
-    {"gid-removed", gid_is_removed},
-    {"gid-changed", gid_is_changed},
-};
-
 }  // namespace
 
-std::span<const Row> port_fault_rows() { return kRows; }
+std::span<const Row> port_fault_rows() {
+  static constexpr Row kRows[] = {
+      {"no-traffic: a connection lives through it", up_without_traffic},
+      {"no-traffic: for longer than retries last", no_traffic_for_long},
+      {"no-traffic: every 100 ms, three times", no_traffic_now_and_then},
+      {"no-answer: of one QP", one_qp_does_not_answer},
+      {"pause: nothing is lost", storm_of_pause},
+      {"slow: a device", slow_device},
+      {"slow: a QP", slow_qp},
+      {"gid-removed", gid_is_removed},
+      {"gid-changed", gid_is_changed},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

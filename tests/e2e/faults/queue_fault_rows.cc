@@ -12,8 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string device_of(const Device& device) { return device.name(); }
-
 std::string qp_of(const End& end) { return "qp=" + std::to_string(end.qp->qp_num); }
 
 EndOptions impatient() {
@@ -25,13 +23,6 @@ EndOptions impatient() {
 
 void send(Ends& ends, uint64_t wr_id) {
   post(ends.a, IBV_WR_SEND, wr_id, ends.a.sge(0, 100), ends.b);
-}
-
-void send_one(Ends& ends) {
-  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 100));
-  send(ends, 10);
-  expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
-  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
 }
 
 // Two SENDs wait for a receive: the first of them fails, the second is flushed. The peer finds out
@@ -245,25 +236,26 @@ void rxe_tells_no_last_wqe(Lab& lab) {
   lab.check_no_events(milliseconds(50));
 }
 
-constexpr Row kRows[] = {
-    {"qp-error: the oldest request has the status", oldest_request_fails},
-    {"qp-error: a QP without requests is told of", idle_qp_is_fatal},
-    {"qp-error: the third request fails, and no other", third_request_fails},
-    {"qp-error: at the third packet", third_packet_is_fatal},
-    {"cq-error: the CQ and its QPs", cq_in_error},
-    {"completion-status: one of three", status_is_changed},
-    {"completion-late: all that come meanwhile", completions_are_late},
-    {"completion-late: the QP is gone before", late_completions_of_nobody},
-    {"completion-late: events wait, too", events_wait_for_late_completions},
-    {"event-lost: the SRQ's limit", srq_limit_is_lost},
-    {"event-late: the last WQE", last_wqe_is_late},
-    {"event-late: the QP is gone before", late_event_of_nobody},
-    {"quirks=bnxt: a completion is held back at times", bnxt_holds_completions_back},
-    {"quirks=rxe: no last WQE", rxe_tells_no_last_wqe},
-};
-
 }  // namespace
 
-std::span<const Row> queue_fault_rows() { return kRows; }
+std::span<const Row> queue_fault_rows() {
+  static constexpr Row kRows[] = {
+      {"qp-error: the oldest request has the status", oldest_request_fails},
+      {"qp-error: a QP without requests is told of", idle_qp_is_fatal},
+      {"qp-error: the third request fails, and no other", third_request_fails},
+      {"qp-error: at the third packet", third_packet_is_fatal},
+      {"cq-error: the CQ and its QPs", cq_in_error},
+      {"completion-status: one of three", status_is_changed},
+      {"completion-late: all that come meanwhile", completions_are_late},
+      {"completion-late: the QP is gone before", late_completions_of_nobody},
+      {"completion-late: events wait, too", events_wait_for_late_completions},
+      {"event-lost: the SRQ's limit", srq_limit_is_lost},
+      {"event-late: the last WQE", last_wqe_is_late},
+      {"event-late: the QP is gone before", late_event_of_nobody},
+      {"quirks=bnxt: a completion is held back at times", bnxt_holds_completions_back},
+      {"quirks=rxe: no last WQE", rxe_tells_no_last_wqe},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

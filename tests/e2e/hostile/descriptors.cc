@@ -102,11 +102,12 @@ void pass_fuse_files(const std::string&) {
   for (;;) ::pause();
 }
 
-constexpr Deed kDeeds[] = {{"lingering-sockets", nothing_missing, pass_lingering_sockets},
-                           {"fuse-files", fuse_missing, pass_fuse_files}};
-
 }  // namespace
 
-std::span<const Deed> descriptor_deeds() { return kDeeds; }
+std::span<const Deed> descriptor_deeds() {
+  static constexpr Deed kDeeds[] = {{"lingering-sockets", nothing_missing, pass_lingering_sockets},
+                                    {"fuse-files", fuse_missing, pass_fuse_files}};
+  return kDeeds;
+}
 
 }  // namespace rocemu::e2e

@@ -129,15 +129,16 @@ void send_fuse_memory(const std::string& device) {
   send(link, address, mr.get());
 }
 
-constexpr Deed kDeeds[] = {
-    {"userfaultfd", userfaultfd_missing, withheld_after, kUserfaultWaitsS},
-    {"userfaultfd-before", userfaultfd_missing, withheld_before, kUserfaultWaitsS},
-    {"userfaultfd-heir", userfaultfd_missing, withheld_by_heir, kUserfaultWaitsS},
-    {"userfaultfd-again", userfaultfd_missing, withheld_again_and_again, kUserfaultWaitsS},
-    {"fuse-memory", fuse_missing, send_fuse_memory, kServerWaitsS}};
-
 }  // namespace
 
-std::span<const Deed> memory_deeds() { return kDeeds; }
+std::span<const Deed> memory_deeds() {
+  static constexpr Deed kDeeds[] = {
+      {"userfaultfd", userfaultfd_missing, withheld_after, kUserfaultWaitsS},
+      {"userfaultfd-before", userfaultfd_missing, withheld_before, kUserfaultWaitsS},
+      {"userfaultfd-heir", userfaultfd_missing, withheld_by_heir, kUserfaultWaitsS},
+      {"userfaultfd-again", userfaultfd_missing, withheld_again_and_again, kUserfaultWaitsS},
+      {"fuse-memory", fuse_missing, send_fuse_memory, kServerWaitsS}};
+  return kDeeds;
+}
 
 }  // namespace rocemu::e2e

@@ -102,13 +102,14 @@ void ring_for_all_queues(const std::string& device) {
   for (;;) ring();
 }
 
-constexpr Deed kDeeds[] = {{"long-queues", nothing_missing, flush_long_queues},
-                           {"huge-rings", nothing_missing, resize_huge_rings},
-                           {"many-objects", nothing_missing, end_with_many_objects},
-                           {"doorbells", nothing_missing, ring_for_all_queues}};
-
 }  // namespace
 
-std::span<const Deed> object_deeds() { return kDeeds; }
+std::span<const Deed> object_deeds() {
+  static constexpr Deed kDeeds[] = {{"long-queues", nothing_missing, flush_long_queues},
+                                    {"huge-rings", nothing_missing, resize_huge_rings},
+                                    {"many-objects", nothing_missing, end_with_many_objects},
+                                    {"doorbells", nothing_missing, ring_for_all_queues}};
+  return kDeeds;
+}
 
 }  // namespace rocemu::e2e

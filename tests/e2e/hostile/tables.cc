@@ -170,13 +170,14 @@ void flood_connection_manager(const std::string&) {
   }
 }
 
-constexpr Deed kDeeds[] = {{"all-queues", nothing_missing, make_all_queues},
-                           {"all-tables", nothing_missing, fill_all_tables},
-                           {"unread-events", nothing_missing, leave_events_unread},
-                           {"cm-flood", nothing_missing, flood_connection_manager}};
-
 }  // namespace
 
-std::span<const Deed> table_deeds() { return kDeeds; }
+std::span<const Deed> table_deeds() {
+  static constexpr Deed kDeeds[] = {{"all-queues", nothing_missing, make_all_queues},
+                                    {"all-tables", nothing_missing, fill_all_tables},
+                                    {"unread-events", nothing_missing, leave_events_unread},
+                                    {"cm-flood", nothing_missing, flood_connection_manager}};
+  return kDeeds;
+}
 
 }  // namespace rocemu::e2e

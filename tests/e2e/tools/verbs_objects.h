@@ -35,6 +35,11 @@ using MrPtr = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
 using ChannelPtr = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using CqPtr = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using QpPtr = std::unique_ptr<ibv_qp, Destroyer<&ibv_destroy_qp>>;
+// The calls of these are inline functions, each file's own.
+inline int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
+using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;
+inline int free_dm(ibv_dm* dm) { return ibv_free_dm(dm); }
+using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&free_dm>>;
 
 inline constexpr uint8_t kPort = 1;
 

@@ -34,7 +34,7 @@ void results(Lab& lab) {
   expect_equal(ends.b.word(kCell), 39, "the cell");
 }
 
-void expect_refused(Lab& lab, Ends& ends, ibv_wc_status status, ibv_event_type event) {
+void expect_atomic_refused(Lab& lab, Ends& ends, ibv_wc_status status, ibv_event_type event) {
   expect_completion(ends.a.send_cq.get(), 1, {status});
   expect_state(ends.a.qp.get(), IBV_QPS_ERR);
   expect_state(ends.b.qp.get(), IBV_QPS_ERR);
@@ -47,7 +47,7 @@ void misaligned(Lab& lab) {
     Ends ends = make_ends(lab, IBV_QPT_RC);
     post_atomic(ends.a, opcode, 1, ends.a.sge(0, 8), ends.b.memory.address() + 4, ends.b.mr->rkey,
                 1);
-    expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
   }
 }
 
@@ -64,7 +64,7 @@ void misaligned_memory(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   const MrPtr mr = odd_region(lab, ends.b);
   post_atomic(ends.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, ends.a.sge(0, 8), 8, mr->rkey, 1);
-  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+  expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 void region_without_right(Lab& lab) {
@@ -74,7 +74,7 @@ void region_without_right(Lab& lab) {
   must(mr.get(), "ibv_reg_mr");
   post_atomic(ends.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, ends.a.sge(0, 8), ends.b.memory.address(),
               mr->rkey, 1);
-  expect_refused(lab, ends, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+  expect_atomic_refused(lab, ends, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 }
 
 void qp_without_right(Lab& lab) {
@@ -84,7 +84,7 @@ void qp_without_right(Lab& lab) {
   Ends ends = make_ends(lab, options);
   post_atomic(ends.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, ends.a.sge(0, 8), ends.b.memory.address(),
               ends.b.mr->rkey, 1);
-  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+  expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 void none_outstanding_allowed(Lab& lab) {
@@ -150,43 +150,44 @@ void atomic_write_refused(Lab& lab) {
   {
     Ends ends = atomic_writers(lab);
     write_atomically(ends, ends.b.memory.address() + 4, ends.b.mr->rkey, 1);
-    expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+    expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
   }
   {
     Ends ends = atomic_writers(lab);
     write_atomically(ends, ends.b.memory.address(), ends.b.mr->rkey ^ 0xff, 1);
-    expect_refused(lab, ends, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+    expect_atomic_refused(lab, ends, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
   }
   EndOptions options;
   options.rc.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
   Ends ends = atomic_writers(lab, options);
   write_atomically(ends, ends.b.memory.address(), ends.b.mr->rkey, 1);
-  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+  expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 void atomic_write_to_misaligned_memory(Lab& lab) {
   Ends ends = atomic_writers(lab);
   const MrPtr mr = odd_region(lab, ends.b);
   write_atomically(ends, 8, mr->rkey, 1);
-  expect_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+  expect_atomic_refused(lab, ends, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
-
-constexpr Row kRows[] = {
-    {"atomics: what they see and leave", results},
-    {"atomics: a misaligned address is an invalid request", misaligned},
-    {"atomics: memory that is misaligned behind an aligned address", misaligned_memory},
-    {"atomics: a region without REMOTE_ATOMIC is an access error", region_without_right},
-    {"atomics: a QP without REMOTE_ATOMIC is an invalid request", qp_without_right},
-    {"READ: with max_rd_atomic 0 it is a local QP operation error", none_outstanding_allowed},
-    {"atomic write: by ibv_wr_atomic_write", atomic_write},
-    {"atomic write: by ibv_post_send, inline too", atomic_write_posted},
-    {"atomic write: misaligned, bad rkey, QP without REMOTE_WRITE", atomic_write_refused},
-    {"atomic write: memory that is misaligned behind an aligned address",
-     atomic_write_to_misaligned_memory},
-};
 
 }  // namespace
 
-std::span<const Row> atomic_rows() { return kRows; }
+std::span<const Row> atomic_rows() {
+  static constexpr Row kRows[] = {
+      {"atomics: what they see and leave", results},
+      {"atomics: a misaligned address is an invalid request", misaligned},
+      {"atomics: memory that is misaligned behind an aligned address", misaligned_memory},
+      {"atomics: a region without REMOTE_ATOMIC is an access error", region_without_right},
+      {"atomics: a QP without REMOTE_ATOMIC is an invalid request", qp_without_right},
+      {"READ: with max_rd_atomic 0 it is a local QP operation error", none_outstanding_allowed},
+      {"atomic write: by ibv_wr_atomic_write", atomic_write},
+      {"atomic write: by ibv_post_send, inline too", atomic_write_posted},
+      {"atomic write: misaligned, bad rkey, QP without REMOTE_WRITE", atomic_write_refused},
+      {"atomic write: memory that is misaligned behind an aligned address",
+       atomic_write_to_misaligned_memory},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

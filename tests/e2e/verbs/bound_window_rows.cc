@@ -266,21 +266,22 @@ void over_uc(Lab& lab) {
   wait_for_word(ends.b, 64, 0x4321);
 }
 
-constexpr Row kRows[] = {
-    {"windows: type 1, used by any QP, bound anew, with its own rights", type_1},
-    {"windows: type 1, unbound by a length of 0", type_1_unbound},
-    {"windows: type 2, invalidated and bound anew", type_2},
-    {"windows: type 2, invalidated by the peer", type_2_invalidated_by_the_peer},
-    {"windows: type 2, by the object, with the low byte of a key", type_2_by_its_object},
-    {"windows: type 2, under every low byte", type_2_under_every_key},
-    {"windows: type 2, of one QP alone", type_2_of_its_queue_pair_alone},
-    {"windows: type 2, zero-based", type_2_zero_based},
-    {"windows: type 2, bound and invalidated many times at once", many_at_once},
-    {"windows: type 2, over UC", over_uc},
-};
-
 }  // namespace
 
-std::span<const Row> bound_window_rows() { return kRows; }
+std::span<const Row> bound_window_rows() {
+  static constexpr Row kRows[] = {
+      {"windows: type 1, used by any QP, bound anew, with its own rights", type_1},
+      {"windows: type 1, unbound by a length of 0", type_1_unbound},
+      {"windows: type 2, invalidated and bound anew", type_2},
+      {"windows: type 2, invalidated by the peer", type_2_invalidated_by_the_peer},
+      {"windows: type 2, by the object, with the low byte of a key", type_2_by_its_object},
+      {"windows: type 2, under every low byte", type_2_under_every_key},
+      {"windows: type 2, of one QP alone", type_2_of_its_queue_pair_alone},
+      {"windows: type 2, zero-based", type_2_zero_based},
+      {"windows: type 2, bound and invalidated many times at once", many_at_once},
+      {"windows: type 2, over UC", over_uc},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

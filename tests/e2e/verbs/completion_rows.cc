@@ -228,20 +228,21 @@ void many_threads_on_one_cq(Lab& lab) {
   for (const auto& times : taken) expect_equal(static_cast<uint64_t>(times), 1, "times taken");
 }
 
-constexpr Row kRows[] = {
-    {"polling in vain costs less than half a core", polling_in_vain},
-    {"polling in vain leaves errno as it was", polling_leaves_errno},
-    {"polling: sixteen threads take from one CQ, four post", many_threads_on_one_cq},
-    {"events: one for each request", one_event_for_each_request},
-    {"events: solicited ones", solicited},
-    {"events: two CQs on one channel", one_channel_for_two},
-    {"events: moderated, by the time", moderated_by_time},
-    {"events: moderated, by the count", moderated_by_count},
-    {"events: moderation with unknown attributes", moderation_refused},
-};
-
 }  // namespace
 
-std::span<const Row> completion_rows() { return kRows; }
+std::span<const Row> completion_rows() {
+  static constexpr Row kRows[] = {
+      {"polling in vain costs less than half a core", polling_in_vain},
+      {"polling in vain leaves errno as it was", polling_leaves_errno},
+      {"polling: sixteen threads take from one CQ, four post", many_threads_on_one_cq},
+      {"events: one for each request", one_event_for_each_request},
+      {"events: solicited ones", solicited},
+      {"events: two CQs on one channel", one_channel_for_two},
+      {"events: moderated, by the time", moderated_by_time},
+      {"events: moderated, by the count", moderated_by_count},
+      {"events: moderation with unknown attributes", moderation_refused},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

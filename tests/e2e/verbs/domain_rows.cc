@@ -223,18 +223,19 @@ void queue_pair_without_queues(Lab& lab) {
                  "ibv_create_qp without CQs");
 }
 
-constexpr Row kRows[] = {
-    {"domains: parent and thread domains", parent_domain},
-    {"domains: no place for a larger CQ", no_place_for_a_larger_queue},
-    {"a program without a descriptor to spare", no_descriptor_left},
-    {"domains: an XRC domain known by a file", xrc_domain_of_a_file},
-    {"domains: an XRC domain, its QP and SRQ of two openings", xrc_domain_shared},
-    {"QPs of raw packets and of no service", raw_packets},
-    {"QPs without CQs", queue_pair_without_queues},
-};
-
 }  // namespace
 
-std::span<const Row> domain_rows() { return kRows; }
+std::span<const Row> domain_rows() {
+  static constexpr Row kRows[] = {
+      {"domains: parent and thread domains", parent_domain},
+      {"domains: no place for a larger CQ", no_place_for_a_larger_queue},
+      {"a program without a descriptor to spare", no_descriptor_left},
+      {"domains: an XRC domain known by a file", xrc_domain_of_a_file},
+      {"domains: an XRC domain, its QP and SRQ of two openings", xrc_domain_shared},
+      {"QPs of raw packets and of no service", raw_packets},
+      {"QPs without CQs", queue_pair_without_queues},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

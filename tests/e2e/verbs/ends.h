@@ -2,6 +2,8 @@
 // and memory, and what connects them.
 #pragma once
 
+#include <cstring>
+
 #include "tests/e2e/tools/lab.h"
 
 namespace rocemu::e2e {
@@ -16,13 +18,15 @@ struct XrcdCloser {
 };
 using XrcdPtr = std::unique_ptr<ibv_xrcd, XrcdCloser>;
 using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
-inline int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;
 using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
-inline int free_dm(ibv_dm* dm) { return ibv_free_dm(dm); }
-using DmPtr = std::unique_ptr<ibv_dm, Destroyer<&free_dm>>;
 inline int destroy_counters(ibv_counters* counters) { return ibv_destroy_counters(counters); }
 using CountersPtr = std::unique_ptr<ibv_counters, Destroyer<&destroy_counters>>;
+
+// An address that is IPv4, mapped into IPv6 (RFC 4291, 2.5.5.2).
+inline bool is_ipv4(const ibv_gid& gid) {
+  constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0;
+}
 
 inline constexpr unsigned kEveryRight = kAllRights | IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr uint32_t kQkey = 0x11223344;

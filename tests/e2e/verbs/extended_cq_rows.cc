@@ -299,18 +299,18 @@ void refused(Lab& lab) {
 // ---- CQs of many ----
 
 void of_many_queue_pairs(Lab& lab) {
-  constexpr uint64_t kPairs = 8;
+  constexpr uint64_t kMany = 8;
   const CqPtr owner(
       must(ibv_create_cq(lab.b().context.get(), 64, nullptr, nullptr, 0), "ibv_create_cq"));
   ibv_cq* const cq = owner.get();
   EndOptions options;
   options.send_cq = options.recv_cq = cq;
   std::vector<Ends> all;
-  for (uint64_t i = 0; i < kPairs; ++i) {
+  for (uint64_t i = 0; i < kMany; ++i) {
     all.push_back({make_end(lab.a(), {}), make_end(lab.b(), options)});
     connect(all.back().a, all.back().b);
   }
-  for (uint64_t i = 0; i < kPairs; ++i) {
+  for (uint64_t i = 0; i < kMany; ++i) {
     send_with_immediate(all[i], i);
     expect_equal(expect_completion(cq, i, {IBV_WC_SUCCESS}).qp_num, all[i].b.qp->qp_num, "qp_num");
   }
@@ -335,7 +335,7 @@ void every_vector(Lab& lab) {
   }
 }
 
-void resized(Lab& lab) {
+void cq_resized(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
   ibv_cq* cq = ends.b.recv_cq.get();
   for (const uint64_t id : {1, 2}) send_with_immediate(ends, id);
@@ -353,7 +353,7 @@ void resized(Lab& lab) {
 }
 
 // More than the NIC takes over at once, with others' work in between.
-void resized_with_many(Lab& lab) {
+void cq_resized_with_many(Lab& lab) {
   const int most = lab.a().attr.max_cqe;
   const int completions = std::min(most / 2, 3000);
   const CqPtr cq(must(ibv_create_cq(lab.a().context.get(), completions, nullptr, nullptr, 0),
@@ -484,26 +484,27 @@ void overrun_ignored(Lab& lab) {
   lab.check_no_events();
 }
 
-constexpr Row kRows[] = {
-    {"extended CQ: every field over RC", every_field_of_rc},
-    {"extended CQ: every field over UD", every_field_of_ud},
-    {"extended CQ: timestamps by the device's and the wall clock", timestamps},
-    {"extended CQ: timestamps never run backwards", timestamps_in_order},
-    {"extended CQ: start, next and end of polls", polled_by_parts},
-    {"extended CQ: a flushed completion", failed_one},
-    {"extended CQ: QPs destroyed and reset within a batch", destroyed_in_a_batch},
-    {"extended CQ: unknown fields, masks, flags, vectors", refused},
-    {"CQ: of eight QPs", of_many_queue_pairs},
-    {"CQ: events of each completion vector", every_vector},
-    {"CQ: resized with completions inside", resized},
-    {"CQ: resized with many completions inside", resized_with_many},
-    {"CQ: overrun, CQ error, QP fatal", overrun},
-    {"CQ: overrun, work queue fatal", overrun_of_a_work_queue},
-    {"CQ: overrun ignored", overrun_ignored},
-};
-
 }  // namespace
 
-std::span<const Row> extended_cq_rows() { return kRows; }
+std::span<const Row> extended_cq_rows() {
+  static constexpr Row kRows[] = {
+      {"extended CQ: every field over RC", every_field_of_rc},
+      {"extended CQ: every field over UD", every_field_of_ud},
+      {"extended CQ: timestamps by the device's and the wall clock", timestamps},
+      {"extended CQ: timestamps never run backwards", timestamps_in_order},
+      {"extended CQ: start, next and end of polls", polled_by_parts},
+      {"extended CQ: a flushed completion", failed_one},
+      {"extended CQ: QPs destroyed and reset within a batch", destroyed_in_a_batch},
+      {"extended CQ: unknown fields, masks, flags, vectors", refused},
+      {"CQ: of eight QPs", of_many_queue_pairs},
+      {"CQ: events of each completion vector", every_vector},
+      {"CQ: resized with completions inside", cq_resized},
+      {"CQ: resized with many completions inside", cq_resized_with_many},
+      {"CQ: overrun, CQ error, QP fatal", overrun},
+      {"CQ: overrun, work queue fatal", overrun_of_a_work_queue},
+      {"CQ: overrun ignored", overrun_ignored},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -279,25 +279,26 @@ void longest_region(Lab& lab) {
   expect_refused(make(most + 1), {EINVAL, ENOMEM}, "ibv_reg_mr over max_mr_size");
 }
 
-constexpr Row kRows[] = {
-    {"limits: max_pd", domains},
-    {"limits: max_mr", regions},
-    {"limits: max_mw", windows},
-    {"limits: max_cq", completion_queues},
-    {"limits: max_qp", queue_pairs},
-    {"limits: max_srq", shared_queues},
-    {"limits: max_ah", address_handles},
-    {"limits: max_mcast_grp, max_mcast_qp_attach", multicast},
-    {"limits: max_dm_size", device_memory},
-    {"limits: max_qp_wr, max_sge, max_cqe, max_srq_wr, max_srq_sge", longest_queues},
-    {"limits: queues full of requests of max_sge pieces", full_queues},
-    {"limits: inline data", inline_data},
-    {"limits: max_qp_rd_atom, max_qp_init_rd_atom", outstanding_reads},
-    {"limits: max_mr_size", longest_region},
-};
-
 }  // namespace
 
-std::span<const Row> limit_edge_rows() { return kRows; }
+std::span<const Row> limit_edge_rows() {
+  static constexpr Row kRows[] = {
+      {"limits: max_pd", domains},
+      {"limits: max_mr", regions},
+      {"limits: max_mw", windows},
+      {"limits: max_cq", completion_queues},
+      {"limits: max_qp", queue_pairs},
+      {"limits: max_srq", shared_queues},
+      {"limits: max_ah", address_handles},
+      {"limits: max_mcast_grp, max_mcast_qp_attach", multicast},
+      {"limits: max_dm_size", device_memory},
+      {"limits: max_qp_wr, max_sge, max_cqe, max_srq_wr, max_srq_sge", longest_queues},
+      {"limits: queues full of requests of max_sge pieces", full_queues},
+      {"limits: inline data", inline_data},
+      {"limits: max_qp_rd_atom, max_qp_init_rd_atom", outstanding_reads},
+      {"limits: max_mr_size", longest_region},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -12,7 +12,7 @@
 namespace rocemu::e2e {
 namespace {
 
-constexpr uint32_t kBytes = 5000;
+constexpr uint32_t kRegionBytes = 5000;
 
 // Throws Skipped when the device has no such registration.
 MrPtr offered(ibv_mr* mr, const char* what) {
@@ -21,7 +21,7 @@ MrPtr offered(ibv_mr* mr, const char* what) {
 }
 
 // `from` writes to what the key names, and reads it back.
-void write_and_read(Ends& ends, uint64_t address, uint32_t rkey, uint32_t bytes = kBytes) {
+void write_and_read(Ends& ends, uint64_t address, uint32_t rkey, uint32_t bytes = kRegionBytes) {
   std::memset(ends.a.memory.data(), 0x6b, bytes);
   SendRequest write(IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, bytes));
   post_ok(ends.a.qp.get(), write.remote(address, rkey));
@@ -44,16 +44,16 @@ void relaxed_ordering(Lab& lab) {
                                    kEveryRight | IBV_ACCESS_RELAXED_ORDERING);
   must(mr.get(), "ibv_reg_mr with relaxed ordering");
   write_and_read(ends, ends.b.memory.address(), mr->rkey);
-  expect_bytes({ends.b.memory.data(), kBytes}, std::byte{0x6b}, "the target");
+  expect_bytes({ends.b.memory.data(), kRegionBytes}, std::byte{0x6b}, "the target");
 }
 
 void zero_based(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
-  const MrPtr mr = offered(ibv_reg_mr(lab.b().pd.get(), ends.b.memory.data() + 100, 2 * kBytes,
-                                      kEveryRight | IBV_ACCESS_ZERO_BASED),
+  const MrPtr mr = offered(ibv_reg_mr(lab.b().pd.get(), ends.b.memory.data() + 100,
+                                      2 * kRegionBytes, kEveryRight | IBV_ACCESS_ZERO_BASED),
                            "zero-based regions");
   write_and_read(ends, 50, mr->rkey);
-  expect_bytes({ends.b.memory.data() + 150, kBytes}, std::byte{0x6b}, "the target");
+  expect_bytes({ends.b.memory.data() + 150, kRegionBytes}, std::byte{0x6b}, "the target");
   post_recv_ok(ends.b.qp.get(), 7, {8000, 100, mr->lkey});
   post(ends.a, IBV_WR_SEND, 4, ends.a.sge(0, 100), ends.b);
   expect_completion(ends.a.send_cq.get(), 4, {IBV_WC_SUCCESS});
@@ -112,7 +112,7 @@ void other_addresses(Lab& lab) {
                                       kIova, kEveryRight);
   must(mr.get(), "ibv_reg_mr_iova");
   write_and_read(ends, kIova + 9, mr->rkey);
-  expect_bytes({ends.b.memory.data() + 9, kBytes}, std::byte{0x6b}, "the target");
+  expect_bytes({ends.b.memory.data() + 9, kRegionBytes}, std::byte{0x6b}, "the target");
   expect_no_access(lab, ends, ends.b.memory.address(), mr->rkey);
 }
 
@@ -143,7 +143,7 @@ void on_demand(Lab& lab) {
   if (madvise(untouched.data(), untouched.bytes(), MADV_DONTNEED) != 0)
     fail_errno(errno, "madvise");
   write_and_read(ends, untouched.address() + 4000, mr->rkey);
-  expect_bytes({untouched.data() + 4000, kBytes}, std::byte{0x6b}, "the target");
+  expect_bytes({untouched.data() + 4000, kRegionBytes}, std::byte{0x6b}, "the target");
   ibv_sge sge{untouched.address(), 65536, mr->lkey};
   must(ibv_advise_mr(lab.b().pd.get(), IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
                      IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1),
@@ -156,12 +156,12 @@ void implicit(Lab& lab) {
                                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
                            "implicit on-demand regions");
   const Memory later(65536);
-  std::memset(ends.a.memory.data(), 3, kBytes);
-  post_recv_ok(ends.b.qp.get(), 1, {later.address() + 1, kBytes, mr->lkey});
-  post(ends.a, IBV_WR_SEND, 2, ends.a.sge(0, kBytes), ends.b);
+  std::memset(ends.a.memory.data(), 3, kRegionBytes);
+  post_recv_ok(ends.b.qp.get(), 1, {later.address() + 1, kRegionBytes, mr->lkey});
+  post(ends.a, IBV_WR_SEND, 2, ends.a.sge(0, kRegionBytes), ends.b);
   expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
   expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
-  expect_bytes({later.data() + 1, kBytes}, std::byte{3}, "the receive");
+  expect_bytes({later.data() + 1, kRegionBytes}, std::byte{3}, "the receive");
 }
 
 // An on-demand region whose memory has gone fails as any other does.
@@ -229,7 +229,7 @@ void changed(Lab& lab) {
     throw Skipped("the device does not change registrations");
   must(error, "ibv_rereg_mr, translation");
   write_and_read(ends, second.address(), mr->rkey);
-  expect_bytes({second.data(), kBytes}, std::byte{0x6b}, "the second memory");
+  expect_bytes({second.data(), kRegionBytes}, std::byte{0x6b}, "the second memory");
   must(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_READ),
        "ibv_rereg_mr, access");
   expect_no_access(lab, ends, second.address(), mr->rkey);
@@ -287,7 +287,7 @@ void imported(Lab& lab) {
 
 // IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT, which Debian 12's header does not have yet.
 void flush_rights(Lab& lab) {
-  const Memory memory(kBytes);
+  const Memory memory(kRegionBytes);
   const auto with = [&](unsigned right) {
     return register_memory(lab.a().pd.get(), memory.data(), memory.bytes(), kEveryRight | right);
   };
@@ -300,28 +300,29 @@ void of_a_file(Lab& lab) {
   expect_refused(MrPtr(mr), {EOPNOTSUPP, EINVAL, EBADF}, "ibv_reg_dmabuf_mr of what is no dmabuf");
 }
 
-constexpr Row kRows[] = {
-    {"memory: relaxed ordering", relaxed_ordering},
-    {"memory: zero-based, and not by its address", zero_based},
-    {"memory: gone before what came is polled", gone_before_the_poll},
-    {"memory: unmapped, and then its region gone, before what came is polled",
-     unmapped_before_the_region_goes},
-    {"memory: by other addresses, and not by its own", other_addresses},
-    {"memory: a few bytes by other addresses", few_bytes_by_other_addresses},
-    {"memory: on demand", on_demand},
-    {"memory: on demand, all there is", implicit},
-    {"memory: on demand, but unmapped", on_demand_unmapped},
-    {"memory: the device's, with atomics, not beyond its end", device_memory},
-    {"memory: a null region as a source", null_region},
-    {"memory: registration changed, place and rights", changed},
-    {"memory: registration changed to another PD", changed_domain},
-    {"memory: imported with device and PD", imported},
-    {"memory: rights to flush", flush_rights},
-    {"memory: dmabuf of what is none", of_a_file},
-};
-
 }  // namespace
 
-std::span<const Row> memory_rows() { return kRows; }
+std::span<const Row> memory_rows() {
+  static constexpr Row kRows[] = {
+      {"memory: relaxed ordering", relaxed_ordering},
+      {"memory: zero-based, and not by its address", zero_based},
+      {"memory: gone before what came is polled", gone_before_the_poll},
+      {"memory: unmapped, and then its region gone, before what came is polled",
+       unmapped_before_the_region_goes},
+      {"memory: by other addresses, and not by its own", other_addresses},
+      {"memory: a few bytes by other addresses", few_bytes_by_other_addresses},
+      {"memory: on demand", on_demand},
+      {"memory: on demand, all there is", implicit},
+      {"memory: on demand, but unmapped", on_demand_unmapped},
+      {"memory: the device's, with atomics, not beyond its end", device_memory},
+      {"memory: a null region as a source", null_region},
+      {"memory: registration changed, place and rights", changed},
+      {"memory: registration changed to another PD", changed_domain},
+      {"memory: imported with device and PD", imported},
+      {"memory: rights to flush", flush_rights},
+      {"memory: dmabuf of what is none", of_a_file},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

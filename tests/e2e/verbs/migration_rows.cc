@@ -14,11 +14,6 @@ void require_migration(const Device& device) {
     throw Skipped("the device does not migrate");
 }
 
-bool is_ipv4(const ibv_gid& gid) {
-  constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::memcmp(gid.raw, kMapped, sizeof(kMapped)) == 0;
-}
-
 // The GIDs of both devices that stand at one index, which is not that of the path.
 struct OtherGids {
   uint8_t index;
@@ -237,17 +232,18 @@ void wrong_attributes(Lab& lab) {
   send_from(ends.a, ends.b, 1);
 }
 
-constexpr Row kRows[] = {
-    {"APM: ibv_query_qp gives the alternate path back", given_back},
-    {"APM: RC migrates when the program asks, there and back", rc_by_the_program},
-    {"APM: UC migrates when the program asks, there and back", uc_by_the_program},
-    {"APM: RC goes on over the other path when retries are used up", by_the_device},
-    {"APM: a path that the peer does not know is refused", refused_by_the_peer},
-    {"APM: wrong attributes are refused", wrong_attributes},
-};
-
 }  // namespace
 
-std::span<const Row> migration_rows() { return kRows; }
+std::span<const Row> migration_rows() {
+  static constexpr Row kRows[] = {
+      {"APM: ibv_query_qp gives the alternate path back", given_back},
+      {"APM: RC migrates when the program asks, there and back", rc_by_the_program},
+      {"APM: UC migrates when the program asks, there and back", uc_by_the_program},
+      {"APM: RC goes on over the other path when retries are used up", by_the_device},
+      {"APM: a path that the peer does not know is refused", refused_by_the_peer},
+      {"APM: wrong attributes are refused", wrong_attributes},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -168,14 +168,15 @@ void gid_comes_and_goes(Lab& lab) {
                  "ibv_create_ah from a GID that is gone");
 }
 
-constexpr Row kRows[] = {
-    {"port: goes down and comes back under a connection", down_and_up},
-    {"port: is down for longer than retries last", down_for_long},
-    {"port: a GID comes and goes", gid_comes_and_goes},
-};
-
 }  // namespace
 
-std::span<const Row> port_rows() { return kRows; }
+std::span<const Row> port_rows() {
+  static constexpr Row kRows[] = {
+      {"port: goes down and comes back under a connection", down_and_up},
+      {"port: is down for longer than retries last", down_for_long},
+      {"port: a GID comes and goes", gid_comes_and_goes},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -169,20 +169,21 @@ void ece(Lab& lab) {
                "ibv_set_ece of another vendor");
 }
 
-constexpr Row kRows[] = {
-    {"query: the device, extended", device_extended},
-    {"query: ports that are there, and that are not", port_numbers},
-    {"query: a GID is the same in each query", gids},
-    {"query: the GIDs of rocemu's devices on the switch", gids_on_the_switch},
-    {"query: a place in the table of GIDs that holds none", no_gid},
-    {"query: GIDs, ports and flags that are not there", gids_refused},
-    {"query: P_Keys", pkeys},
-    {"query: the device's clock", clock},
-    {"query: ECE", ece},
-};
-
 }  // namespace
 
-std::span<const Row> query_rows() { return kRows; }
+std::span<const Row> query_rows() {
+  static constexpr Row kRows[] = {
+      {"query: the device, extended", device_extended},
+      {"query: ports that are there, and that are not", port_numbers},
+      {"query: a GID is the same in each query", gids},
+      {"query: the GIDs of rocemu's devices on the switch", gids_on_the_switch},
+      {"query: a place in the table of GIDs that holds none", no_gid},
+      {"query: GIDs, ports and flags that are not there", gids_refused},
+      {"query: P_Keys", pkeys},
+      {"query: the device's clock", clock},
+      {"query: ECE", ece},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

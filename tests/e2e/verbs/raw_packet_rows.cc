@@ -12,7 +12,7 @@
 namespace rocemu::e2e {
 namespace {
 
-constexpr uint32_t kBytes = 100;
+constexpr uint32_t kPacketBytes = 100;
 constexpr uint32_t kSlotBytes = 256;  // of each receive
 constexpr uint8_t kGroup[6] = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7};
 
@@ -31,8 +31,8 @@ struct Frame {
 
   explicit Frame(const uint8_t (&to)[6] = kGroup) { std::memcpy(destination, to, 6); }
 
-  std::array<uint8_t, kBytes> bytes() const {
-    std::array<uint8_t, kBytes> all{};
+  std::array<uint8_t, kPacketBytes> bytes() const {
+    std::array<uint8_t, kPacketBytes> all{};
     size_t at = 0;
     const auto put = [&](const void* data, size_t size) {
       std::memcpy(all.data() + at, data, size);
@@ -46,7 +46,7 @@ struct Frame {
     if (tagged) put16(vlan);
     put16(ether_type);
     put16(0x4500);
-    put16(static_cast<uint16_t>(kBytes - at + 2));
+    put16(static_cast<uint16_t>(kPacketBytes - at + 2));
     put32(0x4000);
     put16(static_cast<uint16_t>(64 << 8 | protocol));
     put16(0);
@@ -128,17 +128,17 @@ End make_raw_end(const Device& device, uint16_t max_tso_header = 0) {
 void send(End& from, const Frame& frame, uint64_t wr_id = 10) {
   const auto bytes = frame.bytes();
   std::memcpy(from.memory.data(), bytes.data(), bytes.size());
-  SendRequest request(IBV_WR_SEND, wr_id, from.sge(0, kBytes));
+  SendRequest request(IBV_WR_SEND, wr_id, from.sge(0, kPacketBytes));
   post_ok(from.qp.get(), request);
   expect_completion(from.send_cq.get(), wr_id, {IBV_WC_SUCCESS});
 }
 
 void receive_one(End& end, const Frame& frame, uint64_t wr_id) {
   const ibv_wc wc = expect_completion(end.recv_cq.get(), wr_id, {IBV_WC_SUCCESS});
-  expect_equal(wc.byte_len, kBytes, "byte_len");
+  expect_equal(wc.byte_len, kPacketBytes, "byte_len");
   expect_equal(wc.qp_num, end.qp->qp_num, "qp_num");
   const auto bytes = frame.bytes();
-  if (std::memcmp(end.memory.data() + wr_id * kSlotBytes, bytes.data(), kBytes) != 0)
+  if (std::memcmp(end.memory.data() + wr_id * kSlotBytes, bytes.data(), kPacketBytes) != 0)
     fail("the frame is another");
 }
 
@@ -280,8 +280,8 @@ void counted(Lab& lab) {
   }
   uint64_t values[4] = {};
   must(ibv_read_counters(counters.get(), values, 3, 0), "ibv_read_counters");
-  expect_equal(values[2], 3 * kBytes + 3, "bytes and packets");
-  expect_equal(values[0], 3 * kBytes, "bytes");
+  expect_equal(values[2], 3 * kPacketBytes + 3, "bytes and packets");
+  expect_equal(values[0], 3 * kPacketBytes, "bytes");
   expect_equal(values[1], 3, "packets");
   expect_errno(ibv_read_counters(counters.get(), values, 4, 0), {EINVAL}, "counters beyond");
 }
@@ -320,7 +320,7 @@ void lost_and_refused(Lab& lab) {
   End to = make_raw_end(lab.b());
   const FlowPtr flow = FlowRequest().to_group().must_make(to);
   send(from, Frame());  // nothing is posted
-  post_recv_ok(to.qp.get(), 0, to.sge(0, kBytes - 1));
+  post_recv_ok(to.qp.get(), 0, to.sge(0, kPacketBytes - 1));
   send(from, Frame());  // no room: the receive stays
   send(from, Frame());
   expect_no_completion(to.recv_cq.get());
@@ -486,19 +486,20 @@ void wrong_segmentation(Lab& lab) {
   not_taken(std::move(make_ends(lab, IBV_QPT_RC).a), "TSO over RC");
 }
 
-constexpr Row kRows[] = {
-    {"raw packets: flows by each field", by_each_field},
-    {"raw packets: to a device's MAC; the default flow", to_the_mac},
-    {"raw packets: priorities, sniffers, dropping", priorities},
-    {"raw packets: counters of a flow", counted},
-    {"raw packets: what may not be sent", not_sent},
-    {"raw packets: lost ones, and flows that are refused", lost_and_refused},
-    {"raw packets: TCP segmentation", segmentation},
-    {"raw packets: TCP segmentation that is refused", wrong_segmentation},
-};
-
 }  // namespace
 
-std::span<const Row> raw_packet_rows() { return kRows; }
+std::span<const Row> raw_packet_rows() {
+  static constexpr Row kRows[] = {
+      {"raw packets: flows by each field", by_each_field},
+      {"raw packets: to a device's MAC; the default flow", to_the_mac},
+      {"raw packets: priorities, sniffers, dropping", priorities},
+      {"raw packets: counters of a flow", counted},
+      {"raw packets: what may not be sent", not_sent},
+      {"raw packets: lost ones, and flows that are refused", lost_and_refused},
+      {"raw packets: TCP segmentation", segmentation},
+      {"raw packets: TCP segmentation that is refused", wrong_segmentation},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

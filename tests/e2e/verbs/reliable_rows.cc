@@ -183,18 +183,19 @@ void retries_exceeded(Lab& lab) {
   expect_state(ends.a.qp.get(), IBV_QPS_ERR);
 }
 
-constexpr Row kRows[] = {
-    {"RC: a fence waits for the READ before it", fence},
-    {"RC: inline data of 0 to max_inline_data bytes", inline_data},
-    {"RC: immediate data", immediate},
-    {"RC: communication established", communication_established},
-    {"RC: the send queue drains, and goes on", drained},
-    {"RC: ibv_query_qp gives every attribute back", attributes},
-    {"RC: retries exceeded", retries_exceeded},
-};
-
 }  // namespace
 
-std::span<const Row> reliable_rows() { return kRows; }
+std::span<const Row> reliable_rows() {
+  static constexpr Row kRows[] = {
+      {"RC: a fence waits for the READ before it", fence},
+      {"RC: inline data of 0 to max_inline_data bytes", inline_data},
+      {"RC: immediate data", immediate},
+      {"RC: communication established", communication_established},
+      {"RC: the send queue drains, and goes on", drained},
+      {"RC: ibv_query_qp gives every attribute back", attributes},
+      {"RC: retries exceeded", retries_exceeded},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

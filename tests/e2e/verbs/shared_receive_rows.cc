@@ -164,7 +164,7 @@ void limit_event(Lab& lab) {
                "a limit over max_wr");
 }
 
-void resized(Lab& lab) {
+void srq_resized(Lab& lab) {
   if ((lab.b().attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) == 0)
     throw Skipped("the device has no IBV_DEVICE_SRQ_RESIZE");
   Shared shared = make_shared(lab, 4);
@@ -202,7 +202,7 @@ void resized(Lab& lab) {
 }
 
 // More than the NIC takes over at once, with others' work in between.
-void resized_with_many(Lab& lab) {
+void srq_resized_with_many(Lab& lab) {
   if ((lab.b().attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) == 0)
     throw Skipped("the device has no IBV_DEVICE_SRQ_RESIZE");
   const auto most = static_cast<uint32_t>(lab.b().attr.max_srq_wr);
@@ -286,22 +286,23 @@ void of_another_pd(Lab& lab) {
   expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_LOC_PROT_ERR});
 }
 
-constexpr Row kRows[] = {
-    {"SRQ: its receives are taken in order by all its QPs", in_order_for_all},
-    {"SRQ: of another PD than its QP", of_another_pd},
-    {"SRQ: of sixteen RC QPs", of_many_rc},
-    {"SRQ: of sixteen UC QPs, none of whose messages is lost", of_many_uc},
-    {"SRQ: of sixteen UD QPs, none of whose messages is lost", of_many_ud},
-    {"SRQ: the limit event comes once", limit_event},
-    {"SRQ: resized with receives inside", resized},
-    {"SRQ: resized with many receives inside", resized_with_many},
-    {"SRQ: an empty one is RNR retries exceeded for the sender", empty_srq},
-    {"SRQ: last WQE reached when its QP fails", last_wqe},
-    {"SRQ: a datagram that is too long costs a receive, and no more", datagram_too_long},
-};
-
 }  // namespace
 
-std::span<const Row> shared_receive_rows() { return kRows; }
+std::span<const Row> shared_receive_rows() {
+  static constexpr Row kRows[] = {
+      {"SRQ: its receives are taken in order by all its QPs", in_order_for_all},
+      {"SRQ: of another PD than its QP", of_another_pd},
+      {"SRQ: of sixteen RC QPs", of_many_rc},
+      {"SRQ: of sixteen UC QPs, none of whose messages is lost", of_many_uc},
+      {"SRQ: of sixteen UD QPs, none of whose messages is lost", of_many_ud},
+      {"SRQ: the limit event comes once", limit_event},
+      {"SRQ: resized with receives inside", srq_resized},
+      {"SRQ: resized with many receives inside", srq_resized_with_many},
+      {"SRQ: an empty one is RNR retries exceeded for the sender", empty_srq},
+      {"SRQ: last WQE reached when its QP fails", last_wqe},
+      {"SRQ: a datagram that is too long costs a receive, and no more", datagram_too_long},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

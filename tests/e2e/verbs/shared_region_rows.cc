@@ -372,26 +372,27 @@ void with_threads(Lab& lab) {
   expect_filled(memory.data(), kBytes, 5, "the target");
 }
 
-constexpr Row kRows[] = {
-    {"shared: private memory becomes it with its content", becomes_shared},
-    {"shared: two regions with a page in common", neighbours},
-    {"shared: other memory in its place", unmapped_and_mapped_anew},
-    {"shared: a child has a copy", forked},
-    {"shared: MADV_DONTNEED clears", given_up},
-    {"shared: realloc lets it grow", grown},
-    {"shared: a memfd of the program's", own_memfd},
-    {"shared: a file of the program's that it has closed", own_named_file},
-    {"shared: locks on files are kept", locked},
-    {"shared: the last byte is written last", last_byte_last},
-    {"shared: a file cut short", cut_short},
-    {"shared: a file cut short that is sent", source_cut_short},
-    {"shared: atomics of both", counted_together},
-    {"shared: not with two threads", with_threads},
-    {"shared: a file cut short while it is sent", cut_short_meanwhile},
-};
-
 }  // namespace
 
-std::span<const Row> shared_region_rows() { return kRows; }
+std::span<const Row> shared_region_rows() {
+  static constexpr Row kRows[] = {
+      {"shared: private memory becomes it with its content", becomes_shared},
+      {"shared: two regions with a page in common", neighbours},
+      {"shared: other memory in its place", unmapped_and_mapped_anew},
+      {"shared: a child has a copy", forked},
+      {"shared: MADV_DONTNEED clears", given_up},
+      {"shared: realloc lets it grow", grown},
+      {"shared: a memfd of the program's", own_memfd},
+      {"shared: a file of the program's that it has closed", own_named_file},
+      {"shared: locks on files are kept", locked},
+      {"shared: the last byte is written last", last_byte_last},
+      {"shared: a file cut short", cut_short},
+      {"shared: a file cut short that is sent", source_cut_short},
+      {"shared: atomics of both", counted_together},
+      {"shared: not with two threads", with_threads},
+      {"shared: a file cut short while it is sent", cut_short_meanwhile},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

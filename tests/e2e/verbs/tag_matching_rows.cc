@@ -325,20 +325,21 @@ void wrong_operations(Lab& lab) {
   }
 }
 
-constexpr Row kRows[] = {
-    {"tags: eager messages of one and of many packets", eager},
-    {"tags: unexpected messages, and those without a tag", unexpected},
-    {"tags: rendezvous, read and told of", rendezvous},
-    {"tags: rendezvous into memory of the SRQ's domain", rendezvous_into_the_queues_domain},
-    {"tags: rendezvous, longer than the buffer", too_long_an_offer},
-    {"tags: rendezvous, with a wrong key", refused_offer},
-    {"tags: headers that are none", odd_headers},
-    {"tags: buffers that are taken back", removed},
-    {"tags: wrong operations are refused", wrong_operations},
-};
-
 }  // namespace
 
-std::span<const Row> tag_matching_rows() { return kRows; }
+std::span<const Row> tag_matching_rows() {
+  static constexpr Row kRows[] = {
+      {"tags: eager messages of one and of many packets", eager},
+      {"tags: unexpected messages, and those without a tag", unexpected},
+      {"tags: rendezvous, read and told of", rendezvous},
+      {"tags: rendezvous into memory of the SRQ's domain", rendezvous_into_the_queues_domain},
+      {"tags: rendezvous, longer than the buffer", too_long_an_offer},
+      {"tags: rendezvous, with a wrong key", refused_offer},
+      {"tags: headers that are none", odd_headers},
+      {"tags: buffers that are taken back", removed},
+      {"tags: wrong operations are refused", wrong_operations},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -94,7 +94,7 @@ std::vector<Value> values_of(ibv_qp* qp) {
           {"max_dest_rd_atomic", attr.max_dest_rd_atomic}};
 }
 
-void expect_refused(ibv_qp* qp, QpChange change, ibv_qp_state from, ibv_qp_state to) {
+void expect_refused_change(ibv_qp* qp, QpChange change, ibv_qp_state from, ibv_qp_state to) {
   const std::vector<Value> before = values_of(qp);
   const int error = with_other_values(change).apply(qp);
   const std::vector<Value> after = values_of(qp);
@@ -130,7 +130,7 @@ void try_every_pair(End& end, const End& peer) {
     for (const ibv_qp_state to : kStates) {
       if (is_left_open(from, to)) continue;
       bring_to(end, peer, from);
-      const auto expect = is_legal(from, to) ? expect_change : expect_refused;
+      const auto expect = is_legal(from, to) ? expect_change : expect_refused_change;
       expect(end.qp.get(), change(end, peer, from, to), from, to);
     }
   }
@@ -171,7 +171,7 @@ void from_send_queue_error(Lab& lab) {
     expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_LOC_PROT_ERR});
     expect_state(ends.a.qp.get(), IBV_QPS_SQE);
     const bool legal = to == IBV_QPS_RTS || to == IBV_QPS_RESET || to == IBV_QPS_ERR;
-    const auto expect = legal ? expect_change : expect_refused;
+    const auto expect = legal ? expect_change : expect_refused_change;
     expect(ends.a.qp.get(), change(ends.a, ends.b, IBV_QPS_SQE, to), IBV_QPS_SQE, to);
   }
 }
@@ -189,17 +189,18 @@ void after_a_late_query(Lab& lab) {
   expect_completion(ends.b.recv_cq.get(), 2, {IBV_WC_SUCCESS});
 }
 
-constexpr Row kRows[] = {
-    {"states: every change of an RC QP", of_rc},
-    {"states: every change of a UC QP", of_uc},
-    {"states: every change of a UD QP", of_ud},
-    {"states: every change of XRC QPs", of_xrc},
-    {"states: every change from SQE", from_send_queue_error},
-    {"states: a late answer to a query stops no posting", after_a_late_query},
-};
-
 }  // namespace
 
-std::span<const Row> transition_rows() { return kRows; }
+std::span<const Row> transition_rows() {
+  static constexpr Row kRows[] = {
+      {"states: every change of an RC QP", of_rc},
+      {"states: every change of a UC QP", of_uc},
+      {"states: every change of a UD QP", of_ud},
+      {"states: every change of XRC QPs", of_xrc},
+      {"states: every change from SQE", from_send_queue_error},
+      {"states: a late answer to a query stops no posting", after_a_late_query},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -94,17 +94,18 @@ void uc_read_and_atomic(Lab& lab) {
   expect_completion(ends.a.send_cq.get(), 2, {IBV_WC_SUCCESS});
 }
 
-constexpr Row kRows[] = {
-    {"UC: SEND, and WRITE with immediate", uc_sends_and_writes},
-    {"UC: a SEND longer than the receive is lost, the receive stays", uc_too_long},
-    {"UC: a SEND without a receive is lost", uc_without_receive},
-    {"UC: a WRITE with a bad rkey is lost", uc_bad_rkey},
-    {"UC: a WRITE to a QP without REMOTE_WRITE is lost", uc_without_right},
-    {"UC: no READ, no atomics; SQE is left for RTS", uc_read_and_atomic},
-};
-
 }  // namespace
 
-std::span<const Row> unreliable_rows() { return kRows; }
+std::span<const Row> unreliable_rows() {
+  static constexpr Row kRows[] = {
+      {"UC: SEND, and WRITE with immediate", uc_sends_and_writes},
+      {"UC: a SEND longer than the receive is lost, the receive stays", uc_too_long},
+      {"UC: a SEND without a receive is lost", uc_without_receive},
+      {"UC: a WRITE with a bad rkey is lost", uc_bad_rkey},
+      {"UC: a WRITE to a QP without REMOTE_WRITE is lost", uc_without_right},
+      {"UC: no READ, no atomics; SQE is left for RTS", uc_read_and_atomic},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

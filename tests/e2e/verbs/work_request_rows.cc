@@ -41,10 +41,10 @@ void set_sge(ibv_qp_ex* qp, const ibv_sge& sge) {
 void every_opcode(Lab& lab) {
   Ends ends = make_ex_ends(lab, IBV_QPT_RC, kOfReliable);
   End &a = ends.a, &b = ends.b;
-  constexpr size_t kWritten = 4096, kCell = 8192, kRead = 12288;
+  constexpr size_t kWritten = 4096, kAtomic = 8192, kRead = 12288;
   a.fill(std::byte{1});
   b.fill(std::byte{0});
-  b.set_word(kCell, 100);
+  b.set_word(kAtomic, 100);
   b.set_word(kRead, 0x55);
   for (const uint64_t id : {1, 2, 3}) post_recv_ok(b.qp.get(), id, b.sge(512 * id, 512));
 
@@ -68,10 +68,10 @@ void every_opcode(Lab& lab) {
   ibv_wr_rdma_read(qp, rkey, target + kRead);
   set_sge(qp, a.sge(1024, 8));
   number(qp, 15);
-  ibv_wr_atomic_fetch_add(qp, rkey, target + kCell, 5);
+  ibv_wr_atomic_fetch_add(qp, rkey, target + kAtomic, 5);
   set_sge(qp, a.sge(1032, 8));
   number(qp, 16);
-  ibv_wr_atomic_cmp_swp(qp, rkey, target + kCell, 105, 7);
+  ibv_wr_atomic_cmp_swp(qp, rkey, target + kAtomic, 105, 7);
   set_sge(qp, a.sge(1040, 8));
   must(ibv_wr_complete(qp), "ibv_wr_complete");
 
@@ -239,10 +239,10 @@ constexpr uint32_t kRateKbps = 80'000;  // 10 kB in a millisecond
 
 // How long `bytes` of WRITEs take at that rate, in milliseconds.
 double time_writes(Ends& ends, uint32_t bytes) {
-  constexpr uint32_t kEach = 20'000;
+  constexpr uint32_t kWriteBytes = 20'000;
   const auto before = Clock::now();
-  for (uint32_t sent = 0; sent < bytes; sent += kEach) {
-    post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, kEach), ends.b);
+  for (uint32_t sent = 0; sent < bytes; sent += kWriteBytes) {
+    post(ends.a, IBV_WR_RDMA_WRITE, 1, ends.a.sge(0, kWriteBytes), ends.b);
     expect_completion(ends.a.send_cq.get(), 1, {IBV_WC_SUCCESS});
   }
   return std::chrono::duration<double, std::milli>(Clock::now() - before).count();
@@ -287,20 +287,21 @@ void pacing_refused(Lab& lab) {
   expect_errno(ibv_modify_qp_rate_limit(fresh.qp.get(), &limit), {EINVAL}, "a QP in RESET");
 }
 
-constexpr Row kRows[] = {
-    {"work requests: every opcode of RC in one batch", every_opcode},
-    {"work requests: every setter of data", every_setter},
-    {"work requests: datagrams", datagrams},
-    {"work requests: abandoned", abandoned},
-    {"work requests: a wrong one takes all of them back", all_or_nothing},
-    {"work requests: operations that the service has not", operations_refused},
-    {"work requests: not without being asked for", not_asked_for},
-    {"packet pacing: no faster than the rate", paced},
-    {"packet pacing: unknown masks, rates, states", pacing_refused},
-};
-
 }  // namespace
 
-std::span<const Row> work_request_rows() { return kRows; }
+std::span<const Row> work_request_rows() {
+  static constexpr Row kRows[] = {
+      {"work requests: every opcode of RC in one batch", every_opcode},
+      {"work requests: every setter of data", every_setter},
+      {"work requests: datagrams", datagrams},
+      {"work requests: abandoned", abandoned},
+      {"work requests: a wrong one takes all of them back", all_or_nothing},
+      {"work requests: operations that the service has not", operations_refused},
+      {"work requests: not without being asked for", not_asked_for},
+      {"packet pacing: no faster than the rate", paced},
+      {"packet pacing: unknown masks, rates, states", pacing_refused},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -93,14 +93,15 @@ void xrc_limit_event(Lab& lab) {
   lab.check_no_events(std::chrono::milliseconds(20));
 }
 
-constexpr Row kRows[] = {
-    {"XRC: SEND, WRITE and READ by the number of an SRQ", xrc_send_and_write},
-    {"XRC: the limit event of an SRQ", xrc_limit_event},
-    {"XRC: an unknown SRQ is an invalid request", xrc_unknown_srq},
-};
-
 }  // namespace
 
-std::span<const Row> xrc_rows() { return kRows; }
+std::span<const Row> xrc_rows() {
+  static constexpr Row kRows[] = {
+      {"XRC: SEND, WRITE and READ by the number of an SRQ", xrc_send_and_write},
+      {"XRC: the limit event of an SRQ", xrc_limit_event},
+      {"XRC: an unknown SRQ is an invalid request", xrc_unknown_srq},
+  };
+  return kRows;
+}
 
 }  // namespace rocemu::e2e

@@ -58,17 +58,18 @@ void read_counters(Model& model, const AboutHandle& e) {
          "counters that exist can be read");
 }
 
-constexpr Check kChecks[] = {
-    {ROCEMU_OP_LIMIT_QP_RATE, &CheckOf<limit_qp_rate>::run},
-    {ROCEMU_OP_CREATE_FLOW, &CheckOf<create_flow>::run},
-    {ROCEMU_OP_DESTROY_FLOW, &CheckOf<destroy_flow>::run},
-    {ROCEMU_OP_CREATE_COUNTERS, &CheckOf<create_counters>::run},
-    {ROCEMU_OP_DESTROY_COUNTERS, &CheckOf<destroy_counters>::run},
-    {ROCEMU_OP_READ_COUNTERS, &CheckOf<read_counters>::run},
-};
-
 }  // namespace
 
-std::span<const Check> flow_checks() { return kChecks; }
+std::span<const Check> flow_checks() {
+  static constexpr Check kChecks[] = {
+      {ROCEMU_OP_LIMIT_QP_RATE, &CheckOf<limit_qp_rate>::run},
+      {ROCEMU_OP_CREATE_FLOW, &CheckOf<create_flow>::run},
+      {ROCEMU_OP_DESTROY_FLOW, &CheckOf<destroy_flow>::run},
+      {ROCEMU_OP_CREATE_COUNTERS, &CheckOf<create_counters>::run},
+      {ROCEMU_OP_DESTROY_COUNTERS, &CheckOf<destroy_counters>::run},
+      {ROCEMU_OP_READ_COUNTERS, &CheckOf<read_counters>::run},
+  };
+  return kChecks;
+}
 
 }  // namespace rocemu::fuzz

@@ -28,14 +28,15 @@ void was_written(Model&, const Exchange<rocemu_was_written>& e) {
   expect(e.reply<rocemu_was_written_reply>().was_written <= 1, "it was, or it was not");
 }
 
-constexpr Check kChecks[] = {
-    {ROCEMU_OP_INSPECT_QP, &CheckOf<inspect_qp>::run},
-    {ROCEMU_OP_TAKE_FINDINGS, &CheckOf<take_findings>::run},
-    {ROCEMU_OP_WAS_WRITTEN, &CheckOf<was_written>::run},
-};
-
 }  // namespace
 
-std::span<const Check> inspection_checks() { return kChecks; }
+std::span<const Check> inspection_checks() {
+  static constexpr Check kChecks[] = {
+      {ROCEMU_OP_INSPECT_QP, &CheckOf<inspect_qp>::run},
+      {ROCEMU_OP_TAKE_FINDINGS, &CheckOf<take_findings>::run},
+      {ROCEMU_OP_WAS_WRITTEN, &CheckOf<was_written>::run},
+  };
+  return kChecks;
+}
 
 }  // namespace rocemu::fuzz

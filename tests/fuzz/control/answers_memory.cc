@@ -124,23 +124,24 @@ void import_dm(Model& model, const AboutHandle& e) {
          "imported device memory has a new handle");
 }
 
-constexpr Check kChecks[] = {
-    {ROCEMU_OP_REG_MR, &CheckOf<reg_mr>::run},
-    {ROCEMU_OP_REG_DM_MR, &CheckOf<reg_dm_mr>::run},
-    {ROCEMU_OP_ALLOC_NULL_MR, &CheckOf<alloc_null_mr>::run},
-    {ROCEMU_OP_DEREG_MR, &CheckOf<dereg_mr>::run},
-    {ROCEMU_OP_REREG_MR, &CheckOf<rereg_mr>::run},
-    {ROCEMU_OP_ALLOC_MW, &CheckOf<alloc_mw>::run},
-    {ROCEMU_OP_DEALLOC_MW, &CheckOf<dealloc_mw>::run},
-    {ROCEMU_OP_ALLOC_DM, &CheckOf<alloc_dm>::run},
-    {ROCEMU_OP_FREE_DM, &CheckOf<free_dm>::run},
-    {ROCEMU_OP_IMPORT_PD, &CheckOf<import_pd>::run},
-    {ROCEMU_OP_IMPORT_MR, &CheckOf<import_mr>::run},
-    {ROCEMU_OP_IMPORT_DM, &CheckOf<import_dm>::run},
-};
-
 }  // namespace
 
-std::span<const Check> memory_checks() { return kChecks; }
+std::span<const Check> memory_checks() {
+  static constexpr Check kChecks[] = {
+      {ROCEMU_OP_REG_MR, &CheckOf<reg_mr>::run},
+      {ROCEMU_OP_REG_DM_MR, &CheckOf<reg_dm_mr>::run},
+      {ROCEMU_OP_ALLOC_NULL_MR, &CheckOf<alloc_null_mr>::run},
+      {ROCEMU_OP_DEREG_MR, &CheckOf<dereg_mr>::run},
+      {ROCEMU_OP_REREG_MR, &CheckOf<rereg_mr>::run},
+      {ROCEMU_OP_ALLOC_MW, &CheckOf<alloc_mw>::run},
+      {ROCEMU_OP_DEALLOC_MW, &CheckOf<dealloc_mw>::run},
+      {ROCEMU_OP_ALLOC_DM, &CheckOf<alloc_dm>::run},
+      {ROCEMU_OP_FREE_DM, &CheckOf<free_dm>::run},
+      {ROCEMU_OP_IMPORT_PD, &CheckOf<import_pd>::run},
+      {ROCEMU_OP_IMPORT_MR, &CheckOf<import_mr>::run},
+      {ROCEMU_OP_IMPORT_DM, &CheckOf<import_dm>::run},
+  };
+  return kChecks;
+}
 
 }  // namespace rocemu::fuzz

@@ -119,23 +119,24 @@ void change_mcast(Model& model, const Exchange<rocemu_mcast>& e) {
     expect(found->second.groups.erase(group) == 1, "who leaves was there");
 }
 
-constexpr Check kChecks[] = {
-    {ROCEMU_OP_CREATE_AH, &CheckOf<create_ah>::run},
-    {ROCEMU_OP_DESTROY_AH, &CheckOf<destroy_ah>::run},
-    {ROCEMU_OP_CREATE_SRQ, &CheckOf<create_srq>::run},
-    {ROCEMU_OP_MODIFY_SRQ, &CheckOf<modify_srq>::run},
-    {ROCEMU_OP_CHANGE_TAGS, &CheckOf<change_tags>::run},
-    {ROCEMU_OP_QUERY_SRQ, &CheckOf<query_srq>::run},
-    {ROCEMU_OP_RESIZE_SRQ, &CheckOf<resize_srq>::run},
-    {ROCEMU_OP_DESTROY_SRQ, &CheckOf<destroy_srq>::run},
-    {ROCEMU_OP_OPEN_XRCD, &CheckOf<open_xrcd>::run},
-    {ROCEMU_OP_CLOSE_XRCD, &CheckOf<close_xrcd>::run},
-    {ROCEMU_OP_ATTACH_MCAST, &CheckOf<change_mcast>::run},
-    {ROCEMU_OP_DETACH_MCAST, &CheckOf<change_mcast>::run},
-};
-
 }  // namespace
 
-std::span<const Check> service_checks() { return kChecks; }
+std::span<const Check> service_checks() {
+  static constexpr Check kChecks[] = {
+      {ROCEMU_OP_CREATE_AH, &CheckOf<create_ah>::run},
+      {ROCEMU_OP_DESTROY_AH, &CheckOf<destroy_ah>::run},
+      {ROCEMU_OP_CREATE_SRQ, &CheckOf<create_srq>::run},
+      {ROCEMU_OP_MODIFY_SRQ, &CheckOf<modify_srq>::run},
+      {ROCEMU_OP_CHANGE_TAGS, &CheckOf<change_tags>::run},
+      {ROCEMU_OP_QUERY_SRQ, &CheckOf<query_srq>::run},
+      {ROCEMU_OP_RESIZE_SRQ, &CheckOf<resize_srq>::run},
+      {ROCEMU_OP_DESTROY_SRQ, &CheckOf<destroy_srq>::run},
+      {ROCEMU_OP_OPEN_XRCD, &CheckOf<open_xrcd>::run},
+      {ROCEMU_OP_CLOSE_XRCD, &CheckOf<close_xrcd>::run},
+      {ROCEMU_OP_ATTACH_MCAST, &CheckOf<change_mcast>::run},
+      {ROCEMU_OP_DETACH_MCAST, &CheckOf<change_mcast>::run},
+  };
+  return kChecks;
+}
 
 }  // namespace rocemu::fuzz

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "emulator/cm/rdma_cm.h"
 #include "emulator/wire/cm_message.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::cm::test {
 
@@ -23,7 +24,6 @@ struct Faults {
   double reordering = 0;  // a MAD that comes up to 100 ms later than it should
 };
 
-inline constexpr TimeNs kMs = 1'000'000;
 inline constexpr OwnerId kProgram = 1;
 
 class Hosts;

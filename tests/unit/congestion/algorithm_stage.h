@@ -7,10 +7,9 @@
 #include <string>
 
 #include "emulator/congestion/settings.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::congestion::test {
-
-inline constexpr TimeNs kUs = 1000;
 
 // A flow of packets of 1000 bytes on a line of 100 Gbit/s, unless told otherwise.
 inline std::unique_ptr<Algorithm> algorithm_of(const std::string& text,

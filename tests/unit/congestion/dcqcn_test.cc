@@ -8,12 +8,12 @@
 #include <string>
 
 #include "emulator/congestion/settings.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::congestion {
 
 namespace {
 
-constexpr TimeNs kUs = 1000;
 constexpr uint64_t kLineBps = 40'000'000'000;
 
 std::unique_ptr<Algorithm> make(const std::string& settings) {

@@ -8,7 +8,6 @@ namespace rocemu::congestion {
 namespace {
 
 using test::algorithm_of;
-using test::kUs;
 using test::shown;
 
 constexpr uint64_t kGbps = 1'000'000'000;

@@ -7,7 +7,6 @@ namespace rocemu::congestion {
 namespace {
 
 using test::algorithm_of;
-using test::kUs;
 using test::shown;
 
 struct Swift {

@@ -7,7 +7,6 @@ namespace rocemu::congestion {
 namespace {
 
 using test::algorithm_of;
-using test::kUs;
 using test::shown;
 
 // Packets of 1000 bytes take 0.8 us at 10 Gbit/s, which is taken off a round trip.

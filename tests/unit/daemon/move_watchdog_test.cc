@@ -15,16 +15,16 @@ namespace rocemu::daemon {
 namespace {
 
 // A program that does nothing until it is killed.
-class Program {
+class WatchedProgram {
  public:
-  Program() : pid_(::fork()) {
+  WatchedProgram() : pid_(::fork()) {
     if (pid_ == 0)
       for (;;) ::pause();
     REQUIRE(pid_ > 0);
     process_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
     REQUIRE(process_);
   }
-  ~Program() {
+  ~WatchedProgram() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
@@ -43,14 +43,14 @@ class Program {
 }  // namespace
 
 TEST_CASE("a program in whose memory one call does not end is killed") {
-  const Program program;
+  const WatchedProgram program;
   const MoveWatchdog watchdog;
   const dma::MoveUnderWay stuck(program.pid(), program.process());
   CHECK(program.ends_within(std::chrono::seconds(60)));
 }
 
 TEST_CASE("a program in whose memory one call follows the other lives") {
-  const Program program;
+  const WatchedProgram program;
   const MoveWatchdog watchdog;
   const auto until = std::chrono::steady_clock::now() + MoveWatchdog::kAnything * 2;
   while (std::chrono::steady_clock::now() < until) {

@@ -15,13 +15,13 @@
 #include "dpdk_io/ip_host/arp.h"
 #include "dpdk_io/port/owed_icrc.h"
 #include "tests/unit/dpdk_io/shared_eal.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::dpdk_io {
 namespace {
 
 constexpr uint16_t kPort = 4791;
 constexpr unsigned kFrames = 2048;  // more than the ring takes
-constexpr uint64_t kMs = 1'000'000;
 constexpr MacAddress kOwnMac = {2, 0, 0, 0, 0, 1};
 constexpr MacAddress kPeerMac = {2, 0, 0, 0, 0, 2};
 

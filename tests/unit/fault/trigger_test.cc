@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/time_units.h"
+
 namespace rocemu::fault {
 namespace {
 
 constexpr TimeNs kBegan = 1'000'000;
 constexpr TimeNs kAsked = 5'000'000;
-constexpr TimeNs kMs = 1'000'000;
 
 // Runs the clock to `until_ns`, from deadline to deadline, and writes down what changes and when.
 std::vector<std::string> run(Trigger& trigger, TimeNs until_ns) {

@@ -6,14 +6,13 @@
 #include "emulator/shake/frames/overtaking.h"
 #include "emulator/wire/opcode.h"
 #include "tests/unit/shake/fakes.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::shake {
 namespace {
 
 using wire::Operation;
 using wire::Transport;
-
-constexpr TimeNs kUs = 1000;
 
 wire::Packet packet(Transport transport, Operation operation, uint32_t qpn) {
   wire::Packet made;

@@ -6,12 +6,10 @@
 #include <numeric>
 
 #include "tests/unit/sim/incast_stage.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::incast {
 namespace {
-
-constexpr TimeNs kUs = 1000;
-constexpr TimeNs kMs = 1'000'000;
 
 struct Result {
   double goodput_gbps = 0;

@@ -5,6 +5,7 @@
 
 #include "base/net/text.h"
 #include "emulator/wire/build.h"
+#include "tests/unit/time_units.h"
 #include "tests/unit/trace/pcapng_reader.h"
 #include "tests/unit/trace/trace_builder.h"
 
@@ -14,7 +15,6 @@ namespace {
 using Catch::Contains;
 using wire::Operation;
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kUnixNs = 1'700'000'000'000'000'000;
 
 wire::Gid gid_of(uint16_t device) {

@@ -8,8 +8,6 @@ using namespace rocemu;
 
 namespace {
 
-constexpr uint32_t kPsn = 100;
-
 // A word of `host` that holds `value`.
 Buffer word_of(Host& host, uint64_t value, uint32_t access = kLocalWrite) {
   const Buffer word = host.buffer(8, 0, access);

@@ -9,7 +9,6 @@ using namespace rocemu;
 
 namespace {
 
-constexpr uint32_t kPsn = 100;
 constexpr wire::Feth kRange{verbs::placement::kGlobal, 0};
 constexpr wire::Feth kRegion{verbs::placement::kGlobal, 1};
 

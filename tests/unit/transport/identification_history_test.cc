@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/byte_order.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::transport {
 namespace {
 
-constexpr TimeNs kUs = 1000;
 constexpr wire::Gid kSource{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 7}};
 constexpr size_t kPayload = 40;  // behind IP, UDP and BTH
 

@@ -14,6 +14,7 @@
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/sim_queues.h"
 #include "emulator/wire/packet.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::transport_test {
 
@@ -23,9 +24,10 @@ using sim::SendRequest;
 using wire::Operation;
 using wire::Psn;
 
-inline constexpr uint64_t kUs = 1000;
-inline constexpr uint64_t kMs = 1'000'000;
 inline constexpr uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+
+// The first that `b` expects, where options do not say otherwise.
+inline constexpr uint32_t kPsn = 100;
 
 class Host;
 
@@ -36,7 +38,7 @@ struct PairOptions {
   Service b_service = Service::rc;
   bool a_shares_receives = false;
   uint32_t mtu_bytes = 1024;
-  uint32_t a_psn = 100;
+  uint32_t a_psn = kPsn;
   uint32_t b_psn = 5000;
   uint8_t timeout = 8;  // 1.05 ms
   uint8_t retry_count = 3;
@@ -57,6 +59,16 @@ struct Buffer {
     return {address + offset, length, wire::LKey{key}};
   }
 };
+
+inline wire::ExtendedHeaders reth(const Buffer& far, uint32_t length_bytes) {
+  wire::ExtendedHeaders ext;
+  ext.reth = {far.address, wire::RKey{far.key}, length_bytes};
+  return ext;
+}
+
+inline std::vector<std::byte> filled(size_t bytes, uint8_t with = 0x77) {
+  return std::vector<std::byte>(bytes, std::byte{with});
+}
 
 // The address handle that is the way to the peer.
 inline constexpr uint32_t kPeer = 1;

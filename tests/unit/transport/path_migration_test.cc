@@ -102,7 +102,7 @@ class MigratingPair : public Pair {
   }
 };
 
-PairOptions unreliable() {
+PairOptions unreliable_migrating() {
   PairOptions options;
   options.a_service = options.b_service = Service::uc;
   return options;
@@ -285,7 +285,7 @@ TEST_CASE("A QP that gets another path measures anew") {
 }
 
 TEST_CASE("Over UC the peer follows the first packet, and is heard where it was until then") {
-  MigratingPair pair(unreliable());
+  MigratingPair pair(unreliable_migrating());
   pair.arm();
   pair.ask(pair.a, MigrationRequest::migrate);
   pair.greet(pair.b);

@@ -13,16 +13,7 @@ namespace rocemu::transport_test {
 
 namespace {
 
-constexpr uint32_t kPsn = 100;  // the one that b expects
 using Kind = Reaction::Kind;
-
-std::vector<std::byte> filled(size_t bytes) { return std::vector(bytes, std::byte{0x5a}); }
-
-wire::ExtendedHeaders reth(const Buffer& far, uint32_t length_bytes) {
-  wire::ExtendedHeaders ext;
-  ext.reth = {far.address, wire::RKey{far.key}, length_bytes};
-  return ext;
-}
 
 wire::ExtendedHeaders atomic(const Buffer& far, uint32_t offset) {
   wire::ExtendedHeaders ext;

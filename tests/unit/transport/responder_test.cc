@@ -9,22 +9,10 @@ namespace rocemu::transport_test {
 
 namespace {
 
-constexpr uint32_t kPsn = 100;  // the first that b expects
-
-wire::ExtendedHeaders reth(const Buffer& buffer, uint32_t length_bytes) {
-  wire::ExtendedHeaders ext;
-  ext.reth = {buffer.address, wire::RKey{buffer.key}, length_bytes};
-  return ext;
-}
-
 wire::ExtendedHeaders aeth(uint8_t syndrome) {
   wire::ExtendedHeaders ext;
   ext.aeth.syndrome = syndrome;
   return ext;
-}
-
-std::vector<std::byte> filled(size_t bytes, uint8_t with = 0x77) {
-  return std::vector<std::byte>(bytes, std::byte{with});
 }
 
 // What b answered last: its syndrome and PSN.

@@ -24,7 +24,7 @@ using wire::Packet;
 using wire::test::Frame;
 
 constexpr PdHandle kPd = 1;
-constexpr uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+constexpr uint32_t kEveryAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 constexpr uint8_t kTimeout = 14;  // 67 ms
 
 std::string hex(uint64_t value) {
@@ -275,7 +275,7 @@ Replay replay_responder(const RxeStory& story) {
   End end(story, capture, Side::responder);
   const uint32_t bytes = std::max(story.length_bytes, 8u);
   const uint64_t target = end.memory.allocate(bytes);
-  end.memory.region = end.memory.register_region(kPd, target, bytes, kAllAccess);
+  end.memory.region = end.memory.register_region(kPd, target, bytes, kEveryAccess);
   // What rxe read was there before.
   for (const Frame& frame : capture.frames) {
     const Packet packet = parse(frame);
@@ -313,7 +313,7 @@ Replay replay_requester(const RxeStory& story) {
   std::vector<sim::SendRequest> work;
   for (uint32_t i = 0; i < story.messages; ++i) {
     const uint64_t address = end.memory.allocate(bytes);
-    const uint32_t key = end.memory.register_region(kPd, address, bytes, kAllAccess);
+    const uint32_t key = end.memory.register_region(kPd, address, bytes, kEveryAccess);
     work.push_back({.wr_id = i,
                     .opcode = story.opcode,
                     .remote_address = capture.address,

@@ -11,8 +11,6 @@ namespace rocemu::transport_test {
 
 namespace {
 
-constexpr uint32_t kPsn = 100;  // the first that b expects
-
 std::vector<std::byte> record_of(unsigned room, unsigned passed) {
   std::vector<std::byte> record(telemetry_bytes(room));
   write_path_telemetry(record.data(), room);

@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/unit/time_units.h"
+
 using namespace rocemu::provider;
 
 namespace {
 
-constexpr uint64_t kUs = 1000;
-constexpr uint64_t kMs = 1000 * kUs;
 using Advice = PollPacer::Advice;
 
 // A thread that polls in vain, each time 100 ns later.

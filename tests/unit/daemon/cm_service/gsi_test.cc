@@ -51,9 +51,9 @@ class CountingPort final : public dpdk_io::Port {
   DeadPort dead_;
 };
 
-class Fixture {
+class GsiFixture {
  public:
-  Fixture() : engine_(nic_.pool()), finder_(io, network, devices_[0].port) {
+  GsiFixture() : engine_(nic_.pool()), finder_(io, network, devices_[0].port) {
     engine_.add_device(
         std::make_unique<device::Hca>(devices_[0], transport::TransportLimits{}, gids_), port_,
         false);
@@ -61,7 +61,7 @@ class Fixture {
                 [](const cm::Route&, std::span<const std::byte>) {});
     engine_.start();
   }
-  ~Fixture() { end(); }
+  ~GsiFixture() { end(); }
 
   void end() {
     engine_.stop();
@@ -100,7 +100,7 @@ class Fixture {
 };
 
 TEST_CASE("Many MADs for one address are one search, at whose end all leave") {
-  Fixture nic;
+  GsiFixture nic;
   for (int i = 0; i < 20; ++i) nic.send_to(1);
   nic.send_to(2);
   REQUIRE(nic.network.questions.size() == 2);
@@ -114,7 +114,7 @@ TEST_CASE("Many MADs for one address are one search, at whose end all leave") {
 
 TEST_CASE("Beyond the most searches a MAD goes where the way is known, or not at all") {
   const size_t most = PendingMadsLimits{}.max_searches;
-  Fixture nic;
+  GsiFixture nic;
   for (uint16_t i = 0; i < most + 2; ++i) nic.send_to(i);
   REQUIRE(nic.network.questions.size() == most + 2);
   nic.network.answer(most, Kind::found);
@@ -127,7 +127,7 @@ TEST_CASE("Beyond the most searches a MAD goes where the way is known, or not at
 }
 
 TEST_CASE("An answer that comes after the end finds nobody") {
-  Fixture nic;
+  GsiFixture nic;
   for (uint16_t i = 0; i < PendingMadsLimits{}.max_searches + 1; ++i) nic.send_to(i);
   nic.end();
   nic.network.answer(0, Kind::found);

@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "base/time.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::daemon {
 namespace {
 
-constexpr TimeNs kUs = 1000;
-constexpr TimeNs kMs = 1000 * kUs;
 constexpr TimeNs kTurnNs = 20 * kUs;
 constexpr uint64_t kTurnBytes = 100'000;
 

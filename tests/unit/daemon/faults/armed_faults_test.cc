@@ -4,6 +4,7 @@
 
 #include "emulator/daemon/faults/port_overlay.h"
 #include "emulator/fault/grammar.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::daemon {
 namespace {
@@ -12,7 +13,6 @@ using fault::Counted;
 using fault::Kind;
 using fault::What;
 
-constexpr TimeNs kMs = 1'000'000;
 constexpr auto kAbout = [](const What&) { return true; };
 
 ArmedFaults make() {

@@ -6,8 +6,8 @@
 namespace rocemu::daemon {
 namespace {
 
-struct Page {
-  explicit Page(uint32_t slots = ROCEMU_DOORBELL_SLOTS_MAX) {
+struct DoorbellPage {
+  explicit DoorbellPage(uint32_t slots = ROCEMU_DOORBELL_SLOTS_MAX) {
     SharedMemory shared("test", sizeof(rocemu_doorbell_page));
     page = reinterpret_cast<rocemu_doorbell_page*>(shared.data());
     doorbells = std::make_unique<Doorbells>(std::move(shared), slots);
@@ -30,7 +30,7 @@ struct Page {
 }  // namespace
 
 TEST_CASE("a rung slot names its QP, once") {
-  Page page;
+  DoorbellPage page;
   for (uint32_t qpn = 1000; qpn < 1000 + 5000; ++qpn)
     REQUIRE(page.doorbells->allocate(wire::Qpn{qpn}) == qpn - 1000);
   CHECK_FALSE(page.doorbells->any_rung());
@@ -43,7 +43,7 @@ TEST_CASE("a rung slot names its QP, once") {
 
 TEST_CASE("a program that rings for all has some rung at a time, and each before any again") {
   constexpr uint32_t kSlots = 5000, kMost = 128;
-  Page page;
+  DoorbellPage page;
   for (uint32_t slot = 0; slot < kSlots; ++slot)
     REQUIRE(page.doorbells->allocate(wire::Qpn{slot + 1}));
   std::vector<unsigned> rung(kSlots);
@@ -67,7 +67,7 @@ TEST_CASE("a program that rings for all has some rung at a time, and each before
 }
 
 TEST_CASE("the lowest free slot comes first, and there are no more than agreed") {
-  Page page(64);
+  DoorbellPage page(64);
   for (uint32_t slot = 0; slot < 64; ++slot)
     REQUIRE(page.doorbells->allocate(wire::Qpn{slot + 1}) == slot);
   CHECK_FALSE(page.doorbells->allocate(wire::Qpn{100}));
@@ -80,7 +80,7 @@ TEST_CASE("the lowest free slot comes first, and there are no more than agreed")
 }
 
 TEST_CASE("a page full of nonsense rings those that exist and nobody else") {
-  Page page;
+  DoorbellPage page;
   REQUIRE(page.doorbells->allocate(wire::Qpn{11}));
   REQUIRE(page.doorbells->allocate(wire::Qpn{12}));
   for (rocemu_doorbell_group& group : page.page->groups) {
@@ -93,7 +93,7 @@ TEST_CASE("a page full of nonsense rings those that exist and nobody else") {
 }
 
 TEST_CASE("a context without QPs looks at nothing") {
-  Page page;
+  DoorbellPage page;
   for (rocemu_doorbell_group& group : page.page->groups) group.summary = ~uint64_t{0};
   CHECK_FALSE(page.doorbells->any_rung());
   CHECK(page.rung().empty());

@@ -10,8 +10,8 @@
 namespace rocemu::daemon {
 namespace {
 
-struct Stage {
-  Stage() {
+struct MetricsStage {
+  MetricsStage() {
     snapshot.devices.resize(2);
     snapshot.devices[1].counters[transport::TraceEvent::write_executed] = 7;
     snapshot.devices[1].port.rx_bytes = 4004;
@@ -45,7 +45,7 @@ struct Stage {
 }  // namespace
 
 TEST_CASE("counters have sysfs' names and values, data in bytes") {
-  const Stage stage;
+  const MetricsStage stage;
   CHECK(stage.line("rocemu_uptime_seconds") == "rocemu_uptime_seconds 1.5");
   CHECK(stage.line("rocemu_info") == "rocemu_info{version=\"" ROCEMU_VERSION "\"} 1");
   CHECK(stage.line("rocemu_link_downed_total") ==
@@ -62,7 +62,7 @@ TEST_CASE("counters have sysfs' names and values, data in bytes") {
 }
 
 TEST_CASE("a QP's counters name its program and its peer") {
-  const Stage stage;
+  const MetricsStage stage;
   const std::string labels =
       R"({device="rocemu1",port="1",qpn="17",service="RC",program="ib_write_bw",pid="4711",)"
       R"(peer="10.77.0.1/18"})";
@@ -74,7 +74,7 @@ TEST_CASE("a QP's counters name its program and its peer") {
 }
 
 TEST_CASE("what a program calls itself cannot break out of its label") {
-  Stage stage;
+  MetricsStage stage;
   stage.programs[4711] = "a\"b\\c\nd\xff";
   CHECK(stage.line("rocemu_qp_requests").find(R"(program="a\"b\\c?d?",pid)") != std::string::npos);
   stage.programs.clear();
@@ -90,7 +90,7 @@ TEST_CASE("the text has the form that Prometheus reads") {
   std::set<std::string> begun;   // no metric is begun twice: its samples stand together
   std::set<std::string> series;  // none is there twice
   std::string name;
-  std::istringstream lines(Stage().text());
+  std::istringstream lines(MetricsStage().text());
   for (std::string line; std::getline(lines, line);) {
     INFO(line);
     std::smatch parts;

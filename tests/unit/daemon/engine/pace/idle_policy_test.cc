@@ -3,14 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "base/time.h"
+#include "tests/unit/time_units.h"
 
 namespace rocemu::daemon {
 namespace {
 
 using Action = IdlePolicy::Action;
-
-constexpr TimeNs kUs = 1000;
-constexpr TimeNs kMs = 1000 * kUs;
 
 // Empty turns of 100 ns until it sleeps; when that was.
 TimeNs idle_until_sleep(IdlePolicy& policy, TimeNs now, unsigned* yields = nullptr) {
