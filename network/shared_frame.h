@@ -1,5 +1,5 @@
-// A frame's bytes with several holders, none of whom changes them: what switches outside of DPDK
-// carry (dpdk_io has mbufs for that).
+// A frame's bytes with several holders, none of whom changes them, but for the place of what is
+// lent: what switches outside of DPDK carry (dpdk_io has mbufs for that).
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,8 @@ class SharedFrame {
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   uint32_t segment_bytes() const { return segment_bytes_; }  // 0: one packet
   const std::byte* lent() const { return lent_.bytes; }
-  // Copies what is lent into the frame. Others who hold it may do so as well.
+  // Copies what is lent into the frame. Others who hold it may do so as well. One that was moved
+  // from has nothing to copy into.
   void take_lent() {
     if (lent_.bytes != nullptr && bytes_ != nullptr)
       std::copy_n(lent_.bytes, lent_.length_bytes, bytes_.get() + lent_.offset_bytes);

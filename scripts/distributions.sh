@@ -4,7 +4,7 @@
 #
 #   scripts/distributions.sh [--pyverbs] [--source] TARBALL NAME... [-- CTEST-OPTION...]
 #
-#   TARBALL    of scripts/release.sh
+#   TARBALL    of scripts/release.sh; - with --source: none, and that alone is run
 #   NAME       bullseye, bookworm, trixie, sid, ...
 #   --pyverbs  also run the distribution's pyverbs suite there over the tarball, as root
 #   --source   also run what is committed here there: scripts/quickstart.sh and scripts/test.sh, with the options
@@ -20,7 +20,7 @@ roots=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}
 usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
 with_pyverbs=false
 with_source=false
-while [[ ${1:-} == -* ]]; do
+while [[ ${1:-} == -?* ]]; do
   case $1 in
     -h | --help) usage && exit 0 ;;
     --pyverbs) with_pyverbs=true ;;
@@ -30,7 +30,12 @@ while [[ ${1:-} == -* ]]; do
   shift
 done
 (($# >= 2)) || { usage >&2 && exit 2; }
-tarball=$(realpath "$1")
+tarball=
+if [[ $1 != - ]]; then
+  tarball=$(realpath "$1")
+elif ! "$with_source" || "$with_pyverbs"; then
+  echo "distributions.sh: without a tarball there is --source alone; see --help" >&2 && exit 2
+fi
 shift
 names=()
 while (($# > 0)) && [[ $1 != -- ]]; do names+=("$1") && shift; done
@@ -161,7 +166,6 @@ say() {
 # NAME: its line.
 try() {
   local root=$roots/$1 said apart glibc rdma_core hundredths
-  make_root "$1" || return
   cp "$tarball" "$root/rocemu.tar.gz"
   glibc=$(chroot "$root" dpkg-query --show --showformat='${Version}' libc6)
   rdma_core=$(chroot "$root" dpkg-query --show --showformat='${Version}' libibverbs1)
@@ -177,7 +181,8 @@ try() {
 
 status=0
 for name in "${names[@]}"; do
-  try "$name" || { status=1 && continue; }
+  make_root "$name" || { status=1 && continue; }
+  [[ -z $tarball ]] || try "$name" || { status=1 && continue; }
   ! "$with_pyverbs" || say "$name" pyverbs try_pyverbs || status=1
   ! "$with_source" || say "$name" source try_source || status=1
 done

@@ -269,6 +269,7 @@ void Flow::on_sent(const Completion& completion) {
   if (first_error_) {
     if (op != finished_) fail("a request before it was not flushed", finished_);
     if (completion.status != WcStatus::flush_error) fail("not flushed after an error", op);
+    fill(requester_.node, local_[op], kReused);
     finished_ = op + 1;
     return;
   }
@@ -330,6 +331,7 @@ void Flow::on_failure(size_t index, const Completion& completion) {
              " without cause",
          index);
   if (!requester_.in_error()) fail("failed, but the QP is not in ERROR", index);
+  fill(requester_.node, local_[index], kReused);
 }
 
 bool Flow::may_fail(size_t index, WcStatus status) const {

@@ -272,8 +272,7 @@ Plan draw_plan(uint64_t seed) {
   for (sim::NodeOptions& node : plan.nodes) node.runs = runs.below(2) == 0;
   // Where payload is lent the ICRC is owed, by which nobody sees that a frame was changed.
   const auto corrupts = [](const impairment::Impairments& link) { return link.corrupt_ppm != 0; };
-  if (runs.below(2) == 0 && std::ranges::none_of(plan.links, corrupts))
-    for (sim::NodeOptions& node : plan.nodes) node.lends = true;
+  plan.lends = runs.below(2) == 0 && std::ranges::none_of(plan.links, corrupts);
   return plan;
 }
 

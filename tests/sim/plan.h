@@ -97,7 +97,8 @@ struct Connection {
 struct Plan {
   // The network loses and delays nothing for long: nothing may fail or be sent twice without cause.
   bool calm = false;
-  std::vector<sim::NodeOptions> nodes;         // all lend payload, or none
+  bool lends = false;  // the payload of runs
+  std::vector<sim::NodeOptions> nodes;
   std::vector<impairment::Impairments> links;  // from node i to node j: [i * nodes + j]
   std::vector<Connection> connections;
   uint64_t fabric_seed = 0;

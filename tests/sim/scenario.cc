@@ -28,8 +28,7 @@ class Scenario {
   Scenario(uint64_t seed, bool trace, bool is_recorded)
       : plan_(draw_plan(seed)),
         shake_(draw_shake(seed)),
-        // A shaken NIC sends no runs, and what shakes memory does not know of lent bytes.
-        lends_(plan_.nodes.front().lends && shake_.chosen.none()),
+        lends_(plan_.lends && may_lend(shake_)),
         fabric_(plan_.fabric_seed) {
     if (is_recorded)
       recorder_ =
@@ -104,15 +103,15 @@ class Scenario {
     if (recorder_) recorder_->add_node(node);
   }
 
-  // From now on memory is lent, until its program has it back by an error.
+  // From now on memory is lent, until its program has it back by an error, as in EngineDevice.
   void lend() {
     for (sim::EndpointNode* node : nodes_) node->memory().lend();
     for (const auto& party : parties_)
-      party->send_cq.on_push =
-          [this, inner = party->send_cq.on_push](const transport::Completion& completion) {
-            if (completion.status != transport::WcStatus::success) fabric_.take_lent();
-            inner(completion);
-          };
+      party->send_cq.on_push = [this, &party = *party, inner = party->send_cq.on_push](
+                                   const transport::Completion& completion) {
+        if (party.node.endpoint().take_given_back()) fabric_.take_lent();
+        inner(completion);
+      };
   }
 
   // Puts what shakes its queues before those of the party.

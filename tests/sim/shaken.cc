@@ -23,6 +23,11 @@ shake::Settings draw_shake(uint64_t scenario_seed) {
   return settings;
 }
 
+bool may_lend(const shake::Settings& settings) {
+  return !settings.has(Behaviour::placement) && !settings.has(Behaviour::scribble) &&
+         !settings.has(Behaviour::late_acks) && !settings.has(Behaviour::overtaking);
+}
+
 std::optional<shake::Dice> ShakenHost::dice_for(Behaviour behaviour) {
   if (!settings_.has(behaviour)) return std::nullopt;
   const uint64_t seed = Random(settings_.seed + (host_ << 32) + ++users_).next();

@@ -19,6 +19,9 @@ namespace rocemu::sim_scenarios {
 // Draws behaviours for a share of scenarios; for the others nothing is chosen.
 shake::Settings draw_shake(uint64_t scenario_seed);
 
+// False: what shakes memory does not know of lent bytes, and frames that are held back keep them.
+bool may_lend(const shake::Settings& settings);
+
 // A ShakenHost shakes one host; its own users' seeds follow each other.
 class ShakenHost {
  public:

@@ -27,7 +27,7 @@ bool EngineDevice::turn(TimeNs now, TurnBudget& budget) {
   busy |= hca_->has_news();
   if (busy || touched_ || hca_->next_held_event() <= now) {
     touched_ = false;
-    withholds_ |= endpoint.take_given_back();
+    withholds_ = endpoint.take_given_back();
     if (!withholds_) hca_->publish_completions(now);
   }
   return busy;

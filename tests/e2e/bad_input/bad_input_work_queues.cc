@@ -10,7 +10,6 @@ namespace {
 
 using WqPtr = std::unique_ptr<ibv_wq, Destroyer<&ibv_destroy_wq>>;
 using TablePtr = std::unique_ptr<ibv_rwq_ind_table, Destroyer<&ibv_destroy_rwq_ind_table>>;
-using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
 
 // What a work queue on the device is made of.
 struct WorkQueueParts {

@@ -130,7 +130,7 @@ void gid_is_removed(Lab& lab) {
   {
     AskedFault fault(device_of(lab.a()) + " gid-removed index=" + index);
     expect_gid_change(lab.a());
-    send_one(ends);
+    expect_one_send(ends);
     End late = make_end(lab.a(), {});
     to_init(late);
     expect_errno(change_to_rtr(late, ends.b).apply(late.qp.get()), {EINVAL}, "RTR without the GID");
@@ -141,7 +141,7 @@ void gid_is_removed(Lab& lab) {
   }
   expect_gid_change(lab.a());
   Ends again = make_ends(lab, IBV_QPT_RC);
-  send_one(again);
+  expect_one_send(again);
 }
 
 void gid_is_changed(Lab& lab) {
@@ -161,7 +161,7 @@ void gid_is_changed(Lab& lab) {
     must(change.apply(ends.b.qp.get()), "RTR to the new GID");
     to_rts(ends.a);
     to_rts(ends.b);
-    send_one(ends);
+    expect_one_send(ends);
   }
   expect_gid_change(lab.a());
   const ibv_gid after = gid_now(lab.a());

@@ -42,7 +42,7 @@ void oldest_request_fails(Lab& lab) {
   must(change_to(IBV_QPS_RESET).apply(ends.a.qp.get()), "RESET");
   must(change_to(IBV_QPS_RESET).apply(ends.b.qp.get()), "RESET");
   connect(ends.a, ends.b);
-  send_one(ends);
+  expect_one_send(ends);
 }
 
 void idle_qp_is_fatal(Lab& lab) {
@@ -105,7 +105,7 @@ void status_is_changed(Lab& lab) {
   expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
   expect_state(ends.a.qp.get(), IBV_QPS_RTS);
   AskedFault other(device_of(lab.a()) + " completion-status status=fatal-err from=rem-op-err");
-  send_one(ends);
+  expect_one_send(ends);
   expect_equal(other.strikes(), 0, "strikes of another status");
 }
 
@@ -142,7 +142,7 @@ void completions_are_late(Lab& lab) {
   }
   // What was held back is shown when the fault is taken back.
   expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
-  send_one(ends);
+  expect_one_send(ends);
 }
 
 // The QP is destroyed while its completion is held back: it never comes.

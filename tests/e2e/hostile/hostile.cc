@@ -32,9 +32,6 @@
 namespace rocemu::e2e {
 namespace {
 
-using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&ibv_dealloc_mw>>;
-using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
-
 constexpr int kSkipped = 77;
 constexpr double kWorstRoundTripS = 0.05;
 // As long as this nothing waits for its turn, on any machine: it hangs.

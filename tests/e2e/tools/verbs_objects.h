@@ -35,6 +35,8 @@ using MrPtr = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
 using ChannelPtr = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using CqPtr = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using QpPtr = std::unique_ptr<ibv_qp, Destroyer<&ibv_destroy_qp>>;
+using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
+using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
 // The calls of these are inline functions, each file's own.
 inline int dealloc_mw(ibv_mw* mw) { return ibv_dealloc_mw(mw); }
 using MwPtr = std::unique_ptr<ibv_mw, Destroyer<&dealloc_mw>>;

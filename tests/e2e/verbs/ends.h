@@ -17,8 +17,6 @@ struct XrcdCloser {
   }
 };
 using XrcdPtr = std::unique_ptr<ibv_xrcd, XrcdCloser>;
-using AhPtr = std::unique_ptr<ibv_ah, Destroyer<&ibv_destroy_ah>>;
-using FlowPtr = std::unique_ptr<ibv_flow, Destroyer<&ibv_destroy_flow>>;
 inline int destroy_counters(ibv_counters* counters) { return ibv_destroy_counters(counters); }
 using CountersPtr = std::unique_ptr<ibv_counters, Destroyer<&destroy_counters>>;
 
@@ -124,6 +122,14 @@ void expect_as_created(const End& end, const ibv_qp_attr& attr, const ibv_qp_ini
 bool post_wrong(End& from, SendRequest& wrong);
 // The same of a UC or UD QP, which is in RTS again afterwards (IBTA vol 1, 10.3.1).
 void expect_send_queue_error(End& from, SendRequest& wrong, ibv_wc_status status);
+
+// A SEND from one end to the other, which succeeds.
+inline void expect_one_send(Ends& ends) {
+  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 100));
+  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, 100), ends.b);
+  expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
+  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
+}
 
 // A completion event comes on the channel, or none within a moment. It is acknowledged.
 void expect_completion_event(ibv_comp_channel* channel, ibv_cq* cq);

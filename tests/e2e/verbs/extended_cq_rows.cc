@@ -299,18 +299,18 @@ void refused(Lab& lab) {
 // ---- CQs of many ----
 
 void of_many_queue_pairs(Lab& lab) {
-  constexpr uint64_t kMany = 8;
+  constexpr uint64_t kPairCount = 8;
   const CqPtr owner(
       must(ibv_create_cq(lab.b().context.get(), 64, nullptr, nullptr, 0), "ibv_create_cq"));
   ibv_cq* const cq = owner.get();
   EndOptions options;
   options.send_cq = options.recv_cq = cq;
   std::vector<Ends> all;
-  for (uint64_t i = 0; i < kMany; ++i) {
+  for (uint64_t i = 0; i < kPairCount; ++i) {
     all.push_back({make_end(lab.a(), {}), make_end(lab.b(), options)});
     connect(all.back().a, all.back().b);
   }
-  for (uint64_t i = 0; i < kMany; ++i) {
+  for (uint64_t i = 0; i < kPairCount; ++i) {
     send_with_immediate(all[i], i);
     expect_equal(expect_completion(cq, i, {IBV_WC_SUCCESS}).qp_num, all[i].b.qp->qp_num, "qp_num");
   }

@@ -50,20 +50,13 @@ void expect_port_state(const Device& device, ibv_port_state due) {
   expect_equal(attr.state, due, "the port's state");
 }
 
-void send_one(Ends& ends) {
-  post_recv_ok(ends.b.qp.get(), 1, ends.b.sge(0, 100));
-  post(ends.a, IBV_WR_SEND, 10, ends.a.sge(0, 100), ends.b);
-  expect_completion(ends.a.send_cq.get(), 10, {IBV_WC_SUCCESS});
-  expect_completion(ends.b.recv_cq.get(), 1, {IBV_WC_SUCCESS});
-}
-
 bool to_itself(const Lab& lab) { return std::strcmp(lab.a().name(), lab.b().name()) == 0; }
 
 // A connection lives through it, since its retries last longer. What a device sends to itself need
 // not wait for its port.
 void down_and_up(Lab& lab) {
   Ends ends = make_ends(lab, IBV_QPT_RC);
-  send_one(ends);
+  expect_one_send(ends);
   change("PORT_DOWN");
   expect_at_both(lab, IBV_EVENT_PORT_ERR);
   expect_port_state(lab.a(), IBV_PORT_DOWN);
@@ -75,7 +68,7 @@ void down_and_up(Lab& lab) {
   expect_port_state(lab.a(), IBV_PORT_ACTIVE);
   expect_completion(ends.a.send_cq.get(), 3, {IBV_WC_SUCCESS});
   expect_bytes({ends.b.memory.data() + 32768, 30000}, std::byte{3}, "what was written");
-  send_one(ends);
+  expect_one_send(ends);
 }
 
 // Objects are made and destroyed as ever while the port is down; where to send to was found before.
@@ -98,7 +91,7 @@ void down_for_long(Lab& lab) {
   change("PORT_UP");
   expect_at_both(lab, IBV_EVENT_PORT_ACTIVE);
   Ends ends = make_ends(lab, IBV_QPT_RC);
-  send_one(ends);
+  expect_one_send(ends);
 }
 
 std::vector<ibv_gid_entry> gids_of(const Device& device) {
@@ -152,7 +145,7 @@ void gid_comes_and_goes(Lab& lab) {
       must(change.apply(end->qp.get()), "ibv_modify_qp to RTR with the new GID");
       to_rts(*end);
     }
-    send_one(ends);
+    expect_one_send(ends);
   }
   change("GID_DELETE");
   expect_at_both(lab, IBV_EVENT_GID_CHANGE);

@@ -91,7 +91,7 @@ void every_opcode(Lab& lab) {
   expect_equal(a.word(1024), 0x55, "what was read");
   expect_equal(a.word(1032), 100, "what the addition saw");
   expect_equal(a.word(1040), 105, "what the swap saw");
-  expect_equal(b.word(kCell), 7, "the cell");
+  expect_equal(b.word(kAtomic), 7, "the cell");
 }
 
 void every_setter(Lab& lab) {

@@ -184,7 +184,7 @@ void destroy_qp(Model& model, const AboutHandle& e) {
   model.qps.erase(found);
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kQueueChecks[] = {
     {ROCEMU_OP_ALLOC_PD, &CheckOf<alloc_pd>::run},
     {ROCEMU_OP_DEALLOC_PD, &CheckOf<dealloc_pd>::run},
     {ROCEMU_OP_CREATE_CHANNEL, &CheckOf<create_channel>::run},
@@ -211,7 +211,7 @@ Mapping map(int fd, size_t size_bytes) {
 
 void check_answer(Model& model, std::span<const std::byte> request, const Answer& answer) {
   const uint32_t op = answer.header().op;
-  for (const std::span<const Check> checks : {std::span<const Check>(kChecks), memory_checks(),
+  for (const std::span<const Check> checks : {std::span<const Check>(kQueueChecks), memory_checks(),
                                               service_checks(), flow_checks(), inspection_checks()})
     for (const Check& check : checks)
       if (check.op == op) return check.run(model, request, answer);

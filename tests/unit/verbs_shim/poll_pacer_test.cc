@@ -5,6 +5,8 @@
 #include "tests/unit/time_units.h"
 
 using namespace rocemu::provider;
+using rocemu::kMs;
+using rocemu::kUs;
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "emulator/daemon/engine/engine_devices.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include "tests/unit/daemon/nic_fixture.h"
 

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "dpdk_io/port/lent_payload.h"
