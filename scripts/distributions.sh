@@ -47,9 +47,10 @@ make_root() {
   [[ -e $root/.complete ]] && return
   mkdir -p "$roots"
   if ! { [[ -e $root/usr/bin/apt-get ]] || debootstrap --variant=minbase "$1" "$root"; } > "$roots/$1.log" 2>&1 ||
+    ! echo 'Acquire::Check-Valid-Until "false";' > "$root/etc/apt/apt.conf.d/80old-mirror" ||
     ! cp -L /etc/resolv.conf "$root/etc/" || ! echo "127.0.0.1 localhost" > "$root/etc/hosts" ||
     ! DEBIAN_FRONTEND=noninteractive chroot "$root" bash -c '
-        apt-get -q -o Acquire::Check-Valid-Until=false update &&
+        apt-get -q update &&
         apt-get -q -y install --no-install-recommends ibverbs-utils perftest rdmacm-utils' >> "$roots/$1.log" 2>&1; then
     tail -n 3 "$roots/$1.log"
     printf '%s: FAILED, no root could be made: %s\n' "$1" "$roots/$1.log"
