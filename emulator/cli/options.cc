@@ -13,6 +13,11 @@
 #include "emulator/cli/top/columns.h"
 #include "verbs_shim/abi/control.h"
 
+// A header of its own since CLI11 2.6; parts of Validators.hpp before.
+#if __has_include(<CLI/ExtraValidators.hpp>)
+#include <CLI/ExtraValidators.hpp>
+#endif
+
 namespace rocemu::cli {
 namespace {
 
