@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "emulator/daemon/attachment/links.h"
@@ -58,7 +59,9 @@ Daemon::Daemon(const Options& options)
   engine_.start();
   control_->start();
   shown_ports_->follow_network();
-  for (const std::string& fault : options.faults) faults_->add(fault);
+  for (const std::string& fault : options.faults)
+    if (const auto armed = faults_->add(fault); !armed)
+      throw std::system_error(armed.error(), std::generic_category(), "fault '" + fault + "'");
   shown_ports_->refresh_counters();
 }
 

@@ -17,7 +17,7 @@ device::Result<CreatedQueuePair> EngineContext::create_qp(
   if (!qp) return tl::unexpected(qp.error());
   const std::optional<uint32_t> slot = doorbells_->allocate(qp->qpn);
   if (!slot) {
-    hca_.destroy_qp(id_, qp->qp);
+    static_cast<void>(hca_.destroy_qp(id_, qp->qp));  // nothing can refer to it yet
     return tl::unexpected(ENOMEM);
   }
   slots_.emplace(qp->qp, *slot);
