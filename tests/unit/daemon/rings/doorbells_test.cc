@@ -47,8 +47,7 @@ TEST_CASE("a program that rings for all has some rung at a time, and each before
   for (uint32_t slot = 0; slot < kSlots; ++slot)
     REQUIRE(page.doorbells->allocate(wire::Qpn{slot + 1}));
   std::vector<unsigned> rung(kSlots);
-  unsigned scans = 0;
-  for (uint32_t all = 0; all < kSlots; ++scans) {
+  for (uint32_t all = 0; all < kSlots;) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) page.ring(slot);
     uint32_t now = 0;
     page.doorbells->scan(kMost, [&](wire::Qpn qpn) {
