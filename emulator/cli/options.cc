@@ -154,10 +154,19 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// Footers are in columns, which CLI11 would fill anew since 2.5.
+template <class Formatter>
+void keep_lines(Formatter& formatter) {
+  if constexpr (requires { formatter.enable_footer_formatting(false); })
+    formatter.enable_footer_formatting(false);
+}
+
 class Parser {
  public:
   Parser() {
-    app_.formatter(std::make_shared<HelpFormatter>());
+    const auto formatter = std::make_shared<HelpFormatter>();
+    keep_lines(*formatter);
+    app_.formatter(formatter);
     app_.require_subcommand(1);
     app_.set_version_flag("--version", version_text);
     app_.footer(kFooter);
