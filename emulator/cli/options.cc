@@ -13,7 +13,7 @@
 #include "emulator/cli/top/columns.h"
 #include "verbs_shim/abi/control.h"
 
-// A header of its own since CLI11 2.6; parts of Validators.hpp before.
+// A header of its own in newer CLI11 (2.6.1), part of Validators.hpp before.
 #if __has_include(<CLI/ExtraValidators.hpp>)
 #include <CLI/ExtraValidators.hpp>
 #endif
@@ -154,7 +154,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Footers are in columns, which CLI11 would fill anew since 2.5.
+// Footers are in columns, which newer CLI11 (2.6.1) would fill anew.
 template <class Formatter>
 void keep_lines(Formatter& formatter) {
   if constexpr (requires { formatter.enable_footer_formatting(false); })
