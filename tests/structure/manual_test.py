@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROW = re.compile(r"^ {2}-\S+", re.MULTILINE)
+# The names in front of what is said of them: "  -h,--help", and with newer CLI11 "  -h,     --help", "          --version".
+ROW = re.compile(r"^ {2,10}(?:-\w, +)?-\S+", re.MULTILINE)
 LONG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 SHORT = re.compile(r"^ {2}(-[a-z])\b", re.MULTILINE)
 SUBCOMMANDS = re.compile(r"^Subcommands:\n((?: +\S.*\n)+)", re.MULTILINE | re.IGNORECASE)
