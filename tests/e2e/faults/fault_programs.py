@@ -277,10 +277,12 @@ def start():
         config.flush()
         for options, code in (([], 0), (["--fault", "rocemu0 call-fails call=open errno=EACCES"], 1),
                               (["--fault", "rocemu1 call-fails call=open"], 0), (["--config", config.name], 1),
-                              (["--fault", "rocemu0 explode"], 125), (["--fault", "rocemu7 kill"], 125)):
+                              (["--fault", "rocemu0 explode"], 125), (["--fault", "rocemu7 kill"], 125),
+                              # One more than a NIC has at a time.
+                              (["--fault", "rocemu1 call-fails call=open"] * 257, 125)):
             done = subprocess.run([ROCEMU, "run", *options, "--", *opens], stderr=subprocess.PIPE, text=True)
             if done.returncode != code:
-                fail(f"rocemu run {' '.join(options)} ended with {done.returncode}, due is {code}\n{done.stderr}")
+                fail(f"rocemu run {' '.join(options[:4])} ended with {done.returncode}, due is {code}\n{done.stderr}")
     for words, code in ((["list"], 0), (["clear", "99"], 2), (["rocemu0", "explode"], 2), (["rocemu9", "kill"], 2),
                         (["rocemu0", "port-down", "qp=3"], 2), (["clear", "all"], 0)):
         done = subprocess.run([ROCEMU, "fault", *words], capture_output=True, text=True)

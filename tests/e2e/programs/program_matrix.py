@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""program_matrix.py TABLE [PREFIX] [--leave-out REGEX] [--every N] [--from K]: runs the lines of TABLE (perftest_matrix.txt,
-pingpong_matrix.txt), or those whose program begins so, without those that match REGEX, and of them each Nth from the Kth on.
+"""program_matrix.py TABLE [PREFIX] [--leave-out REGEX] [--every N]: runs the lines of TABLE (perftest_matrix.txt,
+pingpong_matrix.txt), or those whose program begins so, without those that match REGEX, and of them each Nth.
 Each is a server on rocemu0 and a client on rocemu1 of the NIC that this runs in, LANES at a time: the programs spend most of
 their time asleep or measuring the processor's frequency. Of perftest -F is always asked (no warning about that frequency)."""
 import argparse
@@ -40,13 +40,12 @@ def main():
     parser.add_argument("prefix", nargs="?", default="")
     parser.add_argument("--leave-out", metavar="REGEX")
     parser.add_argument("--every", type=int, default=1, metavar="N")
-    parser.add_argument("--from", type=int, default=1, metavar="K", dest="first")
     options = parser.parse_args()
     remove_xrc_domains()
     try:
         chosen = [words for words in lines(options.table, options.prefix)
                   if options.leave_out is None or not re.search(options.leave_out, " ".join(words))]
-        return run_lines(chosen[options.first - 1::options.every])
+        return run_lines(chosen[::options.every])
     finally:
         remove_xrc_domains()
 

@@ -1,6 +1,8 @@
-// What runs on the switch have lent is taken before its program has it back: on demand, and before
-// a failed request is shown.
+// What runs under way have lent is taken before its program has it back: on demand, on the switch
+// and in front of a port that takes no more, and before a failed request is shown.
 #include <rte_mbuf.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,10 +11,13 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "dpdk_io/port/lent_payload.h"
 #include "dpdk_io/port/run_mark.h"
 #include "emulator/daemon/engine/engine_devices.h"
+#include "emulator/dma/guarded_access.h"
+#include "emulator/dma/mapped_file.h"
 #include "tests/unit/daemon/nic_fixture.h"
 
 namespace rocemu::daemon {
@@ -65,6 +70,90 @@ struct NoEvents final : device::EventChannel {
   bool async_event(uint64_t, uint32_t) noexcept override { return true; }
 };
 
+// A program that has opened `hca`, with a QP.
+struct Lender {
+  static constexpr uint64_t kBase = 0x10000;
+
+  Lender(device::Hca& device, std::span<std::byte> memory) : hca(device) {
+    context =
+        hca.open_context(dma::AddressSpace::local(memory, kBase), std::make_unique<NoEvents>())
+            .value();
+    auto own_ring = std::make_unique<Ring>(memory);
+    ring = own_ring.get();
+    auto own_queues = std::make_unique<Queues>();
+    queues = own_queues.get();
+    spec.pd = hca.alloc_pd(context).value();
+    spec.send_cq = spec.receive_cq =
+        hca.create_cq(context, {.cqe = 16}, std::move(own_ring)).value();
+    spec.type = 2;
+    spec.max_send_wr = spec.max_recv_wr = 8;
+    spec.max_send_sge = spec.max_recv_sge = 1;
+    qp = hca.create_qp(context, spec, std::move(own_queues)).value();
+  }
+
+  void connect(const wire::Gid& peer) const {
+    using namespace device;
+    QpAttr attr;
+    attr.port_num = attr.ah.port_num = 1;
+    attr.path_mtu = 3;
+    attr.ah.is_global = true;
+    attr.ah.sgid_index = 1;
+    attr.ah.dgid = peer;
+    attr.dest_qp_num = 0x11;
+    attr.qp_state = 1;
+    REQUIRE(hca.modify_qp(context, qp.qp, kState | kPkeyIndex | kPort | kAccessFlags, attr));
+    attr.qp_state = 2;
+    REQUIRE(hca.modify_qp(
+        context, qp.qp,
+        kState | kAv | kPathMtu | kDestQpn | kRqPsn | kMaxDestRdAtomic | kMinRnrTimer, attr));
+    attr.qp_state = 3;
+    REQUIRE(hca.modify_qp(context, qp.qp,
+                          kState | kTimeout | kRetryCount | kRnrRetry | kSqPsn | kMaxQpRdAtomic,
+                          attr));
+  }
+
+  device::Hca& hca;
+  device::ContextId context = 0;
+  device::QpSpec spec;
+  device::CreatedQp qp;
+  Ring* ring = nullptr;
+  Queues* queues = nullptr;
+};
+
+// A port on which runs may lend, and that takes nothing until it is open: then it takes all of one
+// run, whose bytes it keeps.
+struct FullPort final : dpdk_io::Port {
+  explicit FullPort(dpdk_io::FramePool& pool) : runs(pool) {}
+  unsigned receive(uint64_t, std::span<rte_mbuf*>) noexcept override { return 0; }
+  unsigned transmit(uint64_t, std::span<rte_mbuf*> burst) noexcept override {
+    if (!open) {
+      offered = static_cast<unsigned>(burst.size());
+      return 0;
+    }
+    for (rte_mbuf* frame : burst) {
+      lent += dpdk_io::lent_payload(frame) != nullptr;
+      const std::span bytes(rte_pktmbuf_mtod(frame, const std::byte*), frame->data_len);
+      sent.insert(sent.end(), bytes.begin(), bytes.end());
+    }
+    dpdk_io::FramePool::free_bulk(burst);
+    return static_cast<unsigned>(burst.size());
+  }
+  int poll_fd() const noexcept override { return -1; }
+  bool has_work() const noexcept override { return false; }
+  uint64_t next_arrival_ns() const noexcept override { return kNever; }
+  const dpdk_io::PortStats& stats() const noexcept override { return none; }
+  bool takes_owed_icrc() const noexcept override { return true; }
+  dpdk_io::FramePool* run_pool() const noexcept override { return &runs; }
+  bool takes_lent() const noexcept override { return true; }
+
+  dpdk_io::FramePool& runs;
+  dpdk_io::PortStats none;
+  bool open = false;
+  unsigned offered = 0;
+  unsigned lent = 0;
+  std::vector<std::byte> sent;
+};
+
 struct Lending {
   Lending() {
     fabric.let_icrc_wait([](std::span<std::byte>) {});
@@ -104,27 +193,13 @@ struct Lending {
 
   // A request of a program fails, of which `ring` is shown with the device's next turn.
   Ring& fail_request(device::Hca& hca) {
-    const auto context =
-        hca.open_context(dma::AddressSpace::local(memory, 0x10000), std::make_unique<NoEvents>())
-            .value();
-    auto own_ring = std::make_unique<Ring>(memory);
-    Ring& ring = *own_ring;
-    auto own_queues = std::make_unique<Queues>();
-    Queues& queues = *own_queues;
-    device::QpSpec spec;
-    spec.pd = hca.alloc_pd(context).value();
-    spec.send_cq = spec.receive_cq =
-        hca.create_cq(context, {.cqe = 16}, std::move(own_ring)).value();
-    spec.type = 2;
-    spec.max_send_wr = spec.max_recv_wr = 8;
-    spec.max_send_sge = spec.max_recv_sge = 1;
-    const auto created = hca.create_qp(context, spec, std::move(own_queues)).value();
+    const Lender lender(hca, memory);
     device::QpAttr error;
     error.qp_state = 6;
-    REQUIRE(hca.modify_qp(context, created.qp, device::kState, error));
-    queues.posted = transport::SendWork{};
-    hca.endpoint().on_doorbell(created.qpn);
-    return ring;
+    REQUIRE(hca.modify_qp(lender.context, lender.qp.qp, device::kState, error));
+    lender.queues->posted = transport::SendWork{};
+    hca.endpoint().on_doorbell(lender.qp.qpn);
+    return *lender.ring;
   }
 
   NicFixture nic;
@@ -158,6 +233,49 @@ TEST_CASE_METHOD(Lending, "what is lent is taken before a failed request is show
   CHECK(memory[0] == std::byte{0x66});
   CHECK((devices.parallel_stats().parallel_turns != 0) == together);
   check_arrival();
+}
+
+TEST_CASE_METHOD(Lending, "what waits for a port that takes no more is taken when it has to be") {
+  constexpr uint32_t kBytes = 16384;
+  dma::install_access_guard();
+  const UniqueFd file(::memfd_create("lent", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(file.get(), kBytes) == 0);
+  const auto mapped = dma::MappedFile::map(file.get(), 0, kBytes);
+  REQUIRE(mapped != nullptr);
+  std::ranges::fill(mapped->bytes(), std::byte{0x55});
+
+  dpdk_io::FramePool runs("lending", 64, transport::kMaxRunFrameBytes);
+  FullPort port(runs);
+  gids.add(device::default_config(kDevices + 1).port);
+  {
+    EngineDevices of_full_port(nic.pool());
+    of_full_port.add(std::make_unique<device::Hca>(device::default_config(kDevices),
+                                                   transport::TransportLimits{}, gids),
+                     port, false);
+    of_full_port.let_payload_be_lent(fabric, copy);
+    const Lender lender(of_full_port.at(0).hca(), memory);
+    lender.connect(device::default_config(kDevices + 1).port.gids[1].gid);
+    const auto keys =
+        lender.hca.reg_mr(lender.context, {lender.spec.pd, 0, Lender::kBase, kBytes, Lender::kBase,
+                                           device::MrKind::program_memory, 0, mapped});
+    REQUIRE(keys);
+    transport::SendWork work;
+    work.length_bytes = kBytes;
+    const transport::Sge sge{Lender::kBase, kBytes, keys->lkey};
+    work.sges.assign({&sge, 1});
+    lender.queues->posted = std::move(work);
+    lender.hca.endpoint().on_doorbell(lender.qp.qpn);
+    of_full_port.turn(1000);
+    REQUIRE(port.offered > 0);
+
+    of_full_port.take_lent();
+    std::ranges::fill(mapped->bytes(), std::byte{0x66});
+    port.open = true;
+    of_full_port.turn(2000);
+  }
+  CHECK(port.lent == 0);
+  CHECK(std::ranges::count(port.sent, std::byte{0x55}) >= kBytes);
+  CHECK(std::ranges::count(port.sent, std::byte{0x66}) < 64);  // of headers
 }
 
 }  // namespace rocemu::daemon
