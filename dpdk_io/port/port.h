@@ -76,6 +76,8 @@ class Port {
   virtual FramePool* run_pool() const noexcept { return nullptr; }
   // True while those may lend their payload (lent_payload.h).
   virtual bool takes_lent() const noexcept { return false; }
+  // Landings of this epoch hold (lent_payload.h); 0: there are none.
+  virtual uint64_t landing_epoch() const noexcept { return 0; }
   // Says that receive() is to hand out no runs: whoever stands behind it looks at frames. It is
   // told as often that this is over.
   virtual void want_single_frames(bool /*wanted*/) noexcept {}

@@ -111,6 +111,7 @@ void Switch::carry_held(uint64_t now_ns) noexcept {
 }
 
 void Switch::take_lent() noexcept {
+  ++landing_epoch_;
   for (const auto& port : ports_) port->take_lent();
 }
 

@@ -94,6 +94,7 @@ class Switch {
   // From now on runs may lend their payload (lent_payload.h). Whoever calls this calls take_lent()
   // before memory is let go that may be lent; it copies by `take` what runs under way have lent.
   void let_payload_be_lent(TakeLent take) { take_lent_ = take; }
+  // Landings end with it.
   void take_lent() noexcept;
 
  private:
@@ -138,6 +139,7 @@ class Switch {
   StoreIcrc store_icrc_ = nullptr;
   FramePool* run_pool_ = nullptr;
   TakeLent take_lent_ = nullptr;
+  uint64_t landing_epoch_ = 1;  // changes while no device has its turn
   // By so many. Devices that have their turns at the same time change and read it; a run that was
   // begun before the change is dropped when it is carried, or by the port that is not to have it.
   std::atomic<unsigned> single_frames_wanted_{0};

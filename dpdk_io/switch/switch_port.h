@@ -97,6 +97,7 @@ class SwitchPort final : public LinkedPort {
     return switch_.runs_can_pass() ? switch_.run_pool_ : nullptr;
   }
   bool takes_lent() const noexcept override { return switch_.take_lent_ != nullptr; }
+  uint64_t landing_epoch() const noexcept override { return switch_.landing_epoch_; }
   void want_single_frames(bool wanted) noexcept override {
     const unsigned one_more = wanted ? 1 : -1u;
     single_frames_wanted_ += one_more;

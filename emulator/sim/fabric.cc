@@ -33,6 +33,7 @@ impairment::Link& Fabric::link(const Node& from, const Node& to) {
 }
 
 void Fabric::take_lent() {
+  ++landing_epoch_;
   for (Event& event : events_)
     if (auto* const arrival = std::get_if<Arrival>(&event)) arrival->frame.take_lent();
   for (const auto& node : nodes_) node->take_lent();

@@ -53,8 +53,11 @@ class Fabric {
   void set_link(const Node& from, const Node& to, const impairment::Impairments& impairments);
 
   // Copies what frames under way have lent, as a NIC does before programs have their memory back
-  // otherwise than by an answer. Precondition: no node holds back what arrives.
+  // otherwise than by an answer. Landings end with it. Precondition: no node holds back what
+  // arrives.
   void take_lent();
+  // Those of this epoch hold (transport::Landing).
+  uint64_t landing_epoch() const { return landing_epoch_; }
 
   // Calls `action` at `at_ns`, or now if that has passed.
   void at(uint64_t at_ns, std::function<void()> action);
@@ -99,6 +102,7 @@ class Fabric {
   network::Forwarding<network::SharedFrames, Node, network::Macs::configured> forwarding_;
   std::map<std::pair<uint32_t, uint32_t>, impairment::Link> links_;
   uint64_t now_ns_ = 0;
+  uint64_t landing_epoch_ = 1;
   network::DueQueue<uint32_t> due_;  // slots of events_, which itself would be long to move about
   std::vector<Event> events_;
   std::vector<uint32_t> free_slots_;

@@ -94,7 +94,8 @@ void PollingNode::poll(TimeNs now) {
     std::byte* room = nullptr;
     if (frame.lent() != nullptr)
       room = rooms.emplace_back(std::make_unique<std::byte[]>(frame.bytes().size())).get();
-    runs.push_back({frame.segment_bytes(), frame.lent(), room});
+    runs.push_back(
+        {frame.segment_bytes(), frame.lent(), room, {frame.landing().at, frame.landing().epoch}});
   }
   turn(now, frames, runs);
   if (after_poll) after_poll();
@@ -115,11 +116,14 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 }
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
-  fabric_.carry(*this, network::SharedFrame({buffer.data, length_bytes}, buffer.run.segment_bytes,
-                                            {buffer.lent.bytes, buffer.lent.length_bytes,
-                                             buffer.lent.offset_bytes}));
+  fabric_.carry(*this, network::SharedFrame(
+                           {buffer.data, length_bytes}, buffer.run.segment_bytes,
+                           {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes},
+                           {buffer.landing.at, buffer.landing.epoch}));
   discard(buffer);
 }
+
+uint64_t PollingNode::landing_epoch() const noexcept { return fabric_.landing_epoch(); }
 
 void PollingNode::discard(const transport::FrameBuffer& buffer) noexcept {
   free_buffers_.emplace_back(static_cast<std::byte*>(buffer.handle));

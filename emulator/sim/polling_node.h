@@ -63,6 +63,7 @@ class PollingNode : public Node, public transport::FrameSink {
   bool allocate_run(transport::FrameBuffer& buffer) noexcept override { return allocate(buffer); }
   bool may_owe_icrc() const noexcept override { return options_.lends; }
   bool takes_lent() const noexcept override { return options_.lends; }
+  uint64_t landing_epoch() const noexcept override;
   void send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept override;
   void discard(const transport::FrameBuffer& buffer) noexcept override;
 

@@ -108,6 +108,13 @@ bool SimMemory::can_lend(const MemoryRange& range, uint32_t) noexcept {
   return range.mapped != nullptr && !broken(range);
 }
 
+bool SimMemory::land(const MemoryRange& range, std::byte* to, uint32_t length_bytes) noexcept {
+  if (range.mapped == nullptr || broken(range)) return false;
+  ++landed_;
+  std::memmove(to, range.mapped, length_bytes);
+  return true;
+}
+
 bool SimMemory::begin_lent(std::span<const std::byte>, std::byte*) noexcept { return !loses_lent_; }
 
 bool SimMemory::take_lent(std::span<const std::byte> lent, std::byte* into) noexcept {
@@ -134,8 +141,8 @@ void SimMemory::flush_scatters(std::vector<uint32_t>& failed) noexcept {
     if (broken(scatter.range)) {
       failed.push_back(scatter.tag);
     } else {
-      std::memcpy(at(scatter.range.address, scatter.length_bytes).data(), scatter.from,
-                  scatter.length_bytes);
+      std::byte* const to = at(scatter.range.address, scatter.length_bytes).data();
+      if (to != scatter.from) std::memcpy(to, scatter.from, scatter.length_bytes);
     }
   }
   scatters_.clear();

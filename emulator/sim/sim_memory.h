@@ -35,6 +35,8 @@ class SimMemory : public transport::Memory {
   void lend() { lends_ = true; }
   // How often it has copied what was lent, to where it can be looked at.
   uint64_t taken_lent() const { return taken_lent_; }
+  // How often a READ's data was put where it belongs.
+  uint64_t landed() const { return landed_; }
   // What is lent from now on, by whomever, cannot be had here.
   void lose_lent() { loses_lent_ = true; }
 
@@ -66,6 +68,11 @@ class SimMemory : public transport::Memory {
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
   bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
+  bool can_land(const transport::MemoryRange& range) noexcept override {
+    return range.mapped != nullptr;
+  }
+  bool land(const transport::MemoryRange& range, std::byte* to,
+            uint32_t length_bytes) noexcept override;
   bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override;
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override;
@@ -105,6 +112,7 @@ class SimMemory : public transport::Memory {
   bool lends_ = false;
   bool loses_lent_ = false;
   uint64_t taken_lent_ = 0;
+  uint64_t landed_ = 0;
   uint32_t next_key_ = 0x100;
   std::vector<Fetch> fetches_;
   std::vector<Scatter> scatters_;

@@ -175,10 +175,12 @@ void Endpoint::on_frames(TimeNs now, std::span<const std::span<const std::byte>>
     } else if (icrc == Icrc::there && !icrc_check_.right(now, packet)) {
       tally_.note(TraceEvent::icrc_error);
     } else if (Qp* qp = qps_.find(packet.bth.destination_qp)) {
-      if (run.lent == nullptr) {
-        receive(*qp, now, packet);
-      } else {
+      if (run.lent != nullptr) {
         receive_lent(*qp, now, packet, run);
+      } else if (run.landing.at != nullptr) {
+        receive_landing(*qp, now, packet, run.landing);
+      } else {
+        receive(*qp, now, packet);
       }
     } else if (packet.bth.destination_qp == wire::kMulticastQpn) {
       deliver_multicast(now, packet);
@@ -227,6 +229,13 @@ void Endpoint::receive_lent(Qp& qp, TimeNs now, wire::Packet& packet, const Rece
   if (!memory_.begin_lent(packet.payload, run.room)) return;
   receive(qp, now, packet);
   memory_.end_lent();
+}
+
+void Endpoint::receive_landing(Qp& qp, TimeNs now, const wire::Packet& packet,
+                               const Landing& landing) {
+  qp.bring_landing(landing);
+  receive(qp, now, packet);
+  qp.bring_landing({});
 }
 
 // Who is observed, and what a network has marked, is looked at packet by packet.

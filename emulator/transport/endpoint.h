@@ -148,6 +148,7 @@ class Endpoint {
  private:
   void touch(Qp& qp);
   void receive(Qp& qp, TimeNs now, const wire::Packet& packet);
+  void receive_landing(Qp& qp, TimeNs now, const wire::Packet& packet, const Landing& landing);
   void receive_lent(Qp& qp, TimeNs now, wire::Packet& packet, const ReceivedRun& run);
   void watch(Qp& qp);
   void watch_for(Qp& qp, TimeNs deadline);

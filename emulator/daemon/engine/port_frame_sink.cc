@@ -22,10 +22,14 @@ std::span<const std::byte> bytes_of(const rte_mbuf* frame) noexcept {
 }
 
 transport::ReceivedRun run_of(rte_mbuf* frame) noexcept {
-  const dpdk_io::LentPayload* const lent = dpdk_io::lent_payload(frame);
-  if (lent == nullptr) return {.segment_bytes = dpdk_io::segment_bytes(frame)};
-  return {dpdk_io::segment_bytes(frame), lent->bytes,
-          rte_pktmbuf_mtod_offset(frame, std::byte*, lent->offset_bytes)};
+  transport::ReceivedRun run{.segment_bytes = dpdk_io::segment_bytes(frame)};
+  if (const dpdk_io::LentPayload* const lent = dpdk_io::lent_payload(frame)) {
+    run.lent = lent->bytes;
+    run.room = rte_pktmbuf_mtod_offset(frame, std::byte*, lent->offset_bytes);
+  } else if (const dpdk_io::Landing* const landing = dpdk_io::landing_of(frame)) {
+    run.landing = {landing->at, landing->epoch};
+  }
+  return run;
 }
 
 unsigned packets_of(std::span<rte_mbuf* const> frames) noexcept {
@@ -183,6 +187,8 @@ void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_b
   if (buffer.lent.bytes != nullptr)
     dpdk_io::mark_lent(frame,
                        {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes});
+  if (buffer.landing.at != nullptr)
+    dpdk_io::mark_landing(frame, {buffer.landing.at, buffer.landing.epoch});
   if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]] {
     dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);  // it gets several holders
     loop_back(frame);

@@ -63,6 +63,7 @@ class PortFrameSink final : private transport::FrameSink {
   bool takes_runs() const noexcept override { return port_->run_pool() != nullptr; }
   bool allocate_run(transport::FrameBuffer& buffer) noexcept override;
   bool takes_lent() const noexcept override { return port_->takes_lent(); }
+  uint64_t landing_epoch() const noexcept override { return port_->landing_epoch(); }
   bool take(transport::FrameBuffer& buffer, rte_mbuf* frame) noexcept;
   template <class Keep>
   void keep_waiting(Keep keep) noexcept;

@@ -75,6 +75,7 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
   if (range.mapped != nullptr) {
     // Programs see WRITEs in the order of their packets, whichever way they go.
     if (!scatters_.empty()) scatters_.flush(failed_scatters_);
+    if (range.mapped == from) return;  // the data of a READ that has landed
     if (!dma::guarded_write(range.mapped, from, length_bytes)) failed_scatters_.push_back(tag);
     return;
   }
@@ -91,6 +92,14 @@ void HcaMemory::scatter(const transport::MemoryRange& range, const std::byte* fr
 
 bool HcaMemory::can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept {
   return range.mapped != nullptr && dma::guarded_look(range.mapped, length_bytes);
+}
+
+// READs see what they read in their order, whichever way they go.
+bool HcaMemory::land(const transport::MemoryRange& range, std::byte* to,
+                     uint32_t length_bytes) noexcept {
+  if (range.mapped == nullptr) return false;
+  if (!fetches_.empty()) fetches_.flush(failed_fetches_);
+  return dma::guarded_write(to, range.mapped, length_bytes);
 }
 
 bool HcaMemory::begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept {

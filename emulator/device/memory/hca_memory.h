@@ -28,6 +28,11 @@ class HcaMemory final : public transport::Memory {
   void scatter(const transport::MemoryRange& range, const std::byte* from, uint32_t length_bytes,
                uint32_t tag) noexcept override;
   bool can_lend(const transport::MemoryRange& range, uint32_t length_bytes) noexcept override;
+  bool can_land(const transport::MemoryRange& range) noexcept override {
+    return range.mapped != nullptr;
+  }
+  bool land(const transport::MemoryRange& range, std::byte* to,
+            uint32_t length_bytes) noexcept override;
   bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override;
   void end_lent() noexcept override { lent_ = {}; }
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;

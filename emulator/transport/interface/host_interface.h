@@ -143,6 +143,14 @@ class Memory {
     return false;
   }
   virtual void end_lent() noexcept {}
+  // True when the bytes of `range`, to which the data of a READ comes, may be written at
+  // `range.mapped` by whoever answers it, for as long as a Landing there holds.
+  virtual bool can_land(const MemoryRange&) noexcept { return false; }
+  // Copies the bytes of `range` to a Landing, after all fetches so far. False: that is not to be,
+  // or some of either have gone; a part may have been copied.
+  virtual bool land(const MemoryRange&, std::byte* /*to*/, uint32_t /*length_bytes*/) noexcept {
+    return false;
+  }
   // Copies what another port's memory has lent. False: some have gone.
   virtual bool take_lent(std::span<const std::byte> /*lent*/, std::byte* /*into*/) noexcept {
     return false;
@@ -169,11 +177,20 @@ struct LentPayload {
   uint32_t offset_bytes = 0;  // where it belongs in the frame
 };
 
-// What a received frame is when it is a run (wire/run.h).
+// Where the data of a READ belongs, which goes with its request to a responder that reaches both
+// memories: it copies the data there once, and its answers lend them from there. It holds while
+// FrameSink::landing_epoch() is still the same.
+struct Landing {
+  std::byte* at = nullptr;  // null: there is none
+  uint64_t epoch = 0;
+};
+
+// What a received frame is when it is a run (wire/run.h), and what comes with it.
 struct ReceivedRun {
   uint32_t segment_bytes = 0;       // the payload of each packet but the last; 0: it is none
   const std::byte* lent = nullptr;  // where its payload is, if not in the frame
   std::byte* room = nullptr;        // where that belongs in the frame
+  Landing landing{};                // of a READ request
 };
 
 // A buffer for one outgoing frame, from the Ethernet header on.
@@ -184,6 +201,7 @@ struct FrameBuffer {
   uint16_t icrc_owed_from = 0;
   wire::RunShape run{};  // of a frame that is sent
   LentPayload lent{};    // of a run that is sent
+  Landing landing{};     // of a READ request that is sent
 };
 
 class FrameSink {
@@ -203,6 +221,10 @@ class FrameSink {
   // The same: whether runs may leave their payload where it is. Whoever has such a run copies it
   // (Memory::take_lent) before anything but the data path is let at regions.
   virtual bool takes_lent() const noexcept { return false; }
+  // Where payload may be lent, landings are given out as well. Those of this epoch hold: it ends
+  // when lent payload is copied, since memory may be its program's again from then on. 0: there are
+  // none.
+  virtual uint64_t landing_epoch() const noexcept { return 0; }
 };
 
 // The longest frame, from the Ethernet header to the ICRC, and with path telemetry behind the ICRC.

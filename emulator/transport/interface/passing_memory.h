@@ -40,7 +40,7 @@ class PassingMemory : public Memory {
                uint32_t tag) noexcept override {
     inner_->scatter(range, from, length_bytes, tag);
   }
-  // can_lend() is not handed on: whoever decorates a fetch wants to see it.
+  // can_lend(), can_land() and land() are not handed on: whoever decorates moves wants to see them.
   bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override {
     return inner_->begin_lent(lent, room);
   }

@@ -64,6 +64,23 @@ void Burst::fetch(const MemoryRange& range, std::byte* to, uint32_t length_bytes
   }
 }
 
+// One packet is copied into its frame like any other.
+void Burst::fetch_read(const MemoryRange& range, const Landing& landing, std::byte* to,
+                       uint32_t length_bytes) {
+  FrameBuffer& buffer = frames_.back().buffer;
+  if (landing.at != nullptr && lends_ && landing.epoch == landing_epoch_ &&
+      buffer.run.packets > 1 && memory_.land(range, landing.at, length_bytes)) {
+    buffer.lent = {landing.at, length_bytes, static_cast<uint32_t>(to - buffer.data)};
+  } else {
+    memory_.fetch(range, to, length_bytes, fetch_tag());
+  }
+}
+
+void Burst::offer_landing(const MemoryRange& range) {
+  if (landing_epoch_ != 0 && memory_.can_land(range))
+    frames_.back().buffer.landing = {range.mapped, landing_epoch_};
+}
+
 void Burst::spread_added(const Path& path) {
   constexpr uint32_t kPorts = 0xc000;        // 14 bits of them (IBTA annex A17)
   constexpr uint32_t kOdd = 2'654'435'761u;  // the golden ratio: neighbours get ports far apart

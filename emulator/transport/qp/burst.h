@@ -29,6 +29,7 @@ class Burst {
     owes_icrc_ = sink.may_owe_icrc();
     takes_runs_ = may_run && sink.takes_runs();
     lends_ = takes_runs_ && owes_icrc_ && sink.takes_lent();
+    landing_epoch_ = lends_ ? sink.landing_epoch() : 0;
     packets_ = 0;
     failed_qps_.clear();
   }
@@ -57,6 +58,8 @@ class Burst {
   std::byte* add_run(Qp& qp, Side side, const Path& path, wire::Bth bth,
                      const wire::ExtendedHeaders& ext, uint32_t payload_bytes, uint32_t packets,
                      uint32_t segment_bytes);
+  // True when runs may lend their payload, and landings can be used.
+  bool lends() const { return lends_; }
   // Gives the frame that was added last a UDP source port of its own, so that a network with
   // several paths spreads the frames.
   void spread_added(const Path& path);
@@ -78,6 +81,12 @@ class Burst {
   // Has the payload of the frame that was added last, all of it, fetched from `range` to where it
   // belongs, or lent by `range`.
   void fetch(const MemoryRange& range, std::byte* to, uint32_t length_bytes);
+  // The same of a READ's answer, of which `landing` is for its data from this frame on: where that
+  // holds they are copied there at once, and lent from there.
+  void fetch_read(const MemoryRange& range, const Landing& landing, std::byte* to,
+                  uint32_t length_bytes);
+  // Sends a landing with the READ request that was added last, where it can be used.
+  void offer_landing(const MemoryRange& range);
   // The tag of fetches for the frame that was added last.
   uint32_t fetch_tag() const { return static_cast<uint32_t>(frames_.size() - 1); }
 
@@ -124,6 +133,7 @@ class Burst {
   bool owes_icrc_ = false;
   bool takes_runs_ = false;
   bool lends_ = false;
+  uint64_t landing_epoch_ = 0;
   uint32_t spread_ = 0;  // frames so far
   std::vector<Frame> frames_;
   std::vector<wire::TcpSegment> segments_;

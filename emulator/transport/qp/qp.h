@@ -82,6 +82,9 @@ class Qp {
   // would have announced it has been turned into an error already.
   virtual void on_scatter_failed(ScatterKind kind, wire::Psn psn, bool announced) = 0;
 
+  // What comes with the packets that are received from now on.
+  void bring_landing(const Landing& landing) { context_.landing = landing; }
+
   bool active = false;         // stands in the endpoint's list of QPs that may send (SendingTurns)
   uint32_t share_left = 0;     // weight that it may send before it stands in line there
   bool flushes_later = false;  // stands in the list of DeferredCompletions::flush_later()

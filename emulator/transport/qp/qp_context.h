@@ -39,6 +39,7 @@ struct QpContext {
   QpAttributes attributes{};
   QpState state = QpState::reset;
   bool paced = false;  // it has a rate, by which a window may take longer than the ACK timeout
+  Landing landing{};   // that came with the packet that is being received
   PathMigration migration{};
   std::unique_ptr<ControlledFlow> flow{};           // null: no algorithm was chosen for the device
   std::unique_ptr<TelemetryEcho> telemetry_echo{};  // null: no request has brought telemetry

@@ -288,9 +288,24 @@ Turn RcRequester::send_packets(TimeNs now, Burst& burst, const Request& request,
     burst.discard_added();
     return Turn::idle;
   }
+  if (work.opcode == WorkOpcode::read) offer_landing(burst, request);
   window_.start_current();
   note_sent(now, bth.psn, packet.psns, bth.ack_request || answered_by_itself, burst.added_bytes());
   return Turn::sent;
+}
+
+// The data of a READ may be put where it belongs by the responder itself, in answer to its first
+// request: that answer ends where the READ is asked for again (ResponseQueue).
+void RcRequester::offer_landing(Burst& burst, const Request& request) const {
+  const SendWork& work = request.work;
+  if (request.started || request.packets < 2 || !context_.may_run() || !burst.lends() ||
+      work.sges.view().size() != 1)
+    return;
+  const Sge& sge = work.sges.view().front();
+  MemoryRange range;
+  if (context_.memory.check_local(domain_of(context_, work), sge.lkey, sge.address,
+                                  work.length_bytes, kLocalWrite, range))
+    burst.offer_landing(range);
 }
 
 // The packet at the cursor has been added to the burst, or a run that begins with it.

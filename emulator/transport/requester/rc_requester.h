@@ -92,6 +92,7 @@ class RcRequester {
   Turn send_packet(TimeNs now, Burst& burst, const Request& request);
   Turn send_packets(TimeNs now, Burst& burst, const Request& request, uint32_t packets);
   uint32_t run_packets(const Burst& burst, const Request& request) const;
+  void offer_landing(Burst& burst, const Request& request) const;
   void note_sent(TimeNs now, wire::Psn psn, uint32_t packets, bool answered, uint32_t bytes);
   void note_again(wire::Psn psn, uint32_t packets);
 

@@ -71,7 +71,7 @@ void RcResponder::on_duplicate(const wire::Packet& packet) {
     case MessageKind::flush:
       // It has been executed, and what an ATOMIC WRITE wrote may have been overwritten since.
       if (responses_.make_room_for_replay(psn))
-        responses_.add_read(psn, {}, context_.resources.pd, true);
+        responses_.add_read_again(psn, {}, context_.resources.pd);
       break;
     case MessageKind::atomic:
       if (const auto original = atomic_results_.find(psn);
@@ -95,7 +95,7 @@ void RcResponder::read_again(const wire::Packet& packet) {
       reth.length_bytes <= kMaxMessageBytes && !(psn + packets).after(expected_psn_) &&
       (reth.length_bytes == 0 || check_remote(target, reth, reth.length_bytes, kRemoteRead, range));
   if (readable && responses_.make_room_for_replay(psn, packets))
-    responses_.add_read(psn, reth, target.pd, true);
+    responses_.add_read_again(psn, reth, target.pd);
 }
 
 Refusal RcResponder::execute(const wire::Packet& packet) {
@@ -278,7 +278,7 @@ Refusal RcResponder::execute_read(const wire::Packet& packet, const SharedReceiv
   if (reth.length_bytes > 0 && !check_remote(target, reth, reth.length_bytes, kRemoteRead, range))
     return Refusal::bad_rkey;
   accept(packet, packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes), true);
-  responses_.add_read(packet.bth.psn, reth, target.pd, false);
+  responses_.add_read(packet.bth.psn, reth, target.pd, context_.landing);
   return Refusal::none;
 }
 
@@ -297,7 +297,7 @@ Refusal RcResponder::execute_atomic_write(const wire::Packet& packet,
   if (range.address % kAtomicBytes != 0) return Refusal::misaligned_atomic;
   write(range, packet.payload, packet.bth.psn);
   accept(packet, 1, true);
-  responses_.add_read(packet.bth.psn, {}, target.pd, false);
+  responses_.add_read(packet.bth.psn, {}, target.pd);
   return Refusal::none;
 }
 
@@ -322,7 +322,7 @@ Refusal RcResponder::execute_flush(const wire::Packet& packet, const SharedRecei
   context_.deferred.flush(context_.memory);
   if (context_.state == QpState::error) return Refusal::none;
   accept(packet, 1, true);
-  responses_.add_read(packet.bth.psn, {}, target.pd, false);
+  responses_.add_read(packet.bth.psn, {}, target.pd);
   return Refusal::none;
 }
 

@@ -52,14 +52,25 @@ void ResponseQueue::add_acknowledge(uint8_t syndrome, wire::Psn psn, bool nak_ou
   add(Response::Kind::acknowledge, syndrome, psn);
 }
 
-void ResponseQueue::add_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay) {
+void ResponseQueue::add_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd,
+                             const Landing& landing) {
+  add_read_response(psn, reth, pd);
+  responses_.back().landing = landing;
+  add_rd_atomic(false);
+}
+
+void ResponseQueue::add_read_again(wire::Psn psn, const wire::Reth& reth, PdHandle pd) {
+  add_read_response(psn, reth, pd);
+  add_rd_atomic(true);
+}
+
+void ResponseQueue::add_read_response(wire::Psn psn, const wire::Reth& reth, PdHandle pd) {
   Response& response = add(Response::Kind::read, wire::syndrome::kAck, psn);
   response.pd = pd;
   response.value = reth.virtual_address;
   response.rkey = reth.rkey;
   response.length_bytes = reth.length_bytes;
   response.packets = packets_of(response.length_bytes, context_.attributes.path_mtu_bytes);
-  add_rd_atomic(replay);
 }
 
 void ResponseQueue::add_atomic(wire::Psn psn, uint64_t original, bool replay) {
@@ -284,6 +295,12 @@ Turn ResponseQueue::send_read(Burst& burst, Response& response,
   return send_responses(burst, response, 1, unreadable);
 }
 
+// The landing of the response's data from `offset` on.
+Landing ResponseQueue::landing_at(const Response& response, uint32_t offset) {
+  if (response.landing.at == nullptr) return {};
+  return {response.landing.at + offset, response.landing.epoch};
+}
+
 Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t packets,
                                    std::optional<wire::Psn>& unreadable) {
   const uint32_t mtu = context_.attributes.path_mtu_bytes;
@@ -314,9 +331,9 @@ Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t pa
                           make_bth(operation, psn, 0), headers_of(response), bytes, packets, mtu)
           : add_frame(burst, operation, psn, response, bytes);
   if (payload == nullptr) return Turn::no_buffer;
-  // It is never lent: the program may write there at any time, and READs that follow each other see
-  // what they read in their order (IBTA vol 1, 10.8.3.3).
-  if (bytes > 0) context_.memory.fetch(range, payload, bytes, burst.fetch_tag());
+  // The program's own memory is never lent: it may write there at any time, and READs that follow
+  // each other see what they read in their order (IBTA vol 1, 10.8.3.3).
+  if (bytes > 0) burst.fetch_read(range, landing_at(response, offset), payload, bytes);
   response.sent += packets;
   if (response.sent == response.packets) pop_front();
   return Turn::sent;

@@ -6,7 +6,9 @@
 // queue: at most max_dest_rd_atomic of them wait, and ACKs that become neighbours are merged.
 //
 // An answer to a repeated request is a replay. It passes the answers that go on with a later PSN,
-// and gives way to new requests.
+// and gives way to new requests. No part of a READ has two answers under way: when its requester
+// asks again, either the answer still to come stays the only one, or that is dropped for the
+// replay. So what the first answer puts at a Landing is written before the READ can be over.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +50,10 @@ class ResponseQueue {
 
   // `nak_outstanding`: an ACK behind a NAK that has not left says nothing new.
   void add_acknowledge(uint8_t syndrome, wire::Psn psn, bool nak_outstanding);
-  // `pd` is the protection domain that the key was checked in.
-  void add_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, bool replay);
+  // `pd` is the protection domain that the key was checked in. `landing` is of a request that came
+  // for the first time.
+  void add_read(wire::Psn psn, const wire::Reth& reth, PdHandle pd, const Landing& landing = {});
+  void add_read_again(wire::Psn psn, const wire::Reth& reth, PdHandle pd);
   void add_atomic(wire::Psn psn, uint64_t original, bool replay);
 
   // Takes back a NAK for `psn` that has not left. False: there is none.
@@ -82,6 +86,7 @@ class ResponseQueue {
     wire::Psn psn;
     uint32_t msn = 0;
     uint64_t value = 0;  // READ: the address; atomic: the original value
+    Landing landing;
     wire::RKey rkey{};
     PdHandle pd = 0;
     uint32_t length_bytes = 0;
@@ -92,6 +97,7 @@ class ResponseQueue {
   };
 
   Response& add(Response::Kind kind, uint8_t syndrome, wire::Psn psn);
+  void add_read_response(wire::Psn psn, const wire::Reth& reth, PdHandle pd);
   void add_rd_atomic(bool replay);
   void pop_front();
   bool has_room() const;
@@ -104,6 +110,7 @@ class ResponseQueue {
   Turn send_responses(Burst& burst, Response& response, uint32_t packets,
                       std::optional<wire::Psn>& unreadable);
   wire::Bth make_bth(wire::Operation operation, wire::Psn psn, uint8_t marks) const;
+  static Landing landing_at(const Response& response, uint32_t offset);
   static wire::ExtendedHeaders headers_of(const Response& response);
   std::byte* add_frame(Burst& burst, wire::Operation operation, wire::Psn psn,
                        const Response& response, uint32_t payload_bytes,

@@ -1,5 +1,6 @@
 // Packets of a message that travel as one (wire/run.h): what programs and counters see is the same
 // as if each had come by itself.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <optional>
@@ -299,6 +300,66 @@ TEST_CASE_METHOD(LendingPair, "The answer to a READ is what was there when it wa
   drive();
   CHECK(runs_of(*this, b).size() > 0);
   CHECK(a.bytes(ends.near)[0] == before);
+}
+
+TEST_CASE_METHOD(LendingPair, "The answer to a READ is put where it belongs by who sends it") {
+  SECTION("of one element") {
+    a.post(read(ends.near, ends.source));
+    drive();
+    CHECK(b.node().memory().landed() > 0);
+  }
+  SECTION("but not of several") {
+    SendRequest request = read(ends.near, ends.source);
+    request.sges = {ends.near.sge(0, 1500), ends.near.sge(1500, kMessageBytes - 1500)};
+    a.post(request);
+    drive();
+    CHECK(b.node().memory().landed() == 0);
+  }
+  SECTION("but not when memory may be its program's again") {
+    lose = [this](const Sent& frame) {
+      if (frame.operation == Operation::read_request) fabric.take_lent();
+      return false;
+    };
+    a.post(read(ends.near, ends.source));
+    drive();
+    CHECK(b.node().memory().landed() == 0);
+  }
+  SECTION("but not when it is asked for again") {
+    lose = [lost = 0u](const Sent& frame) mutable {
+      return frame.operation == Operation::read_request && lost++ == 0;
+    };
+    a.post(read(ends.near, ends.source));
+    drive();
+    CHECK(b.node().memory().landed() == 0);
+  }
+  SECTION("and once more when it is lost") {
+    lose = lose_run();
+    a.post(read(ends.near, ends.source));
+    drive();
+    CHECK(b.node().memory().landed() > 0);
+  }
+  CHECK(statuses(a.send_cq) == std::vector{WcStatus::success});
+  CHECK(a.bytes(ends.near) == b.bytes(ends.source));
+}
+
+TEST_CASE_METHOD(LendingPair, "A READ that has failed is not written any more") {
+  constexpr uint32_t kBytes = 4 * wire::kMaxRunBytes;
+  const Buffer into = a.buffer(kBytes);
+  const Buffer from = b.buffer(kBytes, 2);
+  unsigned runs = 0;
+  lose = [&](const Sent& frame) {
+    runs += is_run(frame);
+    if (!is_run(frame) || runs != 1) return false;
+    a.modify(QpState::error);
+    fabric.take_lent();
+    std::ranges::fill(a.node().memory().at(into.address, kBytes), std::byte{0x77});
+    return false;
+  };
+  a.post(read(into, from));
+  run_for(1000 * kUs);
+  CHECK(b.node().memory().landed() == 1);
+  CHECK(runs > 1);
+  CHECK(a.bytes(into) == filled(kBytes));
 }
 
 TEST_CASE_METHOD(LendingPair, "A run that is taken apart has its payload copied before") {
