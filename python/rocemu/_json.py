@@ -24,7 +24,7 @@ def _value(kind: Any, data: Any) -> Any:
         return None if data is None else _value(get_args(kind)[0], data)
     if get_origin(kind) is tuple:
         return tuple(_value(get_args(kind)[0], each) for each in data)
-    return from_json(kind, data) if dataclasses.is_dataclass(kind) else data
+    return from_json(kind, data) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else data
 
 
 def from_json(kind: type[T], data: dict[str, Any]) -> T:

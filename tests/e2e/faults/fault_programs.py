@@ -19,7 +19,7 @@ import time
 
 sys.path.append(sys.path[0] + "/../tools")
 from pairs import End, Pair
-from program_cases import ROCEMU, fail, main, skip
+from program_cases import ROCEMU, fail, main, need_ucx_over_verbs, skip
 
 SELF = os.path.realpath(__file__)
 A, B = "10.77.0.1", "10.77.0.2"
@@ -320,6 +320,8 @@ def run(name):
     program, package = NEEDED.get(name.split(":")[0], ("sh", "dash"))
     if shutil.which(program) is None:
         skip(f"{program} is missing (Debian package {package})")
+    if name in ("ucx", "mpi"):
+        need_ucx_over_verbs()
     return subprocess.run([ROCEMU, "run", *OPTIONS.get(name, []), "--", SELF, "--inside", name]).returncode
 
 

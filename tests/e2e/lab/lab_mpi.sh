@@ -11,8 +11,9 @@ set -euo pipefail
 source "$(dirname "$0")/../tools/namespaces.sh"
 as_user_if_asked "$@"
 
-need mpirun:openmpi-bin
+need mpirun:openmpi-bin ucx_info:ucx-utils
 [[ -n ${MPI_PROGRAMS:-} ]] || skip "the MPI programs were not built (Debian package libopenmpi-dev)"
+grep -q UCX_RC_VERBS_ <<< "$(ucx_info -f -c 2> /dev/null)" || skip "UCX has no verbs here: its module libuct_ib is missing"
 need_namespaces --net --mount --uts
 
 lab=mpi$$

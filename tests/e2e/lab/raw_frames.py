@@ -7,7 +7,6 @@
 import sys
 import time
 
-import pyverbs.enums as e
 from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.flow import Flow, FlowAttr
@@ -15,6 +14,13 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import RecvWR, SGE, SendWR
+
+# Of verbs.h: the module that has them has another name, and other names, in newer releases of pyverbs.
+IBV_ACCESS_LOCAL_WRITE = 1
+IBV_QPT_RAW_PACKET = 8
+IBV_WC_SUCCESS = 0
+IBV_FLOW_ATTR_ALL_DEFAULT = 1
+IBV_WR_SEND = 2
 
 DEPTH = 64
 ROOM_BYTES = 2048
@@ -27,9 +33,9 @@ class RawQp:
         self.context = Context(name="rocemu0")
         self.pd = PD(self.context)
         self.cq = CQ(self.context, 2 * DEPTH)
-        self.memory = MR(self.pd, DEPTH * ROOM_BYTES, e.IBV_ACCESS_LOCAL_WRITE)
+        self.memory = MR(self.pd, DEPTH * ROOM_BYTES, IBV_ACCESS_LOCAL_WRITE)
         cap = QPCap(max_send_wr=DEPTH, max_recv_wr=DEPTH)
-        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RAW_PACKET, scq=self.cq, rcq=self.cq, cap=cap), QPAttr())
+        self.qp = QP(self.pd, QPInitAttr(qp_type=IBV_QPT_RAW_PACKET, scq=self.cq, rcq=self.cq, cap=cap), QPAttr())
 
     def piece(self, place, size=ROOM_BYTES):
         return SGE(self.memory.buf + place * ROOM_BYTES, size, self.memory.lkey)
@@ -40,7 +46,7 @@ class RawQp:
     def completions(self, until):
         while time.monotonic() < until:
             for completion in self.cq.poll(DEPTH)[1]:
-                if completion.status != e.IBV_WC_SUCCESS:
+                if completion.status != IBV_WC_SUCCESS:
                     sys.exit(f"a completion with status {completion.status}")
                 yield completion
             time.sleep(0.001)
@@ -50,7 +56,7 @@ def collect():
     raw = RawQp()
     for place in range(DEPTH):
         raw.receive(place)
-    flow = Flow(raw.qp, FlowAttr(num_of_specs=0, flow_type=e.IBV_FLOW_ATTR_ALL_DEFAULT))
+    flow = Flow(raw.qp, FlowAttr(num_of_specs=0, flow_type=IBV_FLOW_ATTR_ALL_DEFAULT))
     print("ready", flush=True)
     for completion in raw.completions(time.monotonic() + SECONDS):
         frame = raw.memory.read(completion.byte_len, completion.wr_id * ROOM_BYTES)
@@ -65,7 +71,7 @@ def send(frames):
     raw = RawQp()
     for place, frame in enumerate(frames):
         raw.memory.write(frame, len(frame), place * ROOM_BYTES)
-        raw.qp.post_send(SendWR(wr_id=place, opcode=e.IBV_WR_SEND, num_sge=1, sg=[raw.piece(place, len(frame))]))
+        raw.qp.post_send(SendWR(wr_id=place, opcode=IBV_WR_SEND, num_sge=1, sg=[raw.piece(place, len(frame))]))
     waiting = len(frames)
     for _ in raw.completions(time.monotonic() + SECONDS):
         waiting -= 1

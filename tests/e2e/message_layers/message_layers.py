@@ -17,7 +17,7 @@ import sys
 
 sys.path.append(sys.path[0] + "/../tools")
 from pairs import End, Pair, PairFailed
-from program_cases import ROCEMU, fail, main, skip
+from program_cases import ROCEMU, fail, main, need_ucx_over_verbs, skip
 
 SELF = os.path.realpath(__file__)
 DEVICES = {"server": "rocemu0", "client": "rocemu1"}
@@ -119,6 +119,7 @@ def run(name):
     for program, package in needed:
         if shutil.which(program) is None:
             skip(f"{program} is missing (Debian package {package})")
+    need_ucx_over_verbs()
     if name == "mpi" and "MPI_PROGRAMS" not in os.environ:
         skip("the MPI programs were not built (Debian package libopenmpi-dev)")
     return subprocess.run([ROCEMU, "run", "--", SELF, "--inside", name]).returncode
