@@ -24,6 +24,7 @@ struct LentBytes {
 struct LandingPlace {
   std::byte* at = nullptr;  // nullptr: none
   uint64_t epoch = 0;
+  uint32_t requester = 0;
 };
 
 class SharedFrame {

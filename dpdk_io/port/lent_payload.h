@@ -26,6 +26,7 @@ static_assert(sizeof(LentPayload) <= RTE_PKTMBUF_HEADROOM);
 struct Landing {
   std::byte* at = nullptr;
   uint64_t epoch = 0;
+  uint32_t requester_qpn = 0;
 };
 static_assert(sizeof(Landing) <= RTE_PKTMBUF_HEADROOM);
 
@@ -63,6 +64,10 @@ inline void mark_landing(rte_mbuf* frame, const Landing& landing) noexcept {
 // Null: there is none.
 inline const Landing* landing_of(const rte_mbuf* frame) noexcept {
   return find_before<Landing>(frame, BeforeFrame::landing);
+}
+
+inline void forget_landing(rte_mbuf* frame) noexcept {
+  if (landing_of(frame) != nullptr) frame->l3_len = static_cast<uint8_t>(BeforeFrame::nothing);
 }
 
 // False: the payload has gone, and the frame is to be lost.

@@ -140,6 +140,7 @@ void Switch::carry_slowly(SwitchPort& from, uint64_t now_ns, std::span<rte_mbuf*
   for (rte_mbuf* frame : burst) {
     if (well_formed(frame)) {
       pay_icrc(frame, store_icrc_);
+      forget_landing(frame);  // which a copy of the frame would not have before it
       links_.cross(from, Direction::transmit, now_ns, frame);
     } else {
       from.drop(frame, DropReason::malformed);

@@ -95,7 +95,10 @@ void PollingNode::poll(TimeNs now) {
     if (frame.lent() != nullptr)
       room = rooms.emplace_back(std::make_unique<std::byte[]>(frame.bytes().size())).get();
     runs.push_back(
-        {frame.segment_bytes(), frame.lent(), room, {frame.landing().at, frame.landing().epoch}});
+        {frame.segment_bytes(),
+         frame.lent(),
+         room,
+         {frame.landing().at, frame.landing().epoch, wire::Qpn{frame.landing().requester}}});
   }
   turn(now, frames, runs);
   if (after_poll) after_poll();
@@ -116,10 +119,11 @@ bool PollingNode::allocate(transport::FrameBuffer& buffer) noexcept {
 }
 
 void PollingNode::send(const transport::FrameBuffer& buffer, uint32_t length_bytes) noexcept {
-  fabric_.carry(*this, network::SharedFrame(
-                           {buffer.data, length_bytes}, buffer.run.segment_bytes,
-                           {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes},
-                           {buffer.landing.at, buffer.landing.epoch}));
+  fabric_.carry(*this,
+                network::SharedFrame(
+                    {buffer.data, length_bytes}, buffer.run.segment_bytes,
+                    {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes},
+                    {buffer.landing.at, buffer.landing.epoch, buffer.landing.requester.value}));
   discard(buffer);
 }
 

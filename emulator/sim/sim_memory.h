@@ -35,7 +35,7 @@ class SimMemory : public transport::Memory {
   void lend() { lends_ = true; }
   // How often it has copied what was lent, to where it can be looked at.
   uint64_t taken_lent() const { return taken_lent_; }
-  // How often a READ's data was put where it belongs.
+  // How often it has put the data of a READ where it belongs.
   uint64_t landed() const { return landed_; }
   // What is lent from now on, by whomever, cannot be had here.
   void lose_lent() { loses_lent_ = true; }

@@ -27,7 +27,7 @@ transport::ReceivedRun run_of(rte_mbuf* frame) noexcept {
     run.lent = lent->bytes;
     run.room = rte_pktmbuf_mtod_offset(frame, std::byte*, lent->offset_bytes);
   } else if (const dpdk_io::Landing* const landing = dpdk_io::landing_of(frame)) {
-    run.landing = {landing->at, landing->epoch};
+    run.landing = {landing->at, landing->epoch, wire::Qpn{landing->requester_qpn}};
   }
   return run;
 }
@@ -188,7 +188,8 @@ void PortFrameSink::send(const transport::FrameBuffer& buffer, uint32_t length_b
     dpdk_io::mark_lent(frame,
                        {buffer.lent.bytes, buffer.lent.length_bytes, buffer.lent.offset_bytes});
   if (buffer.landing.at != nullptr)
-    dpdk_io::mark_landing(frame, {buffer.landing.at, buffer.landing.epoch});
+    dpdk_io::mark_landing(
+        frame, {buffer.landing.at, buffer.landing.epoch, buffer.landing.requester.value});
   if (std::to_integer<unsigned>(*buffer.data & kGroupBit) != 0) [[unlikely]] {
     dpdk_io::pay_icrc(frame, wire::store_datagram_icrc);  // it gets several holders
     loop_back(frame);

@@ -1,5 +1,6 @@
 #include "emulator/device/memory/hca_memory.h"
 
+#include <cstdint>
 #include <optional>
 
 #include "emulator/dma/atomics.h"
@@ -94,12 +95,18 @@ bool HcaMemory::can_lend(const transport::MemoryRange& range, uint32_t length_by
   return range.mapped != nullptr && dma::guarded_look(range.mapped, length_bytes);
 }
 
-// READs see what they read in their order, whichever way they go.
+// A copy between addresses that lie differently would split words that the program writes whole.
 bool HcaMemory::land(const transport::MemoryRange& range, std::byte* to,
                      uint32_t length_bytes) noexcept {
-  if (range.mapped == nullptr) return false;
+  const auto place = [](const std::byte* at) {
+    return reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t);
+  };
+  return range.mapped != nullptr && place(range.mapped) == place(to) &&
+         dma::guarded_write(to, range.mapped, length_bytes);
+}
+
+void HcaMemory::settle_fetches() noexcept {
   if (!fetches_.empty()) fetches_.flush(failed_fetches_);
-  return dma::guarded_write(to, range.mapped, length_bytes);
 }
 
 bool HcaMemory::begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept {

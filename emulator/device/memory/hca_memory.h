@@ -33,6 +33,7 @@ class HcaMemory final : public transport::Memory {
   }
   bool land(const transport::MemoryRange& range, std::byte* to,
             uint32_t length_bytes) noexcept override;
+  void settle_fetches() noexcept override;
   bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override;
   void end_lent() noexcept override { lent_ = {}; }
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override;

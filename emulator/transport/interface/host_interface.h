@@ -146,11 +146,13 @@ class Memory {
   // True when the bytes of `range`, to which the data of a READ comes, may be written at
   // `range.mapped` by whoever answers it, for as long as a Landing there holds.
   virtual bool can_land(const MemoryRange&) noexcept { return false; }
-  // Copies the bytes of `range` to a Landing, after all fetches so far. False: that is not to be,
-  // or some of either have gone; a part may have been copied.
+  // Copies the bytes of `range` to a Landing at once, words of 8 bytes whole. False: that is not to
+  // be, or some of either have gone; a part may have been copied.
   virtual bool land(const MemoryRange&, std::byte* /*to*/, uint32_t /*length_bytes*/) noexcept {
     return false;
   }
+  // What is fetched or landed from now on is read after all that was to be fetched before.
+  virtual void settle_fetches() noexcept {}
   // Copies what another port's memory has lent. False: some have gone.
   virtual bool take_lent(std::span<const std::byte> /*lent*/, std::byte* /*into*/) noexcept {
     return false;
@@ -179,10 +181,11 @@ struct LentPayload {
 
 // Where the data of a READ belongs, which goes with its request to a responder that reaches both
 // memories: it copies the data there once, and its answers lend them from there. It holds while
-// FrameSink::landing_epoch() is still the same.
+// FrameSink::landing_epoch() is still the same, and for a QP that is connected to the requester.
 struct Landing {
   std::byte* at = nullptr;  // null: there is none
   uint64_t epoch = 0;
+  wire::Qpn requester{};
 };
 
 // What a received frame is when it is a run (wire/run.h), and what comes with it.

@@ -40,7 +40,8 @@ class PassingMemory : public Memory {
                uint32_t tag) noexcept override {
     inner_->scatter(range, from, length_bytes, tag);
   }
-  // can_lend(), can_land() and land() are not handed on: whoever decorates moves wants to see them.
+  // can_lend(), can_land() and land() are not handed on: whoever decorates moves wants to see
+  // them.
   bool begin_lent(std::span<const std::byte> lent, std::byte* room) noexcept override {
     return inner_->begin_lent(lent, room);
   }
@@ -48,6 +49,7 @@ class PassingMemory : public Memory {
   bool take_lent(std::span<const std::byte> lent, std::byte* into) noexcept override {
     return inner_->take_lent(lent, into);
   }
+  void settle_fetches() noexcept override { inner_->settle_fetches(); }
   void flush_fetches(std::vector<uint32_t>& failed) noexcept override {
     inner_->flush_fetches(failed);
   }

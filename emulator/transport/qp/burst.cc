@@ -64,10 +64,12 @@ void Burst::fetch(const MemoryRange& range, std::byte* to, uint32_t length_bytes
   }
 }
 
-// One packet is copied into its frame like any other.
+// READs see what they read in their order, whichever way they go. One packet is copied into its
+// frame like any other.
 void Burst::fetch_read(const MemoryRange& range, const Landing& landing, std::byte* to,
                        uint32_t length_bytes) {
   FrameBuffer& buffer = frames_.back().buffer;
+  if (range.mapped != nullptr) memory_.settle_fetches();
   if (landing.at != nullptr && lends_ && landing.epoch == landing_epoch_ &&
       buffer.run.packets > 1 && memory_.land(range, landing.at, length_bytes)) {
     buffer.lent = {landing.at, length_bytes, static_cast<uint32_t>(to - buffer.data)};
@@ -77,8 +79,9 @@ void Burst::fetch_read(const MemoryRange& range, const Landing& landing, std::by
 }
 
 void Burst::offer_landing(const MemoryRange& range) {
+  Frame& frame = frames_.back();
   if (landing_epoch_ != 0 && memory_.can_land(range))
-    frames_.back().buffer.landing = {range.mapped, landing_epoch_};
+    frame.buffer.landing = {range.mapped, landing_epoch_, frame.qp->qpn()};
 }
 
 void Burst::spread_added(const Path& path) {

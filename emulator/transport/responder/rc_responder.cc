@@ -278,7 +278,10 @@ Refusal RcResponder::execute_read(const wire::Packet& packet, const SharedReceiv
   if (reth.length_bytes > 0 && !check_remote(target, reth, reth.length_bytes, kRemoteRead, range))
     return Refusal::bad_rkey;
   accept(packet, packets_of(reth.length_bytes, context_.attributes.path_mtu_bytes), true);
-  responses_.add_read(packet.bth.psn, reth, target.pd, context_.landing);
+  // A request may be somebody's who is not connected to this QP, and knows its PSN.
+  const Landing& landing = context_.landing;
+  const bool may_land = landing.requester == context_.attributes.remote_qpn && !ahead_;
+  responses_.add_read(packet.bth.psn, reth, target.pd, may_land ? landing : Landing{});
   return Refusal::none;
 }
 

@@ -297,8 +297,9 @@ Turn ResponseQueue::send_read(Burst& burst, Response& response,
 
 // The landing of the response's data from `offset` on.
 Landing ResponseQueue::landing_at(const Response& response, uint32_t offset) {
-  if (response.landing.at == nullptr) return {};
-  return {response.landing.at + offset, response.landing.epoch};
+  Landing landing = response.landing;
+  if (landing.at != nullptr) landing.at += offset;
+  return landing;
 }
 
 Turn ResponseQueue::send_responses(Burst& burst, Response& response, uint32_t packets,

@@ -6,9 +6,10 @@
 // queue: at most max_dest_rd_atomic of them wait, and ACKs that become neighbours are merged.
 //
 // An answer to a repeated request is a replay. It passes the answers that go on with a later PSN,
-// and gives way to new requests. No part of a READ has two answers under way: when its requester
-// asks again, either the answer still to come stays the only one, or that is dropped for the
-// replay. So what the first answer puts at a Landing is written before the READ can be over.
+// and gives way to new requests. With go-back-N no part of a READ has two answers under way: when
+// its requester asks again, either the answer still to come stays the only one, or that is dropped
+// for the replay. So what the first answer puts at a Landing is written before the READ can be
+// over.
 #pragma once
 
 #include <cstddef>

@@ -52,6 +52,7 @@ struct Queues final : device::WorkQueues, transport::SendQueue, transport::Recei
 struct Ring final : device::CompletionRing {
   explicit Ring(std::span<std::byte> memory) : memory_of_program(memory) {}
   bool push(const transport::Completion& completion) noexcept override {
+    ++pushed;
     failures += completion.status != transport::WcStatus::success;
     return true;
   }
@@ -62,6 +63,7 @@ struct Ring final : device::CompletionRing {
   bool take_arm() noexcept override { return false; }
   bool take_over(CompletionRing&) noexcept override { return false; }
   std::span<std::byte> memory_of_program;
+  unsigned pushed = 0;
   unsigned failures = 0;
 };
 
@@ -73,6 +75,7 @@ struct NoEvents final : device::EventChannel {
 // A program that has opened `hca`, with a QP.
 struct Lender {
   static constexpr uint64_t kBase = 0x10000;
+  static constexpr uint32_t kAccess = 7;  // local write, remote write and read
 
   Lender(device::Hca& device, std::span<std::byte> memory) : hca(device) {
     context =
@@ -91,15 +94,17 @@ struct Lender {
     qp = hca.create_qp(context, spec, std::move(own_queues)).value();
   }
 
-  void connect(const wire::Gid& peer) const {
+  void connect(const wire::Gid& peer, wire::Qpn peer_qpn = wire::Qpn{0x11}) const {
     using namespace device;
     QpAttr attr;
     attr.port_num = attr.ah.port_num = 1;
+    attr.qp_access_flags = kAccess;
     attr.path_mtu = 3;
     attr.ah.is_global = true;
     attr.ah.sgid_index = 1;
     attr.ah.dgid = peer;
-    attr.dest_qp_num = 0x11;
+    attr.dest_qp_num = peer_qpn.value;
+    attr.max_rd_atomic = attr.max_dest_rd_atomic = 1;
     attr.qp_state = 1;
     REQUIRE(hca.modify_qp(context, qp.qp, kState | kPkeyIndex | kPort | kAccessFlags, attr));
     attr.qp_state = 2;
@@ -110,6 +115,20 @@ struct Lender {
     REQUIRE(hca.modify_qp(context, qp.qp,
                           kState | kTimeout | kRetryCount | kRnrRetry | kSqPsn | kMaxQpRdAtomic,
                           attr));
+  }
+
+  device::MrKeys reg_mr(const std::shared_ptr<const dma::MappedFile>& file) const {
+    device::MrSpec region{spec.pd, kAccess, kBase, file->bytes().size(), kBase};
+    region.file = file;
+    return hca.reg_mr(context, region).value();
+  }
+
+  void post(transport::SendWork work, wire::LKey lkey, uint32_t length_bytes) const {
+    const transport::Sge sge{kBase, length_bytes, lkey};
+    work.length_bytes = length_bytes;
+    work.sges.assign({&sge, 1});
+    queues->posted = std::move(work);
+    hca.endpoint().on_doorbell(qp.qpn);
   }
 
   device::Hca& hca;
@@ -153,6 +172,15 @@ struct FullPort final : dpdk_io::Port {
   unsigned lent = 0;
   std::vector<std::byte> sent;
 };
+
+std::shared_ptr<const dma::MappedFile> mapped_file(size_t length_bytes) {
+  dma::install_access_guard();
+  const UniqueFd file(::memfd_create("lent", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(file.get(), static_cast<off_t>(length_bytes)) == 0);
+  auto mapped = dma::MappedFile::map(file.get(), 0, length_bytes);
+  REQUIRE(mapped != nullptr);
+  return mapped;
+}
 
 struct Lending {
   Lending() {
@@ -217,7 +245,10 @@ TEST_CASE_METHOD(Lending, "what runs on the switch have lent is taken when it ha
   devices.let_payload_be_lent(fabric, copy);
   CHECK(ports[0]->takes_lent());
   send_run();
+  const uint64_t epoch = ports[0]->landing_epoch();
+  CHECK(epoch != 0);
   devices.take_lent();
+  CHECK(ports[0]->landing_epoch() != epoch);
   memory.fill(std::byte{0x66});
   check_arrival();
 }
@@ -227,8 +258,10 @@ TEST_CASE_METHOD(Lending, "what is lent is taken before a failed request is show
   if (together) devices.set_parallel(ParallelMode::always, 2, fabric);
   devices.let_payload_be_lent(fabric, copy);
   send_run();
+  const uint64_t epoch = ports[0]->landing_epoch();
   Ring& ring = fail_request(devices.at(GENERATE(0u, 1u)).hca());
   devices.turn(2000);
+  CHECK(ports[0]->landing_epoch() != epoch);
   REQUIRE(ring.failures == 1);
   CHECK(memory[0] == std::byte{0x66});
   CHECK((devices.parallel_stats().parallel_turns != 0) == together);
@@ -237,11 +270,7 @@ TEST_CASE_METHOD(Lending, "what is lent is taken before a failed request is show
 
 TEST_CASE_METHOD(Lending, "what waits for a port that takes no more is taken when it has to be") {
   constexpr uint32_t kBytes = 16384;
-  dma::install_access_guard();
-  const UniqueFd file(::memfd_create("lent", MFD_CLOEXEC));
-  REQUIRE(::ftruncate(file.get(), kBytes) == 0);
-  const auto mapped = dma::MappedFile::map(file.get(), 0, kBytes);
-  REQUIRE(mapped != nullptr);
+  const auto mapped = mapped_file(kBytes);
   std::ranges::fill(mapped->bytes(), std::byte{0x55});
 
   dpdk_io::FramePool runs("lending", 64, transport::kMaxRunFrameBytes);
@@ -255,16 +284,7 @@ TEST_CASE_METHOD(Lending, "what waits for a port that takes no more is taken whe
     of_full_port.let_payload_be_lent(fabric, copy);
     const Lender lender(of_full_port.at(0).hca(), memory);
     lender.connect(device::default_config(kDevices + 1).port.gids[1].gid);
-    const auto keys =
-        lender.hca.reg_mr(lender.context, {lender.spec.pd, 0, Lender::kBase, kBytes, Lender::kBase,
-                                           device::MrKind::program_memory, 0, mapped});
-    REQUIRE(keys);
-    transport::SendWork work;
-    work.length_bytes = kBytes;
-    const transport::Sge sge{Lender::kBase, kBytes, keys->lkey};
-    work.sges.assign({&sge, 1});
-    lender.queues->posted = std::move(work);
-    lender.hca.endpoint().on_doorbell(lender.qp.qpn);
+    lender.post({}, lender.reg_mr(mapped).lkey, kBytes);
     of_full_port.turn(1000);
     REQUIRE(port.offered > 0);
 
@@ -276,6 +296,42 @@ TEST_CASE_METHOD(Lending, "what waits for a port that takes no more is taken whe
   CHECK(port.lent == 0);
   CHECK(std::ranges::count(port.sent, std::byte{0x55}) >= kBytes);
   CHECK(std::ranges::count(port.sent, std::byte{0x66}) < 64);  // of headers
+}
+
+TEST_CASE_METHOD(Lending, "what a READ brings is where it belongs before its answer arrives") {
+  constexpr uint32_t kBytes = 16384;
+  dpdk_io::FramePool runs("landing", 64, transport::kMaxRunFrameBytes);
+  dpdk_io::Switch own(nic.pool());
+  own.let_icrc_wait([](std::span<std::byte>) {});
+  own.let_runs_pass(runs);
+  const std::array configs{device::default_config(0), device::default_config(1)};
+  EngineDevices both(nic.pool());
+  for (const device::HcaConfig& config : configs) {
+    gids.add(config.port);
+    both.add(std::make_unique<device::Hca>(config, transport::TransportLimits{}, gids),
+             own.add_port(config.port.mac, "port"), true);
+  }
+  both.let_payload_be_lent(own, copy);
+  const auto near = mapped_file(kBytes);
+  const auto far = mapped_file(kBytes);
+  std::ranges::fill(far->bytes(), std::byte{0x55});
+  const Lender reader(both.at(0).hca(), memory);
+  const Lender owner(both.at(1).hca(), memory);
+  reader.connect(configs[1].port.gids[1].gid, owner.qp.qpn);
+  owner.connect(configs[0].port.gids[1].gid, reader.qp.qpn);
+
+  transport::SendWork read;
+  read.opcode = transport::WorkOpcode::read;
+  read.signaled = true;
+  read.remote_address = Lender::kBase;
+  read.rkey = owner.reg_mr(far).rkey;
+  reader.post(std::move(read), reader.reg_mr(near).lkey, kBytes);
+  both.turn(1000);
+  CHECK(reader.ring->pushed == 0);
+  CHECK(std::ranges::equal(near->bytes(), far->bytes()));
+  both.turn(2000);
+  CHECK(reader.ring->pushed == 1);
+  CHECK(reader.ring->failures == 0);
 }
 
 }  // namespace rocemu::daemon
