@@ -24,7 +24,7 @@ endforeach()
 # UCX asks for more than the smallest device has, whatever the device says: docs/shake.md.
 rocemu_message_layer_test(shake/ucx-1 ucx:rc ucx:ud)
 rocemu_e2e_options(shake/ucx-1 "--shake=-limits,seed=1")
-rocemu_message_layer_test(shake/mpi-1 mpi)
+rocemu_long_message_layer_test(shake/mpi-1 mpi)
 rocemu_e2e_options(shake/mpi-1 "--shake=-limits,seed=1")
 rocemu_cm_test(shake/cm-1 rping-ipv4 ucmatose rdma_client fi_pingpong:msg)
 rocemu_e2e_options(shake/cm-1 "--shake=-rnr,seed=1")
