@@ -30,13 +30,16 @@ while (($# > 0)); do
   shift 2
 done
 
+# Told at once, and a failure after all else has been done: whoever mistypes it wants the NIC to end, too.
+refused=0
 if [[ $fail_on_findings != true && $fail_on_findings != false ]]; then
   echo "::error title=rocemu::fail-on-findings is true or false, not '$fail_on_findings'"
-  exit 2
+  fail_on_findings=true
+  refused=2
 fi
 if [[ -z ${ROCEMU_DIR:-} ]]; then
   echo "rocemu: no NIC has been started in this job"
-  exit 0
+  exit "$refused"
 fi
 
 # Findings as annotations, with the place in the sources of the first frame that has one in the workspace. Debug information
@@ -86,4 +89,4 @@ else
   status=1
   echo "::error title=rocemu::$ended"
 fi
-exit "$status"
+exit "$((status != 0 ? status : refused))"
