@@ -392,13 +392,16 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
                  "Serve the counters to Prometheus, over HTTP at /metrics: ADDRESS:PORT, PORT on "
                  "loopback, or the path of a Unix socket")
       ->option_text("ADDRESS");
-  app.add_option("--parallel", options.parallel,
-                 "Devices on the switch work at the same time, on several cores: where that is "
-                 "faster and there are more than two (auto), never, or always, for tests")
+  app.add_option(
+         "--parallel", options.parallel,
+         "Several cores for devices on the switch, or for what programs of one move: where that "
+         "is faster and there are more than two (auto), never, or, for tests, always "
+         "(devices) or programs")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, ParallelMode>{{"auto", ParallelMode::automatic},
                                               {"never", ParallelMode::never},
-                                              {"always", ParallelMode::always}}))
+                                              {"always", ParallelMode::always},
+                                              {"programs", ParallelMode::programs}}))
       ->option_text("MODE");
   app.add_option("--parallel-threads", options.parallel_threads,
                  "On so many threads at most (0: half of the CPUs)")

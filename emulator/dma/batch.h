@@ -5,6 +5,11 @@
 // at a third of the price of 32 calls. Each remote range costs another 200 ns, so of ranges that
 // follow each other within a page what lies between is read as well and thrown away.
 //
+// Where other threads help (movers.h), the programs of a flush that moves much are divided among
+// them. One program's moves are one thread's, in their order; and to have several in one program
+// would not be faster, as they wait for each other in the kernel, at the program's map and tables
+// of pages (docs/performance.md, "Devices and programs at the same time").
+//
 // Programs wait for the last bytes of a message to see that all of it and of those before is there.
 // Where the processor shows stores in any order, those bytes are a range of their own, and nothing
 // that is written is merged: between two ranges of a call the kernel lets pages go, by an atomic
@@ -25,10 +30,13 @@ namespace rocemu::dma {
 
 // Transfers of one direction. Within one program they happen in the order they were added, so of
 // two that overlap the later one wins; between programs there is no order. Allocates on
-// construction only, but for what flush() appends to the caller's vector.
+// construction and at a thread's first flush only, but for what flush() appends to the caller's
+// vector.
 class Batch {
  public:
   static constexpr unsigned kDefaultCapacity = 256;
+  // To wait for other threads, and to fetch what is in their caches, pays from here on.
+  static constexpr size_t kWorthSharingBytes = 64 * 1024;
 
   explicit Batch(Direction direction, unsigned capacity = kDefaultCapacity,
                  bool stores_seen_in_order = kStoresSeenInOrder);
@@ -67,23 +75,21 @@ class Batch {
     uint32_t first;
     uint32_t last;
   };
+  struct Call;
 
   void append_to_group(AddressSpace& space, uint32_t index) noexcept;
+  void move_all() noexcept;
   void move_group(const Group& group) noexcept;
-  uint32_t gather(const AddressSpace& space, uint32_t first) noexcept;
-  bool has_room_for_end_apart(const AddressSpace& space, const iovec& there) const noexcept;
-  void append_with_end_apart(const AddressSpace& space, const iovec& there,
-                             const iovec& here) noexcept;
-  uint32_t skippable_bytes(const Transfer& transfer) const noexcept;
+  uint32_t gather(Call& call, const AddressSpace& space, uint32_t first) noexcept;
+  uint32_t skippable_bytes(const Call& call, const Transfer& transfer) const noexcept;
   uint32_t mark_moved(uint32_t first, uint32_t end, size_t bytes) noexcept;
 
   Direction direction_;
   unsigned capacity_;
   bool ends_apart_;  // see above
   std::vector<Transfer> transfers_;
+  size_t bytes_ = 0;  // of all transfers
   std::vector<Group> groups_;
-  std::vector<iovec> local_;  // the ranges of the call in the making
-  std::vector<iovec> remote_;
 };
 
 }  // namespace rocemu::dma

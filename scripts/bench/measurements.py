@@ -112,11 +112,13 @@ def nic_measurements(nic):
                                own.environment)
         return {"gb_per_s": row[3] * MIB / 1e9}
 
-    def pairs(how, count):
-        devices = ("--devices", str(2 * count))
+    def pairs(how, count, of_devices):
+        """So many programs, which have a pair of devices each, or all have the first pair."""
+        devices = ("--devices", str(2 * of_devices))
         with lab.Nic(nic.build, f'parallel = "{how}"', devices) as own, contextlib.ExitStack() as stack:
             programs = [stack.enter_context(subprocess.Popen(
-                [str(nic.build.bench / "qp_scale"), "--from", f"rocemu{2 * i}", "--to", f"rocemu{2 * i + 1}"],
+                [str(nic.build.bench / "qp_scale"), "--from", f"rocemu{2 * (i % of_devices)}",
+                 "--to", f"rocemu{2 * (i % of_devices) + 1}"],
                 env=own.environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) for i in range(count)]
             if not all(program.stdout.readline().startswith("connected") for program in programs):
                 raise lab.MeasurementFailed("qp_scale did not connect")
@@ -176,7 +178,10 @@ def nic_measurements(nic):
                           lambda h=how: turns(h, "ib_send_bw", ["-e"]))
     for count in (1, 2, 4, 8):
         for how in ("never", "auto"):
-            yield Measurement(f"rocemu-parallel-{how}/pairs-{count}/65536", lambda h=how, c=count: pairs(h, c), quick=False)
+            yield Measurement(f"rocemu-parallel-{how}/pairs-{count}/65536", lambda h=how, c=count: pairs(h, c, c), quick=False)
+            if count > 1:
+                yield Measurement(f"rocemu-parallel-{how}/programs-{count}/65536", lambda h=how, c=count: pairs(h, c, 1),
+                                  quick=False)
     yield Measurement(f"rocemu/all-to-all-{MANY_DEVICES}/{MANY_QPS}", all_to_all)
     for operation in OPERATIONS:
         yield Measurement(f"rocemu/cpu-{operation}/65536", lambda o=operation: processor(o))
@@ -229,6 +234,13 @@ def floor_measurements(build):
                           lambda s=size: memory("--mapped", "--one-copy", "--message-bytes", s))
     yield Measurement(f"floor/memory-icrc-cold/{MIB}",
                       lambda: memory("--icrc", "--message-bytes", MIB, "--region-bytes", 1 << 30), quick=False)
+    # Eight programs; one, whose QPs are divided by two contexts; and one, with one.
+    for name, options in (("8-programs", ("--programs", 8)), ("2-contexts", ("--contexts", 2)), ("1-context", ())):
+        for threads in (1, 2, 4, 8):
+            if threads <= os.cpu_count() and (threads <= 2 or "programs" in name):
+                yield Measurement(f"floor/moves-{name}-{threads}-threads/32768", lambda o=options, t=threads: {
+                    "gb_per_s": float(lab.output_of([build.bench / "shared_moves", "--qps", 16, "--threads", t, *o]))},
+                                  quick=False)
     yield Measurement("floor/pingpong", pingpong)
     yield Measurement("floor/pingpong-never-yield", lambda: pingpong("--never-yield"), quick=False)
 

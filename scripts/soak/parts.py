@@ -29,6 +29,7 @@ STRESS = [
     (["--share-memory", "--impair", LOSSY, "--devices", "3"], ["--processes", "6", "--srq", "--max-size", "1000000"]),
     (["--config", "tests/e2e/configs/parallel.toml"], ["--processes", "4", "--srq"]),
     (["--config", "tests/e2e/configs/parallel.toml", "--impair", LOSSY], ["--processes", "8"]),
+    (["--config", "tests/e2e/configs/parallel_programs.toml"], ["--processes", "8"]),
     (["--devices", "4"], ["--processes", "8", "--max-size", "4096"]),
 ]
 
@@ -76,7 +77,7 @@ def asan(steps):
 
 
 def tsan(steps):
-    """Unit tests with ThreadSanitizer, and the stress over a NIC with it whose devices have turns of their own."""
+    """Unit tests with ThreadSanitizer, and the stress over NICs with it whose devices have turns of their own, or whose programs."""
     whole = steps.seconds
     steps.seconds = whole / 2
     tests(steps, "tsan", "-R", "^unit/")
@@ -84,17 +85,19 @@ def tsan(steps):
     build = ordinary_build(steps)
     if build is None or steps.failures:
         return
-    with tempfile.TemporaryDirectory() as folder:
-        log = f"{folder}/log"
-        script = (f"build/tsan/bin/rocemud --dir {folder} --parallel always > {log} 2>&1 & nic=$!; "
-                  f"until [ -S {folder}/nic.sock ]; do kill -0 $nic || {{ cat {log}; exit 1; }}; done; "
-                  f"{build}/bin/rocemu exec --socket {folder}/nic.sock -- {build}/tests/e2e/stress "
-                  f"--seconds {max(1, int(steps.left()) - 20)} --processes 4 --seed {steps.options.seed}; code=$?; "
-                  f"kill $nic; wait $nic; nic_code=$?; cat {log}; [ $code$nic_code = 00 ]")
-        code, output = steps.run(["bash", "-c", script], steps.left() + 60)
-    note_stress(steps, code, output, "over a NIC with ThreadSanitizer")
-    if "WARNING: ThreadSanitizer" in output:
-        steps.failures.append(re.search(r"WARNING: ThreadSanitizer.*", output).group())
+    for how, share in (("always", 2), ("programs", 1)):
+        seconds = max(1, int(steps.left() / share) - 20)
+        with tempfile.TemporaryDirectory() as folder:
+            log = f"{folder}/log"
+            script = (f"build/tsan/bin/rocemud --dir {folder} --parallel {how} > {log} 2>&1 & nic=$!; "
+                      f"until [ -S {folder}/nic.sock ]; do kill -0 $nic || {{ cat {log}; exit 1; }}; done; "
+                      f"{build}/bin/rocemu exec --socket {folder}/nic.sock -- {build}/tests/e2e/stress "
+                      f"--seconds {seconds} --processes 4 --seed {steps.options.seed}; code=$?; "
+                      f"kill $nic; wait $nic; nic_code=$?; cat {log}; [ $code$nic_code = 00 ]")
+            code, output = steps.run(["bash", "-c", script], seconds + 80)
+        note_stress(steps, code, output, f"over a NIC with ThreadSanitizer and --parallel {how}")
+        if "WARNING: ThreadSanitizer" in output:
+            steps.failures.append(re.search(r"WARNING: ThreadSanitizer.*", output).group())
 
 
 def scenarios(steps):

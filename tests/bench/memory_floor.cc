@@ -10,12 +10,7 @@
 // through message by message: the default of one message is hot in cache, a region of 1 GiB is not.
 // Prints gigabytes (10^9) a second.
 #include <isa-l/crc.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +23,7 @@
 #include <vector>
 
 #include "tests/bench/arguments.h"
+#include "tests/bench/holder.h"
 
 namespace {
 
@@ -35,49 +31,9 @@ constexpr size_t kPacketsPerBurst = 32;
 constexpr size_t kBufferStride = 4608;  // of an mbuf: packets do not lie back to back
 constexpr size_t kHeaderBytes = 58;     // Ethernet, IPv4, UDP, BTH, RETH
 
+using rocemu::bench::Holder;
+using rocemu::bench::make_region;
 using Clock = std::chrono::steady_clock;
-
-std::byte* make_region(size_t bytes, int sharing = MAP_PRIVATE) {
-  void* region = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
-  if (region == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  std::memset(region, 0x5a, bytes);
-  return static_cast<std::byte*>(region);
-}
-
-// A process that holds a region and does nothing else.
-class Holder {
- public:
-  Holder(size_t bytes, bool mapped) {
-    if (mapped) region_ = make_region(bytes, MAP_SHARED);
-    int ends[2];
-    if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-    pid_ = ::fork();
-    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      std::byte* region = mapped ? region_ : make_region(bytes);
-      if (::write(ends[1], &region, sizeof region) != sizeof region) ::_exit(1);
-      for (;;) ::pause();
-    }
-    ::close(ends[1]);
-    if (::read(ends[0], &region_, sizeof region_) != sizeof region_)
-      throw std::runtime_error("no memory for a region of that size");
-    ::close(ends[0]);
-  }
-  ~Holder() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-
-  pid_t pid() const { return pid_; }
-  std::byte* at(size_t offset) const { return region_ + offset; }
-
- private:
-  pid_t pid_ = -1;
-  std::byte* region_ = nullptr;
-};
 
 class PacketPath {
  public:

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/dma/movers.h"
+
 namespace rocemu::daemon {
 namespace {
 
@@ -29,7 +31,8 @@ unsigned parallel_threads(ParallelMode mode, unsigned asked, unsigned usable_cpu
   const unsigned threads = asked != 0                        ? asked
                            : mode == ParallelMode::automatic ? (usable_cpus + 1) / 2
                                                              : std::max(usable_cpus, 2U);
-  return std::min({threads, devices_on_switch, ParallelPolicy::kMaxThreads});
+  const unsigned most = mode == ParallelMode::always ? devices_on_switch : threads;
+  return std::min({threads, most, ParallelPolicy::kMaxThreads});
 }
 
 void EngineDevices::add(std::unique_ptr<device::Hca> hca, dpdk_io::Port& port, bool on_switch) {
@@ -59,6 +62,7 @@ bool EngineDevices::turn(TimeNs now) {
 }
 
 bool EngineDevices::turn_by_turn(TimeNs now) {
+  const dma::SharedMoves shared(parallel_turns_ != nullptr ? &parallel_turns_->movers() : nullptr);
   TurnBudget budget(now);
   bool busy = false;
   for (size_t taken = 0; taken < devices_.size() && !budget.spent(); ++taken) {

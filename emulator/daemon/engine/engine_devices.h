@@ -18,8 +18,8 @@
 
 namespace rocemu::daemon {
 
-// On how many threads devices may have their turns at the same time; below 2, it is one after the
-// other. `asked`: 0 leaves it to the number of CPUs.
+// How many threads may have a part in a turn; below 2, no other helps the engine's. `asked`: 0
+// leaves it to the number of CPUs.
 unsigned parallel_threads(ParallelMode mode, unsigned asked, unsigned usable_cpus,
                           unsigned devices_on_switch);
 

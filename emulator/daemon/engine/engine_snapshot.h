@@ -15,6 +15,7 @@ namespace rocemu::daemon {
 struct ParallelStats {
   uint64_t parallel_turns = 0;
   uint64_t worker_turns = 0;  // devices' turns that helping threads took
+  uint64_t shared_moves = 0;  // flushes of moves that were divided among threads
   unsigned most_threads = 1;  // that a turn was on
 };
 

@@ -13,9 +13,9 @@ constexpr uint32_t kLoadedTurns = 8;
 
 }  // namespace
 
-unsigned ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, unsigned loaded) {
-  if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::always ? max_threads_ : 1;
-  const bool divisible = loaded >= 2;
+unsigned ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, unsigned shares) {
+  if (mode_ != ParallelMode::automatic) return mode_ == ParallelMode::never ? 1 : max_threads_;
+  const bool divisible = shares >= 2;
   if (!under_load_ && !divisible && !in_window_) return 1;
   if (now - window_began_ >= 2 * parameters_.window_ns) {
     // There was a pause, of which neither way is the cause.
@@ -24,9 +24,9 @@ unsigned ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, unsigned lo
   }
   if (!in_window_) begin_window(now, bytes_moved);
   divisible_turns_ += divisible;
-  most_loaded_ = std::max(most_loaded_, loaded);
+  most_shares_ = std::max(most_shares_, shares);
   if (now - window_began_ >= parameters_.window_ns) end_window(now, bytes_moved);
-  return divisible ? std::min(threads_, loaded) : 1;
+  return divisible ? std::min(threads_, shares) : 1;
 }
 
 void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
@@ -34,7 +34,7 @@ void ParallelPolicy::begin_window(TimeNs now, uint64_t bytes_moved) {
   bytes_at_begin_ = bytes_moved;
   in_window_ = true;
   divisible_turns_ = 0;
-  most_loaded_ = 0;
+  most_shares_ = 0;
 }
 
 void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
@@ -53,7 +53,7 @@ void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
     } else {
       end_trial(now);
     }
-  } else if (now >= next_trial_at_ || ways_for(most_loaded_) > ways_) {
+  } else if (now >= next_trial_at_ || ways_for(most_shares_) > ways_) {
     begin_trial();
   } else {
     threads_ = winner_;
@@ -62,14 +62,14 @@ void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
   begin_window(now, bytes_moved);
 }
 
-unsigned ParallelPolicy::ways_for(unsigned loaded) const {
-  const unsigned most = std::min(max_threads_, loaded);
+unsigned ParallelPolicy::ways_for(unsigned shares) const {
+  const unsigned most = std::min(max_threads_, shares);
   return 1 + static_cast<unsigned>(std::bit_width(most - 1));
 }
 
 void ParallelPolicy::begin_trial() {
   in_trial_ = true;
-  ways_ = ways_for(most_loaded_);
+  ways_ = ways_for(most_shares_);
   trial_window_ = 0;
   threads_ = 1;
 }

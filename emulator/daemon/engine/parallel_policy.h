@@ -1,11 +1,12 @@
-// ParallelPolicy decides on how many threads devices have their turns: on one, which is one device
-// after the other, or on several at the same time. Time comes in as a parameter.
+// ParallelPolicy decides how many threads have a part in a turn: one, which does one thing after
+// the other, or several at the same time. Time comes in as a parameter.
 //
 // The cost and the gain of more threads cannot be known beforehand: every frame then goes from one
 // CPU's cache to another's, the threads wait for each other at the end of each turn, and on a
 // machine with few CPUs they take them from the programs that they work for. So it is measured.
-// While two devices or more move much at once, a trial does it with 1, 2, 4 and so on, in turn, and
-// the fastest is kept for a while, the longer the more often it has come out the same.
+// While two devices or two programs or more move much at once, a trial does it with 1, 2, 4 and so
+// on, in turn, and the fastest is kept for a while, the longer the more often it has come out the
+// same.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ namespace rocemu::daemon {
 enum class ParallelMode : uint8_t {
   automatic,  // whichever is faster
   never,
-  always,  // as many as there may be; for tests
+  always,    // devices at the same time, as many as there may be; for tests
+  programs,  // likewise programs of a device
 };
 
 class ParallelPolicy {
@@ -41,8 +43,9 @@ class ParallelPolicy {
       : mode_(mode), max_threads_(max_threads), parameters_(parameters) {}
 
   // To be called before each turn; returns how many threads share it. `bytes_moved` is a running
-  // count for all devices; `loaded` is the number of devices that had much to do last time.
-  unsigned next_turn(TimeNs now, uint64_t bytes_moved, unsigned loaded);
+  // count for all devices; `shares` is the number of devices, or of programs on one, that had much
+  // to do last time.
+  unsigned next_turn(TimeNs now, uint64_t bytes_moved, unsigned shares);
 
  private:
   static constexpr unsigned kWindowsPerWay = 3;
@@ -55,8 +58,8 @@ class ParallelPolicy {
   void end_trial(TimeNs now);
   void give_up_trial(TimeNs now);
   unsigned threads_of(unsigned way) const { return std::min(1U << way, max_threads_); }
-  // The ways that are worth a trial with so many devices at work.
-  unsigned ways_for(unsigned loaded) const;
+  // The ways that are worth a trial where a turn is so many shares.
+  unsigned ways_for(unsigned shares) const;
 
   ParallelMode mode_;
   unsigned max_threads_;
@@ -67,7 +70,7 @@ class ParallelPolicy {
   uint64_t bytes_at_begin_ = 0;
   bool in_window_ = false;
   uint32_t divisible_turns_ = 0;  // in this window
-  unsigned most_loaded_ = 0;      // devices in one turn, in this window
+  unsigned most_shares_ = 0;      // of one turn, in this window
   bool in_trial_ = false;
   unsigned ways_ = 0;          // that this trial tries, or the last one did
   unsigned trial_window_ = 0;  // each way in turn, kWindowsPerWay times

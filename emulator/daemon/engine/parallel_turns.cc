@@ -25,8 +25,28 @@ ParallelTurns::ParallelTurns(ParallelMode mode, unsigned threads, dpdk_io::Switc
 
 bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
   loaded_ = look_at_load(devices);
-  threads_ = policy_.next_turn(now, bytes_moved_, static_cast<unsigned>(std::popcount(loaded_)));
-  return threads_ > 1;
+  const auto loaded = static_cast<unsigned>(std::popcount(loaded_));
+  const unsigned moving =
+      std::max(moving_programs_, std::exchange(moving_programs_before_, moving_programs_));
+  moving_programs_ = 0;
+  threads_ = policy_.next_turn(now, bytes_moved_, std::max(loaded, moving));
+  shares_moves_ =
+      mode_ == ParallelMode::automatic ? threads_ > loaded : mode_ == ParallelMode::programs;
+  return threads_ > 1 && !shares_moves_;
+}
+
+void ParallelTurns::run(unsigned programs, const std::function<void(unsigned)>& move) noexcept {
+  moving_programs_ = std::max(moving_programs_, programs);
+  const unsigned threads = shares_moves_ ? std::min(threads_, programs) : 1;
+  if (threads > 1) {
+    ++stats_.shared_moves;
+    stats_.most_threads = std::max(stats_.most_threads, threads);
+  }
+  for (unsigned begin = 0; begin < programs; begin += TurnWorkers::kMaxJobs) {
+    const unsigned jobs = std::min(programs - begin, TurnWorkers::kMaxJobs);
+    const auto move_one = [&move, begin](unsigned job) { move(begin + job); };
+    workers_.run(~uint64_t{0} >> (TurnWorkers::kMaxJobs - jobs), threads - 1, move_one, [] {});
+  }
 }
 
 // Returns a bit for each device that has moved much lately. A request and its answer often take
@@ -35,7 +55,6 @@ bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
 uint64_t ParallelTurns::look_at_load(Devices devices) {
   uint64_t loaded = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
-    if (!devices[i]->on_switch()) continue;
     Load& load = loads_[i];
     if (const uint64_t turns = devices[i]->turns(); turns != load.turns) {
       const uint64_t moved = devices[i]->bytes_moved() - load.bytes_moved;
@@ -44,7 +63,8 @@ uint64_t ParallelTurns::look_at_load(Devices devices) {
       load.bytes_moved += moved;
       bytes_moved_ += moved;
     }
-    if (load.much || mode_ == ParallelMode::always) loaded |= uint64_t{1} << i;
+    if (devices[i]->on_switch() && (load.much || mode_ == ParallelMode::always))
+      loaded |= uint64_t{1} << i;
   }
   return loaded;
 }

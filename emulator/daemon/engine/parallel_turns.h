@@ -1,12 +1,20 @@
-// ParallelTurns lets the devices that have much to do have their part of the engine's turn at the
-// same time, on the engine's thread and on others that help it, where that is faster.
-// Each device has its turn on one thread; what is between devices, the switch above all, is done
-// before and after by the engine's alone. So nothing of a device, a queue or a connection needs a
-// lock.
+// ParallelTurns lets other threads help the engine's with a turn, where that is faster, in one of
+// two ways.
+//
+// Where as many devices have much to do as threads are to have a part, they have their turns at the
+// same time. Each device has its turn on one thread; what is between devices, the switch above all,
+// is done before and after by the engine's alone.
+//
+// Where they are fewer, the devices have their turns one after the other, and what they move, most
+// of the work, is divided by program: each program's bytes are moved by one thread (dma/movers.h).
+// All of them have moved before a device goes on.
+//
+// So nothing of a device, a queue or a connection needs a lock.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -16,10 +24,11 @@
 #include "emulator/daemon/engine/engine_snapshot.h"
 #include "emulator/daemon/engine/parallel_policy.h"
 #include "emulator/daemon/engine/turn_workers.h"
+#include "emulator/dma/movers.h"
 
 namespace rocemu::daemon {
 
-class ParallelTurns {
+class ParallelTurns final : private dma::Movers {
  public:
   using Devices = std::span<const std::unique_ptr<EngineDevice>>;
 
@@ -33,6 +42,8 @@ class ParallelTurns {
   bool next_is_together(TimeNs now, Devices devices);
   // Returns whether there was any work.
   bool turn(TimeNs now, Devices devices);
+  // For the devices' turns where it is not turn() that has to follow.
+  dma::Movers& movers() { return *this; }
   // How many threads the last turn was on.
   unsigned threads() const { return threads_; }
 
@@ -47,6 +58,7 @@ class ParallelTurns {
   };
 
   uint64_t look_at_load(Devices devices);
+  void run(unsigned programs, const std::function<void(unsigned)>& move) noexcept override;
 
   dpdk_io::Switch& switch_;
   ParallelPolicy policy_;
@@ -55,9 +67,12 @@ class ParallelTurns {
   std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
   uint64_t bytes_moved_ = 0;
   uint64_t loaded_ = 0;  // a bit for each device that has much to do in this turn
+  // The most programs whose bytes were moved at once, in this turn and in the one before.
+  unsigned moving_programs_ = 0, moving_programs_before_ = 0;
   unsigned threads_ = 1;
-  unsigned first_ = 0;     // the device that a turn begins with, of those with much to do
-  size_t next_other_ = 0;  // and of the others
+  bool shares_moves_ = false;  // it is moves that the threads have a part in
+  unsigned first_ = 0;         // the device that a turn begins with, of those with much to do
+  size_t next_other_ = 0;      // and of the others
   ParallelStats stats_;
 };
 

@@ -199,6 +199,7 @@ ordered_json describe(const EngineStats& engine) {
           {"borrowed_turns", engine.inline_turns},
           {"parallel_turns", engine.parallel.parallel_turns},
           {"worker_turns", engine.parallel.worker_turns},
+          {"shared_moves", engine.parallel.shared_moves},
           {"most_threads", engine.parallel.most_threads}};
 }
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# parallel.sh THREADS PROGRAM [ARGUMENTS]: within `rocemu run`. The program passes, and so many of the NIC's threads shared
-# the work meanwhile.
+# parallel.sh WHAT THREADS PROGRAM [ARGUMENTS]: within `rocemu run`. The program passes, and so many of the NIC's threads shared
+# the work meanwhile: devices' turns (worker_turns) or what programs of one move (shared_moves).
 set -euo pipefail
 
-wanted=$1
-shift
+what=$1
+wanted=$2
+shift 2
 "$@"
 status=$("$ROCEMU" status --json)
-turns=$(sed -n 's/.*"worker_turns": \([0-9]*\).*/\1/p' <<< "$status")
+count=$(sed -n "s/.*\"$what\": \([0-9]*\).*/\1/p" <<< "$status")
 threads=$(sed -n 's/.*"most_threads": \([0-9]*\).*/\1/p' <<< "$status")
-echo "turns of devices by other threads than the engine's: $turns, on up to $threads threads at a time"
-((turns > 0 && threads == wanted))
+echo "$what: $count, on up to $threads threads at a time"
+((count > 0 && threads == wanted))

@@ -14,14 +14,9 @@ namespace {
 
 using test::ChildProgram;
 using test::kPageBytes;
+using test::random_bytes;
 
 constexpr size_t kProbeBytes = 8;
-
-std::vector<std::byte> random_bytes(std::mt19937& random, size_t count) {
-  std::vector<std::byte> bytes(count);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
 
 struct Range {
   size_t offset;

@@ -166,6 +166,12 @@ void ChildProgram::reap() {
   pid_ = -1;
 }
 
+std::vector<std::byte> random_bytes(std::mt19937& random, size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
 bool holds_without_privilege(const std::function<bool()>& body) {
   constexpr uid_t kNobody = 65534;
   const pid_t pid = fork();

@@ -8,7 +8,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
+#include <vector>
 
 #include "emulator/dma/address_space.h"
 #include "tests/unit/page.h"
@@ -55,6 +57,8 @@ class ChildProgram {
   uint64_t base_ = 0;
   std::span<std::byte> memory_;
 };
+
+std::vector<std::byte> random_bytes(std::mt19937& random, size_t count);
 
 // Runs `body` in a process that holds no privilege: the present user's, or nobody's when that is
 // root. True when `body` returned true.

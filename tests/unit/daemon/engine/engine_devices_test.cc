@@ -33,20 +33,25 @@ TEST_CASE(
   CHECK(devices.parallel_stats().parallel_turns == 0);
 }
 
-TEST_CASE("as many threads as are asked for, or half of the CPUs, but no more than devices") {
+TEST_CASE("as many threads as are asked for, or half of the CPUs, and of devices alone no more") {
   struct Row {
     ParallelMode mode;
     unsigned asked, cpus, devices, threads;
   };
-  const ParallelMode automatic = ParallelMode::automatic, always = ParallelMode::always;
+  const ParallelMode automatic = ParallelMode::automatic, always = ParallelMode::always,
+                     programs = ParallelMode::programs;
   const Row row = GENERATE_COPY(values<Row>({{automatic, 0, 1, 8, 1},
                                              {automatic, 0, 2, 8, 1},
                                              {automatic, 0, 3, 8, 2},
                                              {automatic, 0, 16, 64, 8},
                                              {automatic, 0, 128, 64, 16},
-                                             {automatic, 0, 16, 2, 2},
+                                             {automatic, 0, 16, 2, 8},
                                              {automatic, 4, 2, 8, 4},
+                                             {programs, 0, 1, 1, 2},
+                                             {programs, 0, 4, 2, 4},
+                                             {programs, 3, 4, 2, 3},
                                              {always, 0, 1, 8, 2},
+                                             {always, 4, 2, 2, 2},
                                              {always, 0, 4, 8, 4},
                                              {always, 1, 4, 8, 1},
                                              {ParallelMode::never, 4, 4, 8, 1}}));
