@@ -1,12 +1,13 @@
 // ParallelPolicy decides how many threads have a part in a turn: one, which does one thing after
-// the other, or several at the same time. Time comes in as a parameter.
+// the other, or several at the same time; and in what: in the turns of devices, or in what is moved
+// for programs. Time comes in as a parameter.
 //
 // The cost and the gain of more threads cannot be known beforehand: every frame then goes from one
 // CPU's cache to another's, the threads wait for each other at the end of each turn, and on a
 // machine with few CPUs they take them from the programs that they work for. So it is measured.
 // While two devices or two programs or more move much at once, a trial does it with 1, 2, 4 and so
-// on, in turn, and the fastest is kept for a while, the longer the more often it has come out the
-// same.
+// on, in turn, each way that there is, and the fastest is kept for a while, the longer the more
+// often it has come out the same.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,20 @@ enum class ParallelMode : uint8_t {
   never,
   always,    // devices at the same time, as many as there may be; for tests
   programs,  // likewise programs of a device
+};
+
+// Into how many parts the last turn could have been divided.
+struct TurnShares {
+  unsigned devices = 0;   // that had much to do
+  unsigned programs = 0;  // that much was moved for at once
+};
+
+// How a turn is divided.
+struct TurnDivision {
+  unsigned threads = 1;     // 1: it is not
+  bool by_program = false;  // else by device
+
+  bool operator==(const TurnDivision&) const = default;
 };
 
 class ParallelPolicy {
@@ -42,40 +57,46 @@ class ParallelPolicy {
   ParallelPolicy(ParallelMode mode, unsigned max_threads, const Parameters& parameters)
       : mode_(mode), max_threads_(max_threads), parameters_(parameters) {}
 
-  // To be called before each turn; returns how many threads share it. `bytes_moved` is a running
-  // count for all devices; `shares` is the number of devices, or of programs on one, that had much
-  // to do last time.
-  unsigned next_turn(TimeNs now, uint64_t bytes_moved, unsigned shares);
+  // To be called before each turn; returns how it is divided. `bytes_moved` is a running count for
+  // all devices.
+  TurnDivision next_turn(TimeNs now, uint64_t bytes_moved, const TurnShares& shares);
 
  private:
   static constexpr unsigned kWindowsPerWay = 3;
-  static constexpr unsigned kMaxWays = 5;  // 1, 2, 4, 8, 16
-  static_assert(1 << (kMaxWays - 1) >= kMaxThreads);
+  static constexpr unsigned kMaxWays = 9;  // one thread; 2, 4, 8 and 16 of each kind
+  static_assert(1 << (kMaxWays / 2) >= kMaxThreads);
+
+  struct Ways {
+    std::array<TurnDivision, kMaxWays> list{};
+    unsigned count = 1;  // the first is one thread; they become more and more
+
+    void add(const TurnDivision& way) { list[count++] = way; }
+  };
 
   void begin_window(TimeNs now, uint64_t bytes_moved);
   void end_window(TimeNs now, uint64_t bytes_moved);
   void begin_trial();
   void end_trial(TimeNs now);
   void give_up_trial(TimeNs now);
-  unsigned threads_of(unsigned way) const { return std::min(1U << way, max_threads_); }
-  // The ways that are worth a trial where a turn is so many shares.
-  unsigned ways_for(unsigned shares) const;
+  // The ways that are worth a trial where a turn has such shares.
+  Ways ways_for(const TurnShares& shares) const;
+  unsigned index_of_winner() const;
 
   ParallelMode mode_;
   unsigned max_threads_;
   Parameters parameters_;
-  unsigned threads_ = 1;     // in this window
+  TurnDivision way_;         // of this window
   bool under_load_ = false;  // the last window had enough divisible turns
   TimeNs window_began_ = 0;
   uint64_t bytes_at_begin_ = 0;
   bool in_window_ = false;
   uint32_t divisible_turns_ = 0;  // in this window
-  unsigned most_shares_ = 0;      // of one turn, in this window
+  TurnShares most_;               // of each kind in one turn, in this window
   bool in_trial_ = false;
-  unsigned ways_ = 0;          // that this trial tries, or the last one did
+  Ways ways_;                  // that this trial tries, or the last one did
   unsigned trial_window_ = 0;  // each way in turn, kWindowsPerWay times
   std::array<std::array<double, kWindowsPerWay>, kMaxWays> rates_{};  // bytes a nanosecond, by way
-  unsigned winner_ = 1;  // the number of threads that was fastest in the last trial
+  TurnDivision winner_;  // what was fastest in the last trial
   TimeNs hold_ns_ = 0;
   TimeNs next_trial_at_ = 0;
 };

@@ -29,9 +29,9 @@ bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
   const unsigned moving =
       std::max(moving_programs_, std::exchange(moving_programs_before_, moving_programs_));
   moving_programs_ = 0;
-  threads_ = policy_.next_turn(now, bytes_moved_, std::max(loaded, moving));
-  shares_moves_ =
-      mode_ == ParallelMode::automatic ? threads_ > loaded : mode_ == ParallelMode::programs;
+  const TurnDivision division = policy_.next_turn(now, bytes_moved_, {loaded, moving});
+  threads_ = division.threads;
+  shares_moves_ = division.by_program;
   return threads_ > 1 && !shares_moves_;
 }
 

@@ -1,13 +1,12 @@
 // ParallelTurns lets other threads help the engine's with a turn, where that is faster, in one of
-// two ways.
+// two ways (parallel_policy.h).
 //
-// Where as many devices have much to do as threads are to have a part, they have their turns at the
-// same time. Each device has its turn on one thread; what is between devices, the switch above all,
-// is done before and after by the engine's alone.
+// Devices that have much to do have their turns at the same time, each on one thread; what is
+// between devices, the switch above all, is done before and after by the engine's alone.
 //
-// Where they are fewer, the devices have their turns one after the other, and what they move, most
-// of the work, is divided by program: each program's bytes are moved by one thread (dma/movers.h).
-// All of them have moved before a device goes on.
+// Or the devices have their turns one after the other, and what they move, most of the work, is
+// divided by program: each program's bytes are moved by one thread (dma/movers.h). All of them have
+// moved before a device goes on.
 //
 // So nothing of a device, a queue or a connection needs a lock.
 #pragma once

@@ -14,7 +14,8 @@ constexpr TimeNs kTurnNs = 20 * kUs;
 constexpr uint64_t kTurnBytes = 100'000;
 
 // A NIC whose turns take `speedup` times as long one after the other as on two threads, and
-// speedup^2 times as long as on four, up to its best number of them.
+// speedup^2 times as long as on four, up to its best number of them. Divided by program it has
+// another speedup.
 struct Machine {
   ParallelPolicy& policy;
   double speedup;
@@ -22,12 +23,14 @@ struct Machine {
   unsigned best_threads = 2;
   TimeNs now = 1;
   uint64_t bytes_moved = 0;
-  unsigned threads = 1;  // of the last turn
+  unsigned programs = 0;
+  double speedup_by_program = 1.0;
+  TurnDivision division{};  // of the last turn
 
-  double speedup_of(unsigned threads_of_turn) const {
-    const double doublings = std::log2(std::min(threads_of_turn, best_threads));
-    const double too_many = std::max(1.0, double{1} * threads_of_turn / best_threads);
-    return std::pow(speedup, doublings) / too_many;
+  double speedup_of_turn() const {
+    const double doublings = std::log2(std::min(division.threads, best_threads));
+    const double too_many = std::max(1.0, double{1} * division.threads / best_threads);
+    return std::pow(division.by_program ? speedup_by_program : speedup, doublings) / too_many;
   }
   // How many of the turns in that time were at the same time.
   double share(TimeNs length_ns, bool divisible = true) {
@@ -35,10 +38,13 @@ struct Machine {
     const TimeNs end = now + length_ns;
     const TimeNs begin = now;
     while (now < end) {
-      threads = policy.next_turn(now, bytes_moved, divisible ? devices : 1);
-      CHECK(threads <= (divisible ? devices : 1));
-      const bool together = threads > 1;
-      const auto took = static_cast<TimeNs>(static_cast<double>(kTurnNs) / speedup_of(threads));
+      const TurnShares shares =
+          divisible ? TurnShares{devices, programs} : TurnShares{.devices = 1};
+      division = policy.next_turn(now, bytes_moved, shares);
+      const bool together = division.threads > 1;
+      if (together)
+        CHECK(division.threads <= (division.by_program ? shares.programs : shares.devices));
+      const auto took = static_cast<TimeNs>(static_cast<double>(kTurnNs) / speedup_of_turn());
       now += took;
       bytes_moved += kTurnBytes;
       if (together) together_ns += took;
@@ -135,7 +141,7 @@ TEST_CASE("short pauses are part of what is measured") {
     machine.share(kMs / 5);
     machine.now += kMs / 50;
     for (int idle = 0; idle < 200; ++idle)
-      policy.next_turn(machine.now += 100, machine.bytes_moved, 0);
+      policy.next_turn(machine.now += 100, machine.bytes_moved, {});
   }
   CHECK(machine.share(50 * kMs) == 1.0);
 }
@@ -161,7 +167,7 @@ TEST_CASE("as many threads are taken as are fastest, and not more than there are
   Machine machine{policy, 1.4, devices, best};
   machine.share(80 * kMs);
   CHECK(machine.share(100 * kMs) == 1.0);
-  CHECK(machine.threads == taken);
+  CHECK(machine.division.threads == taken);
 }
 
 TEST_CASE(
@@ -181,11 +187,42 @@ TEST_CASE("more devices than in the last trial are a reason for another one") {
   ParallelPolicy policy(ParallelMode::automatic, 16);
   Machine machine{policy, 1.4, 2, 8};
   machine.share(20'000 * kMs);
-  CHECK(machine.threads == 2);
+  CHECK(machine.division.threads == 2);
   machine.devices = 16;
   machine.share(100 * kMs);
   machine.share(kMs);
-  CHECK(machine.threads == 8);
+  CHECK(machine.division.threads == 8);
+}
+
+TEST_CASE("of devices at the same time and of programs, what moves more is taken") {
+  const auto [by_device, by_program] =
+      GENERATE(table<double, double>({{1.4, 1.1}, {1.1, 1.4}, {0.8, 1.2}, {1.2, 0.8}}));
+  ParallelPolicy policy(ParallelMode::automatic, 8);
+  Machine machine{policy, by_device, 2, 8};
+  machine.programs = 8;
+  machine.speedup_by_program = by_program;
+  machine.share(90 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+  // Eight programs can have more threads than two devices.
+  const double programs_gain = std::pow(by_program, 3);
+  const bool programs_win = programs_gain > by_device;
+  CHECK(machine.division == TurnDivision{programs_win ? 8U : 2U, programs_win});
+}
+
+TEST_CASE("where programs become fewer, what is left is kept for devices or tried anew") {
+  ParallelPolicy policy(ParallelMode::automatic, 8);
+  Machine machine{policy, 1.2, 1, 8};
+  machine.programs = 8;
+  machine.speedup_by_program = 1.4;
+  machine.share(90 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+  CHECK(machine.division == TurnDivision{8, true});
+  machine.programs = 1;
+  machine.devices = 2;
+  CHECK(machine.share(kMs) == 0.0);  // a turn of one program is not divided
+  machine.share(1'000 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+  CHECK(machine.division == TurnDivision{2, false});
 }
 
 TEST_CASE("who is told never or always does not measure") {
@@ -193,6 +230,8 @@ TEST_CASE("who is told never or always does not measure") {
   CHECK(Machine{never, 2.0}.share(100 * kMs) == 0.0);
   ParallelPolicy always(ParallelMode::always, 2);
   CHECK(Machine{always, 0.5}.share(100 * kMs) == 1.0);
+  ParallelPolicy programs(ParallelMode::programs, 2);
+  CHECK(programs.next_turn(1, 0, {2, 2}) == TurnDivision{2, true});
 }
 
 }  // namespace rocemu::daemon
