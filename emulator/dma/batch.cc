@@ -95,11 +95,18 @@ void Batch::append_to_group(AddressSpace& space, uint32_t index) noexcept {
   const auto found = std::find_if(groups_.rbegin(), groups_.rend(),
                                   [&](const Group& group) { return group.space == &space; });
   if (found == groups_.rend()) {
-    groups_.push_back({&space, index, index});
+    groups_.push_back({&space, index, index, process_of(space)});
     return;
   }
   transfers_[found->last].next = index;
   found->last = index;
+}
+
+unsigned Batch::process_of(const AddressSpace& space) noexcept {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return group.space->pid() == space.pid();
+  });
+  return found == groups_.end() ? processes_++ : found->process;
 }
 
 void Batch::flush(std::vector<uint32_t>& failed) noexcept {
@@ -110,15 +117,20 @@ void Batch::flush(std::vector<uint32_t>& failed) noexcept {
   groups_.clear();
   transfers_.clear();
   bytes_ = 0;
+  processes_ = 0;
 }
 
 void Batch::move_all() noexcept {
-  const auto move = [this](unsigned index) { move_group(groups_[index]); };
-  const auto groups = static_cast<unsigned>(groups_.size());
   Movers* const movers =
-      groups < 2 || bytes_ < kWorthSharingBytes ? nullptr : SharedMoves::of_this_thread();
-  if (movers != nullptr) return movers->run(groups, move);
-  for (unsigned index = 0; index < groups; ++index) move(index);
+      processes_ < 2 || bytes_ < kWorthSharingBytes ? nullptr : SharedMoves::of_this_thread();
+  if (movers == nullptr) {
+    for (const Group& group : groups_) move_group(group);
+    return;
+  }
+  movers->run(processes_, [this](unsigned process) {
+    for (const Group& group : groups_)
+      if (group.process == process) move_group(group);
+  });
 }
 
 // After a call that came short, the first transfer that is incomplete is tried on its own, which

@@ -6,9 +6,10 @@
 // follow each other within a page what lies between is read as well and thrown away.
 //
 // Where other threads help (movers.h), the programs of a flush that moves much are divided among
-// them. One program's moves are one thread's, in their order; and to have several in one program
-// would not be faster, as they wait for each other in the kernel, at the program's map and tables
-// of pages (docs/performance.md, "Devices and programs at the same time").
+// them. What is one process's, by however many contexts, is moved by one thread. So data and the
+// flag that follows it keep their order; and to have several threads in one process would not be
+// faster, as they wait for each other in the kernel, at its map and tables of pages
+// (docs/performance.md, "Devices and programs at the same time").
 //
 // Programs wait for the last bytes of a message to see that all of it and of those before is there.
 // Where the processor shows stores in any order, those bytes are a range of their own, and nothing
@@ -74,10 +75,12 @@ class Batch {
     AddressSpace* space;
     uint32_t first;
     uint32_t last;
+    unsigned process;  // counted from 0 in this batch; those that have no number here are one
   };
   struct Call;
 
   void append_to_group(AddressSpace& space, uint32_t index) noexcept;
+  unsigned process_of(const AddressSpace& space) noexcept;
   void move_all() noexcept;
   void move_group(const Group& group) noexcept;
   uint32_t gather(Call& call, const AddressSpace& space, uint32_t first) noexcept;
@@ -88,7 +91,8 @@ class Batch {
   unsigned capacity_;
   bool ends_apart_;  // see above
   std::vector<Transfer> transfers_;
-  size_t bytes_ = 0;  // of all transfers
+  size_t bytes_ = 0;        // of all transfers
+  unsigned processes_ = 0;  // of all groups
   std::vector<Group> groups_;
 };
 

@@ -30,7 +30,7 @@ struct Place {
 extern thread_local Place place;
 
 // What programs do with their memory at the same time is theirs: while this lives, ThreadSanitizer
-// does not look at what this thread reads and writes.
+// does not look at what this thread reads and writes, the NIC's own end of a copy included.
 #ifdef __SANITIZE_THREAD__
 class Unwatched {
  public:

@@ -234,12 +234,11 @@ def floor_measurements(build):
                           lambda s=size: memory("--mapped", "--one-copy", "--message-bytes", s))
     yield Measurement(f"floor/memory-icrc-cold/{MIB}",
                       lambda: memory("--icrc", "--message-bytes", MIB, "--region-bytes", 1 << 30), quick=False)
-    # Eight programs; one, whose QPs are divided by two contexts; and one, with one.
-    for name, options in (("8-programs", ("--programs", 8)), ("2-contexts", ("--contexts", 2)), ("1-context", ())):
-        for threads in (1, 2, 4, 8):
-            if threads <= os.cpu_count() and (threads <= 2 or "programs" in name):
-                yield Measurement(f"floor/moves-{name}-{threads}-threads/32768", lambda o=options, t=threads: {
-                    "gb_per_s": float(lab.output_of([build.bench / "shared_moves", "--qps", 16, "--threads", t, *o]))},
+    for programs in (1, 4):
+        for threads in (1, 2, 4):
+            if threads <= min(os.cpu_count(), programs):
+                yield Measurement(f"floor/moves-{programs}-programs-{threads}-threads/32768", lambda p=programs, t=threads: {
+                    "gb_per_s": float(lab.output_of([build.bench / "shared_moves", "--programs", p, "--threads", t]))},
                                   quick=False)
     yield Measurement("floor/pingpong", pingpong)
     yield Measurement("floor/pingpong-never-yield", lambda: pingpong("--never-yield"), quick=False)

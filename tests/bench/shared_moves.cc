@@ -1,12 +1,12 @@
 // shared_moves: how fast the NIC moves bytes from programs to others with several threads, and
 // nothing else of it.
 //
-//   shared_moves [--threads N] [--qps N] [--programs N] [--contexts N] [--run-bytes N] [--seconds
-//   S]
+//   shared_moves [--threads N] [--qps N] [--programs N] [--run-bytes N] [--seconds S]
 //
 // Each turn a run of each QP comes from its program in one batch, and goes to that of its peer in
-// another one; all threads wait for each other after each batch. What is of one context is one
-// thread's. Prints gigabytes (10^9) a second.
+// another one; all threads wait for each other after each batch. The default is the longest burst
+// of the NIC, eight runs. Prints gigabytes (10^9) a second.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,8 @@ class Workers final : public rocemu::dma::Movers {
   explicit Workers(unsigned threads) : threads_(threads), workers_(threads - 1) {}
 
   void run(unsigned jobs, const std::function<void(unsigned)>& job) noexcept override {
-    workers_.run(~uint64_t{0} >> (workers_.kMaxJobs - jobs), threads_ - 1, job, [] {});
+    workers_.run(~uint64_t{0} >> (workers_.kMaxJobs - jobs), std::min(threads_, jobs) - 1, job,
+                 [] {});
   }
 
  private:
@@ -53,14 +54,11 @@ std::unique_ptr<rocemu::dma::AddressSpace> memory_of(const Holder& holder) {
   return space;
 }
 
-// A program, and its memory as each of its contexts has it.
 struct Program {
-  Program(size_t bytes, uint32_t context_count) : holder(bytes, false) {
-    for (uint32_t i = 0; i < context_count; ++i) contexts.push_back(memory_of(holder));
-  }
+  explicit Program(size_t bytes) : holder(bytes, false), memory(memory_of(holder)) {}
 
   const Holder holder;
-  std::vector<std::unique_ptr<rocemu::dma::AddressSpace>> contexts;
+  const std::unique_ptr<rocemu::dma::AddressSpace> memory;
 };
 
 void flush(rocemu::dma::Batch& batch) {
@@ -72,20 +70,19 @@ void flush(rocemu::dma::Batch& batch) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  uint32_t threads = 1, qps = 8, programs = 1, contexts = 1, run_bytes = 32 * 1024;
+  uint32_t threads = 1, qps = 8, programs = 1, run_bytes = 32 * 1024;
   double seconds = 1;
   rocemu::bench::Arguments arguments("What the NIC moves, on several threads");
   arguments.count("--threads", threads, "So many", 16);
   arguments.count("--qps", qps, "With a run each in a turn", 64);
   arguments.count("--programs", programs, "Pairs of programs that have the QPs", 64);
-  arguments.count("--contexts", contexts, "Of each program, with its QPs", 64);
   arguments.count("--run-bytes", run_bytes, "One run", 32 * 1024);
   arguments.seconds(seconds);
   if (const auto code = arguments.parse(argc, argv)) return *code;
 
   std::deque<Program> from, to;
   for (uint32_t i = 0; i < programs; ++i)
-    for (std::deque<Program>* side : {&from, &to}) side->emplace_back(qps * run_bytes, contexts);
+    for (std::deque<Program>* side : {&from, &to}) side->emplace_back(qps * run_bytes);
   std::byte* const buffers = rocemu::bench::make_region(qps * kBufferStride);
   Workers workers(threads);
   const rocemu::dma::SharedMoves shared(&workers);
@@ -93,7 +90,7 @@ int main(int argc, char** argv) try {
   rocemu::dma::Batch scatters(rocemu::dma::Direction::to_program);
   const auto add = [&](rocemu::dma::Batch& batch, const std::deque<Program>& side, uint32_t qp) {
     const Program& program = side[qp % programs];
-    batch.add(*program.contexts[qp / programs % contexts],
+    batch.add(*program.memory,
               reinterpret_cast<uint64_t>(program.holder.at(size_t{qp} * run_bytes)),
               buffers + qp * kBufferStride, run_bytes, 0);
   };

@@ -23,8 +23,8 @@ unsigned usable_cpus() {
 
 }  // namespace
 
-// Programs need CPUs as well: with one of two taken from them it never paid, and with 15 of 16
-// eight pairs moved half of what they do with eight (docs/performance.md).
+// Programs need CPUs as well: with one of two taken from programs that poll it never paid, and with
+// 15 of 16 eight pairs moved half of what they do with eight (docs/performance.md).
 unsigned parallel_threads(ParallelMode mode, unsigned asked, unsigned usable_cpus,
                           unsigned devices_on_switch) {
   if (mode == ParallelMode::never) return 1;

@@ -10,6 +10,10 @@ namespace {
 // thousands.
 constexpr uint32_t kLoadedTurns = 8;
 
+unsigned parts_for(const TurnDivision& division, const TurnShares& shares) {
+  return division.by_program ? shares.programs : shares.devices;
+}
+
 }  // namespace
 
 TurnDivision ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, const TurnShares& shares) {
@@ -27,7 +31,7 @@ TurnDivision ParallelPolicy::next_turn(TimeNs now, uint64_t bytes_moved, const T
   most_.devices = std::max(most_.devices, shares.devices);
   most_.programs = std::max(most_.programs, shares.programs);
   if (now - window_began_ >= parameters_.window_ns) end_window(now, bytes_moved);
-  const unsigned parts = way_.by_program ? shares.programs : shares.devices;
+  const unsigned parts = parts_for(way_, shares);
   return parts < 2 ? TurnDivision{} : TurnDivision{std::min(way_.threads, parts), way_.by_program};
 }
 
@@ -55,7 +59,7 @@ void ParallelPolicy::end_window(TimeNs now, uint64_t bytes_moved) {
     } else {
       end_trial(now);
     }
-  } else if (now >= next_trial_at_ || ways_for(most_).count > ways_.count) {
+  } else if (wants_trial(now)) {
     begin_trial();
   } else {
     way_ = winner_;
@@ -74,6 +78,16 @@ ParallelPolicy::Ways ParallelPolicy::ways_for(const TurnShares& shares) const {
   return ways;
 }
 
+// Also when there is a way that the last trial did not have, and when nothing is left that its
+// winner divides.
+bool ParallelPolicy::wants_trial(TimeNs now) const {
+  if (now >= next_trial_at_) return true;
+  if (winner_.threads > 1 && parts_for(winner_, most_) < 2) return true;
+  const Ways ways = ways_for(most_);
+  return std::any_of(ways.list.begin(), ways.list.begin() + ways.count,
+                     [this](const TurnDivision& way) { return !ways_.has(way); });
+}
+
 void ParallelPolicy::begin_trial() {
   in_trial_ = true;
   ways_ = ways_for(most_);
@@ -81,7 +95,8 @@ void ParallelPolicy::begin_trial() {
   way_ = {};
 }
 
-// Or the way that is next to it, where the winner of the last trial is none of this one's.
+// Or one of its kind with fewer threads, or one thread, where the winner of the last trial is none
+// of this one's.
 unsigned ParallelPolicy::index_of_winner() const {
   unsigned index = 0;
   for (unsigned i = 1; i < ways_.count; ++i) {

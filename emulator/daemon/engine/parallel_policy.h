@@ -26,7 +26,7 @@ enum class ParallelMode : uint8_t {
   programs,  // likewise programs of a device
 };
 
-// Into how many parts the last turn could have been divided.
+// Into how many parts the last turns could have been divided.
 struct TurnShares {
   unsigned devices = 0;   // that had much to do
   unsigned programs = 0;  // that much was moved for at once
@@ -71,6 +71,9 @@ class ParallelPolicy {
     unsigned count = 1;  // the first is one thread; they become more and more
 
     void add(const TurnDivision& way) { list[count++] = way; }
+    bool has(const TurnDivision& way) const {
+      return std::find(list.begin(), list.begin() + count, way) != list.begin() + count;
+    }
   };
 
   void begin_window(TimeNs now, uint64_t bytes_moved);
@@ -80,6 +83,7 @@ class ParallelPolicy {
   void give_up_trial(TimeNs now);
   // The ways that are worth a trial where a turn has such shares.
   Ways ways_for(const TurnShares& shares) const;
+  bool wants_trial(TimeNs now) const;
   unsigned index_of_winner() const;
 
   ParallelMode mode_;

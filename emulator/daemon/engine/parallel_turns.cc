@@ -26,27 +26,35 @@ ParallelTurns::ParallelTurns(ParallelMode mode, unsigned threads, dpdk_io::Switc
 bool ParallelTurns::next_is_together(TimeNs now, Devices devices) {
   loaded_ = look_at_load(devices);
   const auto loaded = static_cast<unsigned>(std::popcount(loaded_));
-  const unsigned moving =
-      std::max(moving_programs_, std::exchange(moving_programs_before_, moving_programs_));
-  moving_programs_ = 0;
-  const TurnDivision division = policy_.next_turn(now, bytes_moved_, {loaded, moving});
+  // While devices have their turns at the same time, nothing is seen of programs, and what was seen
+  // before holds.
+  if (!together_) {
+    programs_ = std::max(programs_now_, programs_before_);
+    programs_before_ = std::exchange(programs_now_, 0);
+  }
+  const TurnDivision division = policy_.next_turn(now, bytes_moved_, {loaded, programs_});
   threads_ = division.threads;
-  shares_moves_ = division.by_program;
-  return threads_ > 1 && !shares_moves_;
+  together_ = threads_ > 1 && !division.by_program;
+  return together_;
 }
 
 void ParallelTurns::run(unsigned programs, const std::function<void(unsigned)>& move) noexcept {
-  moving_programs_ = std::max(moving_programs_, programs);
-  const unsigned threads = shares_moves_ ? std::min(threads_, programs) : 1;
-  if (threads > 1) {
-    ++stats_.shared_moves;
-    stats_.most_threads = std::max(stats_.most_threads, threads);
+  programs_now_ = std::max(programs_now_, programs);
+  const unsigned threads = together_ ? 1 : std::min(threads_, programs);
+  if (threads < 2) {
+    for (unsigned program = 0; program < programs; ++program) move(program);
+    return;
   }
+  unsigned by_workers = 0;
   for (unsigned begin = 0; begin < programs; begin += TurnWorkers::kMaxJobs) {
     const unsigned jobs = std::min(programs - begin, TurnWorkers::kMaxJobs);
     const auto move_one = [&move, begin](unsigned job) { move(begin + job); };
-    workers_.run(~uint64_t{0} >> (TurnWorkers::kMaxJobs - jobs), threads - 1, move_one, [] {});
+    by_workers +=
+        workers_.run(~uint64_t{0} >> (TurnWorkers::kMaxJobs - jobs), threads - 1, move_one, [] {});
   }
+  if (by_workers == 0) return;
+  ++stats_.shared_moves;
+  stats_.most_threads = std::max(stats_.most_threads, threads);
 }
 
 // Returns a bit for each device that has moved much lately. A request and its answer often take

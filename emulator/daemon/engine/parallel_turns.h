@@ -66,12 +66,13 @@ class ParallelTurns final : private dma::Movers {
   std::array<Load, dpdk_io::Switch::kMaxPorts> loads_{};
   uint64_t bytes_moved_ = 0;
   uint64_t loaded_ = 0;  // a bit for each device that has much to do in this turn
-  // The most programs whose bytes were moved at once, in this turn and in the one before.
-  unsigned moving_programs_ = 0, moving_programs_before_ = 0;
+  // The most programs whose bytes were moved at once: in this turn, in the one before, and in the
+  // last two turns in which devices went one after the other.
+  unsigned programs_now_ = 0, programs_before_ = 0, programs_ = 0;
   unsigned threads_ = 1;
-  bool shares_moves_ = false;  // it is moves that the threads have a part in
-  unsigned first_ = 0;         // the device that a turn begins with, of those with much to do
-  size_t next_other_ = 0;      // and of the others
+  bool together_ = false;  // it is devices' turns that the threads have a part in
+  unsigned first_ = 0;     // the device that a turn begins with, of those with much to do
+  size_t next_other_ = 0;  // and of the others
   ParallelStats stats_;
 };
 

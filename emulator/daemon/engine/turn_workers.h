@@ -1,7 +1,7 @@
-// TurnWorkers are threads that take part in the engine's turns, so that several devices have theirs
-// at the same time. Between calls of run() they touch nothing: their jobs' data belongs to the
-// engine before and after. They sleep when nothing has come for a while, and the caller does each
-// job that none of them has begun, so that a thread without a CPU costs little.
+// TurnWorkers are threads that take part in the engine's turns (parallel_turns.h). Between calls of
+// run() they touch nothing: their jobs' data belongs to the engine before and after. They sleep
+// when nothing has come for a while, and the caller does each job that none of them has begun, so
+// that a thread without a CPU costs little.
 #pragma once
 
 #include <atomic>

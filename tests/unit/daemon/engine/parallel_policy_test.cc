@@ -209,20 +209,30 @@ TEST_CASE("of devices at the same time and of programs, what moves more is taken
   CHECK(machine.division == TurnDivision{programs_win ? 8U : 2U, programs_win});
 }
 
-TEST_CASE("where programs become fewer, what is left is kept for devices or tried anew") {
+TEST_CASE("when programs become fewer than two, another way is found at once") {
   ParallelPolicy policy(ParallelMode::automatic, 8);
-  Machine machine{policy, 1.2, 1, 8};
+  Machine machine{policy, 1.2, 2, 8};
   machine.programs = 8;
   machine.speedup_by_program = 1.4;
-  machine.share(90 * kMs);
-  CHECK(machine.share(100 * kMs) == 1.0);
+  machine.share(20'000 * kMs);  // by now it is kept for seconds
   CHECK(machine.division == TurnDivision{8, true});
   machine.programs = 1;
-  machine.devices = 2;
-  CHECK(machine.share(kMs) == 0.0);  // a turn of one program is not divided
-  machine.share(1'000 * kMs);
+  machine.share(40 * kMs);
   CHECK(machine.share(100 * kMs) == 1.0);
   CHECK(machine.division == TurnDivision{2, false});
+}
+
+TEST_CASE("a kind of division that the last trial did not have is tried at once") {
+  ParallelPolicy policy(ParallelMode::automatic, 8);
+  Machine machine{policy, 1.2, 8, 8};
+  machine.share(20'000 * kMs);
+  CHECK(machine.division == TurnDivision{8, false});
+  machine.devices = 1;  // as many ways as before, and all of them others
+  machine.programs = 8;
+  machine.speedup_by_program = 1.4;
+  machine.share(120 * kMs);
+  CHECK(machine.share(100 * kMs) == 1.0);
+  CHECK(machine.division == TurnDivision{8, true});
 }
 
 TEST_CASE("who is told never or always does not measure") {
