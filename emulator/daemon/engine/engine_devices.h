@@ -37,7 +37,7 @@ class EngineDevices {
   // Returns whether there was any work. Once the turn has taken its time (TurnBudget) the rest of
   // the devices have to wait for the next one, which begins with them.
   bool turn(TimeNs now);
-  // Tells whether the last turn was on as many threads as there are CPUs.
+  // Tells whether the last turn may have been on as many threads as there are CPUs.
   bool takes_all_cpus() const {
     return parallel_turns_ != nullptr && parallel_turns_->threads() > 1 &&
            parallel_turns_->threads() >= usable_cpus_;

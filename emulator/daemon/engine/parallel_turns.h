@@ -43,7 +43,7 @@ class ParallelTurns final : private dma::Movers {
   bool turn(TimeNs now, Devices devices);
   // For the devices' turns where it is not turn() that has to follow.
   dma::Movers& movers() { return *this; }
-  // How many threads the last turn was on.
+  // How many threads the last turn may have been on.
   unsigned threads() const { return threads_; }
 
   const ParallelStats& stats() const { return stats_; }
