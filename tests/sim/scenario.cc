@@ -21,7 +21,22 @@ using transport::TraceEvent;
 namespace {
 
 constexpr uint64_t kTimeLimitNs = 1'000'000'000'000;
-constexpr uint64_t kEventLimit = 10'000'000;
+constexpr uint64_t kFewestEvents = 10'000'000;
+
+// So many events are more than any scenario needs that does come to an end. With go-back-N all that
+// is left of a message may be sent again for each packet of it, and more than once.
+uint64_t event_limit(const Plan& plan) {
+  uint64_t limit = kFewestEvents;
+  for (const Connection& connection : plan.connections) {
+    for (const Direction& direction : connection.direction) {
+      for (const Op& op : direction.ops) {
+        const uint64_t packets = op.length_bytes / connection.mtu_bytes + 1;
+        limit += 4 * packets * packets;
+      }
+    }
+  }
+  return limit;
+}
 
 class Scenario {
  public:
@@ -233,7 +248,8 @@ class Scenario {
 
   void finish(const char* what) {
     // In slices, so that a failure ends the run.
-    for (uint64_t events = 0; events < kEventLimit && verdict_.ok(); events += 1000)
+    const uint64_t limit = event_limit(plan_);
+    for (uint64_t events = 0; events < limit && verdict_.ok(); events += 1000)
       if (fabric_.run(kTimeLimitNs, 1000)) return;
     verdict_.check(false, (std::string("did not come to an end: ") + what).c_str());
   }
