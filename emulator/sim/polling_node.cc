@@ -100,7 +100,9 @@ void PollingNode::poll(TimeNs now) {
          room,
          {frame.landing().at, frame.landing().epoch, wire::Qpn{frame.landing().requester}}});
   }
+  in_turn_ = true;
   turn(now, frames, runs);
+  in_turn_ = false;
   if (after_poll) after_poll();
 
   const TimeNs next = received_.empty() ? next_turn(now) : now;

@@ -51,6 +51,7 @@ class PollingNode : public Node, public transport::FrameSink {
 
   // Called after every turn of the loop, when set.
   std::function<void()> after_poll;
+  bool in_turn() const { return in_turn_; }
   // Says, when set, when a frame that has arrived is seen by the loop: now or later.
   std::function<TimeNs(TimeNs now, std::span<const std::byte> frame)> arrival_due;
 
@@ -97,6 +98,7 @@ class PollingNode : public Node, public transport::FrameSink {
   network::DueQueue<network::SharedFrame> held_;  // by arrival_due
   std::deque<network::SharedFrame> received_;
   std::vector<std::unique_ptr<std::byte[]>> free_buffers_;
+  bool in_turn_ = false;
   TimeNs polled_at_ = 0;
   TimeNs poll_at_ = kNever;  // time of the turn that is scheduled
 };

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "emulator/sim/packet_text.h"
@@ -60,7 +62,7 @@ class Scenario {
     }
     for (size_t i = 0; i < plan_.connections.size(); ++i) connect(i);
     if (lends_) lend();
-    for (sim::EndpointNode* node : nodes_) node->after_poll = [this] { after_poll(); };
+    for (sim::EndpointNode* node : nodes_) node->after_poll = [this, node] { after_poll(*node); };
     fabric_.observer = [this, trace](const sim::FrameRecord& record) {
       if (record.kind == sim::FrameRecord::Kind::sent) ++frames_;
       const auto icrc = lends_ ? transport::Icrc::owed : transport::Icrc::there;
@@ -118,15 +120,24 @@ class Scenario {
     if (recorder_) recorder_->add_node(node);
   }
 
-  // From now on memory is lent, until its program has it back by an error, as in EngineDevice.
+  // From now on memory is lent, until its program has it back by an error. As with EngineDevice a
+  // program sees no completion within a turn, in whose burst frames with its memory may be.
   void lend() {
+    shown_after_turn_.resize(nodes_.size());
     for (sim::EndpointNode* node : nodes_) node->memory().lend();
-    for (const auto& party : parties_)
-      party->send_cq.on_push = [this, &party = *party, inner = party->send_cq.on_push](
-                                   const transport::Completion& completion) {
-        if (party.node.endpoint().take_given_back()) fabric_.take_lent();
-        inner(completion);
-      };
+    for (const auto& party : parties_) {
+      for (sim::SimCompletionQueue* cq : {&party->send_cq, &party->receive_cq})
+        cq->on_push = [this, &node = party->node,
+                       show = cq->on_push](const transport::Completion& completion) {
+          shown_after_turn_[node.index()].push_back([show, completion] { show(completion); });
+          if (!node.in_turn()) show_completions(node);
+        };
+    }
+  }
+
+  void show_completions(sim::EndpointNode& node) {
+    if (node.endpoint().take_given_back()) fabric_.take_lent();
+    for (const auto& show : std::exchange(shown_after_turn_[node.index()], {})) show();
   }
 
   // Puts what shakes its queues before those of the party.
@@ -220,7 +231,8 @@ class Scenario {
     party.node.wake();
   }
 
-  void after_poll() {
+  void after_poll(sim::EndpointNode& node) {
+    if (lends_) show_completions(node);
     for (const auto& flow : flows_) flow->post_due();
     for (size_t i = 0; i < parties_.size(); ++i) check_bounds(i);
   }
@@ -340,7 +352,8 @@ class Scenario {
   Plan plan_;
   shake::Settings shake_;
   bool lends_;
-  std::vector<std::unique_ptr<ShakenHost>> shaken_;  // by node
+  std::vector<std::vector<std::function<void()>>> shown_after_turn_;  // by node; empty: not lends_
+  std::vector<std::unique_ptr<ShakenHost>> shaken_;                   // by node
   sim::Fabric fabric_;
   std::vector<sim::EndpointNode*> nodes_;
   std::unique_ptr<TraceRecorder> recorder_;  // null: nobody wants to see it
