@@ -6,10 +6,27 @@
 #
 # As root, in namespaces of its own, with an engine of its own there: the machine's is left alone. TARBALL is of
 # scripts/release.sh; images are made from the roots of scripts/distributions.sh (ROCEMU_ROOTS, /var/tmp/rocemu-roots), where
-# bookworm and trixie have to be, and are kept there.
+# bookworm and trixie have to be, and are kept there. Debian's packages for it: docker.io and docker-compose, or podman,
+# podman-compose and runc.
 set -euo pipefail
-tarball=$(realpath "${1:?the tarball of scripts/release.sh}")
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+[[ ${1:-} != -h && ${1:-} != --help ]] || { usage && exit 0; }
+(($# >= 2)) || { usage >&2 && exit 2; }
+tarball=$(realpath "$1")
 roots=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}
+for name in "${@:2}"; do
+  case $name in
+    docker) needed=(docker dockerd docker-compose) ;;
+    podman) needed=(podman podman-compose runc) ;;
+    *) echo "containers.sh: '$name' is neither docker nor podman; see --help" >&2 && exit 2 ;;
+  esac
+  for program in "${needed[@]}"; do
+    command -v "$program" > /dev/null || { echo "containers.sh: $program is not here; see --help for the packages" >&2 && exit 2; }
+  done
+done
+for name in bookworm trixie; do
+  [[ -d $roots/$name ]] || { echo "containers.sh: no root of $name in $roots; run scripts/distributions.sh $1 bookworm trixie" >&2 && exit 2; }
+done
 compose_file=$(realpath "$(dirname "$0")/../packaging/container/compose.yaml")
 if [[ -z ${INSIDE:-} ]]; then
   INSIDE=yes exec unshare --net --mount --uts --pid --fork --kill-child --mount-proc "$(realpath "$0")" "$@"
