@@ -20,7 +20,8 @@ export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 step() { printf '==> %s\n' "$*"; }
 
 step "Licences and SBOM"
-cp "$here"/../{LICENSE,README.md,CHANGELOG.md} "$tree/"
+cp "$here"/../{LICENSE,CHANGELOG.md} "$tree/"
+sed 's|](docs/|](share/doc/rocemu/docs/|g' "$here/../README.md" > "$tree/README.md"
 python3 -B "$here/sbom/write.py" "$build" "$tree" "$version" "$root"
 
 architecture=$("$here/system/architecture.sh" "$tree")

@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/usr/local/share/doc/rocemu"
 cp -a "$tree"/{bin,include,lib,share} "$work/root/usr/local/"
-cp "$tree"/{LICENSE,README.md,CHANGELOG.md} "$work/root/usr/local/share/doc/rocemu/"
+cp "$tree/LICENSE" "$work/root/usr/local/share/doc/rocemu/"
 chmod -R go=rX,u+rw "$work/root"
 find "$work/root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 

@@ -9,8 +9,6 @@ root=${2:?where to}
 
 mkdir -p "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d"
 cp -a "$tree"/{bin,include,lib,share} "$root/usr/"
-doc=$root/usr/share/doc/rocemu
-cp "$tree/README.md" "$tree/CHANGELOG.md" "$doc/"
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 sed 's|/usr/local/|/usr/|g' "$here/../systemd/rocemu@.service" > "$root/usr/lib/systemd/system/rocemu@.service"
 cp "$here/rocemu.sysusers" "$root/usr/lib/sysusers.d/rocemu.conf"
