@@ -15,7 +15,7 @@ namespace rocemu::cli {
 namespace {
 
 // A program that is checked has findings to be read when it has ended; so this process stays.
-int run_checked(const Options& options, const CheckOptions& checks,
+int run_checked(const Options& options, const CheckOptions& checks, const RunningNic& nic,
                 const Installation& installation, Environment environment) {
   SignalWatch signals;
   const CheckedProgram checked_program(checks);
@@ -25,8 +25,11 @@ int run_checked(const Options& options, const CheckOptions& checks,
   for (;;) {
     const SignalEvent event = signals.wait();
     if (event.number == SIGCHLD) {
-      if (const std::optional<int> code = exit_code_if_ended(program))
-        return checked_program.finish(*code);
+      const std::optional<int> code = exit_code_if_ended(program);
+      if (!code) continue;
+      if (or_those_of_nic({}, nic.state_dir).wanted())
+        checked_program.add_findings_to(nic.state_dir);
+      return checked_program.finish(*code);
     } else if (event.is_ours_alone) {
       ::kill(program, event.number);
     }
@@ -46,7 +49,7 @@ int exec(const Options& options) {
   const CheckOptions checks = or_those_of_nic(options.check, nic.state_dir);
   Environment environment =
       for_program(current_environment(), installation, nic.state_dir, options.share_memory);
-  if (checks.wanted()) return run_checked(options, checks, installation, environment);
+  if (checks.wanted()) return run_checked(options, checks, nic, installation, environment);
   heed_obstacle(options.program, environment);
   exec_program(options.program, environment);
 }

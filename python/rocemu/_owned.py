@@ -159,11 +159,21 @@ class Nic(RunningNic):
 
     def findings(self) -> list[Finding]:
         """What the checker has found until now, also after the NIC's end, in programs of a NIC with
-        `check` (docs/check.md); but for those that have been taken."""
-        folder = self._environment.get("ROCEMU_CHECK_DIR")
-        if folder is not None and not self.closed:
-            self._last_findings = _findings.read(Path(folder))
+        `check` (docs/check.md); but for those that have been taken. Raises CommandFailed for a NIC
+        without: none is not none found."""
+        if not self.checks:
+            raise CommandFailed("the NIC was made without check: nothing was looked for", 1)
+        self._read_findings()
         return self._last_findings[self._taken:]
+
+    @property
+    def checks(self) -> bool:
+        """Whether the NIC was made with `check`."""
+        return "ROCEMU_CHECK_DIR" in self._environment
+
+    def _read_findings(self) -> None:
+        if self.checks and not self.closed:
+            self._last_findings = _findings.read(Path(self._environment["ROCEMU_CHECK_DIR"]))
 
     def take_findings(self) -> list[Finding]:
         """As findings(), which then has them no more: for tests that expect some."""
@@ -178,7 +188,7 @@ class Nic(RunningNic):
             return
         self._end_programs()
         self.log()
-        self.findings()
+        self._read_findings()
         self._let_go()
         try:
             killed = self._hear(_END_TIMEOUT_S).get("killed")

@@ -46,7 +46,7 @@ class NicFactory:
         return nic
 
     def take_findings(self) -> list[Finding]:
-        return [finding for nic in self.nics for finding in nic.take_findings()]
+        return [finding for nic in self.nics if nic.checks for finding in nic.take_findings()]
 
     def close(self) -> None:
         """Ends the NICs. Raises FindingsReported for what was found at last."""

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <system_error>
 
@@ -34,7 +35,7 @@ void add_check_variables(Environment& environment, const Installation& installat
 
 CheckedProgram::CheckedProgram(CheckOptions options) : options_(std::move(options)) {
   if (!options_.wanted()) return;
-  if (!options_.report.empty()) write_report(options_.report, {});
+  if (!options_.report.empty()) write_report_of_none(options_.report);
   std::error_code error;
   std::string name = (std::filesystem::temp_directory_path(error) / "rocemu-check-XXXXXX").native();
   if (::mkdtemp(name.data()) == nullptr) {
@@ -52,6 +53,12 @@ CheckedProgram::~CheckedProgram() {
 void CheckedProgram::add_variables(Environment& environment,
                                    const Installation& installation) const {
   if (is_checked()) add_check_variables(environment, installation, options_, folder_);
+}
+
+void CheckedProgram::add_findings_to(const std::filesystem::path& folder) const {
+  std::ifstream found(folder_ / ROCEMU_CHECK_FINDINGS_FILE);
+  if (!found || found.peek() == std::ifstream::traits_type::eof()) return;
+  std::ofstream(folder / ROCEMU_CHECK_FINDINGS_FILE, std::ios::app) << found.rdbuf();
 }
 
 int CheckedProgram::finish(int code) const {

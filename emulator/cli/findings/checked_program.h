@@ -28,6 +28,8 @@ class CheckedProgram {
   // When all of its processes have ended: a line of summary on standard error, the report, and the
   // command's exit code, of which `code` is the program's.
   int finish(int code) const;
+  // Before that: `folder` has these findings, too, after its own.
+  void add_findings_to(const std::filesystem::path& folder) const;
 
  private:
   const CheckOptions options_;

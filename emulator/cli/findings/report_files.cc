@@ -62,6 +62,21 @@ std::string case_name(const Json& finding) {
                    : finding["sentence"].get<std::string>();
 }
 
+const std::string kJunitHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+const std::string kJunitTail = "</testsuite>\n</testsuites>\n";
+
+std::string suite_element(size_t tests, size_t failures, size_t errors) {
+  return "<testsuite name=\"rocemu check\" tests=\"" + std::to_string(tests) + "\" failures=\"" +
+         std::to_string(failures) + "\" errors=\"" + std::to_string(errors) + "\">\n";
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) throw Failure("cannot write the report of checks to " + file.native());
+}
+
 }  // namespace
 
 std::string as_json(const std::vector<FoundOnce>& findings) {
@@ -82,10 +97,8 @@ std::string as_text(const std::vector<FoundOnce>& findings) {
 }
 
 std::string as_junit(const std::vector<FoundOnce>& findings) {
-  const std::string tests = std::to_string(findings.empty() ? 1 : findings.size());
-  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  text += "<testsuites>\n<testsuite name=\"rocemu check\" tests=\"" + tests + "\" failures=\"" +
-          std::to_string(findings.size()) + "\" errors=\"0\">\n";
+  std::string text = kJunitHead + suite_element(findings.empty() ? 1 : findings.size(),
+                                                findings.size(), /*errors=*/0);
   if (findings.empty()) {
     text += "<testcase classname=\"rocemu.check\" name=\"no findings\"/>\n";
   }
@@ -96,14 +109,22 @@ std::string as_junit(const std::vector<FoundOnce>& findings) {
             escaped(found.finding["sentence"].get<std::string>()) + "\">" +
             escaped(finding_text(found.finding)) + "</failure>\n</testcase>\n";
   }
-  return text + "</testsuite>\n</testsuites>\n";
+  return text + kJunitTail;
 }
 
 void write_report(const std::filesystem::path& file, const std::vector<FoundOnce>& findings) {
-  std::ofstream out(file, std::ios::trunc);
-  out << (file.extension() == ".xml" ? as_junit(findings) : as_json(findings));
-  out.close();
-  if (!out) throw Failure("cannot write the report of checks to " + file.native(), kOwnFailure);
+  write(file, file.extension() == ".xml" ? as_junit(findings) : as_json(findings));
+}
+
+void write_report_of_none(const std::filesystem::path& file) {
+  constexpr const char* kWhy = "the program has not been run to its end";
+  if (file.extension() != ".xml") {
+    const Json report = {{"version", kSchemaVersion}, {"error", kWhy}};
+    return write(file, report.dump(2) + "\n");
+  }
+  write(file, kJunitHead + suite_element(1, 0, 1) +
+                  "<testcase classname=\"rocemu.check\" name=\"the program\">\n<error message=\"" +
+                  kWhy + "\"/>\n</testcase>\n" + kJunitTail);
 }
 
 }  // namespace rocemu::cli

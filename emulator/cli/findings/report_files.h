@@ -18,8 +18,9 @@ std::string as_text(const std::vector<FoundOnce>& findings);
 // A test case for each finding, which fails; a single one that passes where there are none.
 std::string as_junit(const std::vector<FoundOnce>& findings);
 
-// By the file's name: .xml is JUnit, all else JSON. Throws Failure (own failure) when it can't be
-// written.
+// By the file's name: .xml is JUnit, all else JSON. Throws Failure when it can't be written.
 void write_report(const std::filesystem::path& file, const std::vector<FoundOnce>& findings);
+// What stands there until the program has ended, and stays where it never ran: an error.
+void write_report_of_none(const std::filesystem::path& file);
 
 }  // namespace rocemu::cli

@@ -120,7 +120,7 @@ def shows_the_nic_to_commands_alone():
         expect("rocemu2" in runner.run("rocemu exec -- ibv_devices")[0], "arguments of all lines")
         runner.run("rocemu exec -- bash -c '" + PINGPONG + "'")
         expect("make_region_that_stays" in runner.run(f"rocemu exec -- {LEAVER}", expect=66)[0], "checked")
-        runner.uses(FINISH)
+        expect("2 findings: leaks 2" in runner.uses(FINISH, expect=66)[0], "those of rocemu exec, too")
 
 
 def downloads():

@@ -61,6 +61,17 @@ def check_junit(folder):
     run("run", "--check=-leaks", "--check-report", str(report), "--", LEAVER)
     suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
     expect(suite.get("failures") == "0" and suite.get("tests") == "1", "one that passes without findings")
+    expect(suite.get("errors") == "0", "and no error")
+
+
+def check_program_that_never_ran(folder):
+    report = folder / "never.xml"
+    done = run("run", "--check", "--check-report", str(report), "--", "no-such-program")
+    suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
+    expect(done.returncode == 127 and suite.get("errors") == "1" and suite.find("testcase/error") is not None, "an error", done)
+    report = folder / "never.json"
+    run("run", "--check", "--check-report", str(report), "--", "no-such-program")
+    expect("error" in json.loads(report.read_text()), "an error in the JSON")
 
 
 def check_exit_codes():
@@ -86,17 +97,21 @@ def check_nic_that_is_up(folder):
     try:
         done = run("exec", "--name", name, "--", LEAVER)
         expect(done.returncode == 66, f"exec: exit code {done.returncode} instead of 66", done)
+        done = run("findings", "--name", name, "--json")
+        expect(done.returncode == 66 and len(json.loads(done.stdout)["findings"]) == 2, "findings has those of exec", done)
         done = run("exec", "--name", name, "--check=-leaks", "--", LEAVER)
         expect(done.returncode == 0, "exec's own options go first", done)
         script = run("env", "--name", name).stdout
         done = subprocess.run(["sh", "-c", script + '"$0"; echo $?; cat "$ROCEMU_CHECK_DIR/findings.jsonl"', LEAVER],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
         code, *lines = done.stdout.splitlines()
-        expect(code == "0" and len(regions(map(json.loads, lines))) == 1, "env", done)
+        expect(code == "0" and len(regions(map(json.loads, lines))) == 2, "env, after what exec has found", done)
         report = folder / "up.xml"
         done = run("findings", "--name", name, "--check-report", str(report))
         expect(done.returncode == 66 and done.stdout.endswith("2 findings: leaks 2\n"), "findings", done)
         expect(f"\n  {FUNCTION}  " in done.stdout and "failures=\"2\"" in report.read_text(), "the text and the report", done)
+        done = run("findings", "--name", name, "--check-report", "/no/such/folder.xml")
+        expect(done.returncode == 1 and "/no/such/folder.xml" in done.stderr, "a report that cannot be written", done)
         done = run("findings", "--name", name, "--json", "--check-exit-code", "0")
         expect(done.returncode == 0 and len(json.loads(done.stdout)["findings"]) == 2, "findings --json", done)
     finally:
@@ -120,6 +135,7 @@ def main():
         check_text()
         check_json(folder)
         check_junit(folder)
+        check_program_that_never_ran(folder)
         check_exit_codes()
         check_suppressions(folder)
         check_nic_that_is_up(folder)

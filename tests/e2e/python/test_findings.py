@@ -116,6 +116,11 @@ def test_a_program_that_is_right_is_silent(needs):
     assert nic.findings() == []
 
 
+def test_a_nic_without_checks_has_no_findings_to_ask_for():
+    with rocemu.Nic() as nic, pytest.raises(rocemu.CommandFailed, match="nothing was looked for"):
+        nic.findings()
+
+
 @needs_check
 def test_a_program_that_leaks_is_found(tmp_path):
     source, program = tmp_path / "leak.c", tmp_path / "leak"
