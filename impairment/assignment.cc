@@ -49,8 +49,7 @@ ParsedAssignment parse_assignment(std::string_view port, std::string_view direct
   assignment.transmit = direction == "tx" || direction == "both";
   assignment.receive = direction == "rx" || direction == "both";
   if (!assignment.transmit && !assignment.receive)
-    return wrong(quoted(direction) + " is no direction; write tx, rx or both, like " +
-                 std::string(port) + ".tx:loss=1%");
+    return wrong(quoted(direction) + " is no direction; these are tx, rx and both");
   return {std::move(assignment), {}};
 }
 

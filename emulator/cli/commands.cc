@@ -41,6 +41,11 @@ NicOptions checked(NicOptions options) {
     if (!file->empty() && !std::filesystem::is_directory(file->parent_path(), error))
       throw Failure("there is no folder " + file->parent_path().native() + " for " + option,
                     kUsage);
+  for (const auto& [option, file] : written)
+    for (const auto& [other, other_file] : written)
+      if (!file->empty() && file != other_file &&
+          file->lexically_normal() == other_file->lexically_normal())
+        throw Failure(std::string(option) + " and " + other + " want a file each", kUsage);
   for (const std::string& text : options.impair) {
     const impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
     if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);

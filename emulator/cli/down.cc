@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
@@ -11,6 +12,7 @@
 #include "emulator/cli/process/process_tree.h"
 #include "emulator/cli/running_nic.h"
 #include "emulator/cli/state_dir.h"
+#include "verbs_shim/abi/control.h"
 
 namespace rocemu::cli {
 namespace {
@@ -41,6 +43,14 @@ bool send_signal(const fs::path& state_dir, int number) {
   return is_of_nic && ::kill(pid, number) == 0;
 }
 
+// As find_running_nic() has it, but for one that has ended or is not there.
+fs::path state_dir_of(const Options& options) {
+  const char* const outer = std::getenv(ROCEMU_ENV_DIR);
+  if (options.name.empty() && outer != nullptr && *outer != '\0')
+    return fs::absolute(outer).lexically_normal();
+  return own_base() / options.name_or_default();
+}
+
 bool end_nic(const fs::path& base, const std::string& name) {
   const RunningNic nic{base / name, name};
   try {
@@ -59,9 +69,10 @@ bool end_nic(const fs::path& base, const std::string& name) {
 }  // namespace
 
 int down(const Options& options) {
-  const std::string name = options.name_or_default();
+  const fs::path state_dir = state_dir_of(options);
+  const std::string name = state_dir.filename();
   refuse_private(name);
-  const fs::path base = own_base();
+  const fs::path base = state_dir.parent_path();
   switch (liveness(base, name)) {
     case Liveness::kAbsent:
       throw Failure("no NIC named '" + name + "' is up", kWrongState);

@@ -92,6 +92,8 @@ Examples:
   rocemu top --once --json)";
 
 constexpr const char* kDownFooter = R"(
+Without --name: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+
 Example:
   rocemu down --name lab)";
 
@@ -128,8 +130,8 @@ Examples:
   rocemu link show rocemu0 --json)";
 
 constexpr const char* kFindingsFooter = R"(
-Of programs that ran in an environment of `rocemu env`, over a NIC that was started with --check. Leaks of a
-program are there when it has ended. Those of `rocemu exec` are in its own report.
+Of programs that ran by `rocemu exec`, or in an environment of `rocemu env`, over a NIC that was started with
+--check. Leaks of a program are there when it has ended.
 Without --name and --socket: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
 
 Examples:
@@ -204,7 +206,8 @@ class Parser {
       throw PrintAndExit{std::string(version.what()) + "\n"};
     } catch (const CLI::ExtrasError& error) {
       const std::string name = chosen() != nullptr ? name_of(chosen()) : "";
-      if (name != "run" && name != "exec") fail(error.what());
+      // The word may stand before the command, and is none of its own then.
+      if ((name != "run" && name != "exec") || chosen()->remaining().empty()) fail(error.what());
       fail("'" + chosen()->remaining().front() + "' is no option of " + name +
            ", and a program has -- in front of it");
     } catch (const CLI::RequiredError&) {

@@ -1,6 +1,7 @@
 // `rocemu run`: this process is the parent of both the daemon and the program. The daemon has a
 // process group of its own and asks the kernel to end it when this process dies; the program shares
 // this process's group and terminal.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -65,9 +66,23 @@ void report_shake(int exit_code, const StateDir& state_dir) {
   complain("the NIC was shaken; to have the same again: --shake=" + text);
 }
 
-int end_of_run(int exit_code, const CheckedProgram& checks, const StateDir& state_dir) {
+// A recording that has ended too early is missed when it is wanted, long after. The log says it.
+void report_recordings(const StateDir& state_dir) {
+  std::ifstream log(state_dir.path() / "log");
+  for (std::string line; std::getline(log, line);) {
+    if (!line.ends_with("; recording has ended") && !line.ends_with("; it is not whole")) continue;
+    const size_t begin = std::min(line.find("capture file "), line.find("trace: "));
+    if (begin != std::string::npos) complain(line.substr(begin));
+  }
+}
+
+int end_of_run(int exit_code, const CheckedProgram& checks, DaemonProcess& nic,
+               const StateDir& state_dir) {
   const int code = checks.finish(exit_code);
   report_shake(code, state_dir);
+  nic.stop();
+  bury_children();
+  report_recordings(state_dir);
   return code;
 }
 
@@ -111,11 +126,11 @@ int run(const Options& options) {
     const int exit_code =
         run_server_and_client({options.server, options.program}, environment,
                               state_dir.get().path() / ROCEMU_SOCKET_NAME, signals, look_at_nic);
-    return end_of_run(exit_code, checked_program, state_dir.get());
+    return end_of_run(exit_code, checked_program, nic, state_dir.get());
   }
   const pid_t program = spawn_program(options.program, environment, signals);
   const int exit_code = wait_for_program(program, nic, state_dir.get(), signals);
-  return end_of_run(exit_code, checked_program, state_dir.get());
+  return end_of_run(exit_code, checked_program, nic, state_dir.get());
 }
 
 }  // namespace rocemu::cli

@@ -1,6 +1,8 @@
 #include "emulator/cli/process/program.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,11 @@ std::optional<int> exit_code_if_ended(pid_t child) {
   return end.si_code == CLD_EXITED ? end.si_status : kSignalBase + end.si_status;
 }
 
+void bury_children() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
 void exec_program(const std::vector<std::string>& program, const Environment& environment) {
   ::execvpe(program[0].c_str(), as_exec_array(program).data(), as_exec_array(environment).data());
   throw cannot_run(program[0], errno);
@@ -51,9 +58,12 @@ pid_t spawn_program(const std::vector<std::string>& program, const Environment& 
   const UniqueFd report(ends[0]);
   UniqueFd report_write(ends[1]);
 
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) throw Failure(std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(kNotExecutable);
     signals.restore_in_child();
     if (output >= 0) show_output_to(output);
     ::execvpe(arguments[0], arguments.data(), variables.data());

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -72,6 +73,8 @@ int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
   for (const std::string& name : settings.devices)
     if (std::ranges::find(devices_, name, &device::HcaConfig::name) == devices_.end())
       return ENODEV;
+  // Not before: who asked may have named a file that holds something else.
+  if (::ftruncate(file.get(), 0) != 0) return errno;
 
   trace::RecorderHost& host = *this;
   auto run = std::make_unique<Run>();
@@ -223,9 +226,12 @@ void NicTracing::finished() {
   if (run_ == nullptr) return;
   const std::unique_ptr<Run> run = std::move(run_);
   const TraceResult result{run->writer->written_bytes(), run->writer->lost(), run->writer->error()};
-  spdlog::info("trace: {} bytes, {} records had no room{}", result.written_bytes,
-               result.lost_records,
-               result.error == 0 ? "" : std::string(", ") + std::strerror(result.error));
+  const bool is_whole = result.error == 0 && result.lost_records == 0;
+  spdlog::log(is_whole ? spdlog::level::info : spdlog::level::warn,
+              "trace: {} bytes, {} records had no room{}{}", result.written_bytes,
+              result.lost_records,
+              result.error == 0 ? "" : std::string(", ") + std::strerror(result.error),
+              is_whole ? "" : "; it is not whole");
   if (run->done) run->done(result);
 }
 

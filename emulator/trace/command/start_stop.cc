@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -43,12 +44,31 @@ void add_filter(std::string& filter, const std::string& key, const std::string& 
     fail("--" + key + ": " + error);
 }
 
-// A file of this user's, for nobody else's eyes: it tells of programs' keys and addresses.
-UniqueFd make_file(const std::filesystem::path& path) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) throw Failure("can't write " + path.string() + ": " + std::strerror(errno));
-  return file;
-}
+// The file for a trace: this user's, for nobody else's eyes, since it tells of programs' keys and
+// addresses. The NIC empties it when it begins; where it refuses, all is as it was.
+class TraceFile {
+ public:
+  explicit TraceFile(const std::filesystem::path& path) : path_(path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
+    file_ = UniqueFd(::open(path.c_str(), kFlags | O_EXCL, 0600));
+    is_new_ = static_cast<bool>(file_);
+    if (!is_new_) file_ = UniqueFd(::open(path.c_str(), kFlags, 0600));
+    if (!file_) throw Failure("can't write " + path.string() + ": " + std::strerror(errno));
+  }
+  ~TraceFile() {
+    if (is_new_) ::unlink(path_.c_str());
+  }
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
+  int fd() const { return file_.get(); }
+  void keep() { is_new_ = false; }
+
+ private:
+  const std::filesystem::path& path_;
+  UniqueFd file_;
+  bool is_new_;
+};
 
 }  // namespace
 
@@ -89,8 +109,9 @@ StartOptions parse_start(std::span<const std::string> words, bool stop) {
 int start(std::span<const std::string> words) {
   const StartOptions options = parse_start(words);
   cli::ControlClient nic(cli::find_running_nic(options.nic).socket());
-  const UniqueFd file = make_file(options.file);
-  nic.start_trace(file.get(), options.filter, options.max_bytes);
+  TraceFile file(options.file);
+  nic.start_trace(file.fd(), options.filter, options.max_bytes);
+  file.keep();
   return cli::kSuccess;
 }
 

@@ -133,7 +133,14 @@ def start_stop(folder):
     try:
         run("trace", "start", "--program", "ibv_rc_pingpong", "--device", "rocemu1", path)
         check(stat.S_IMODE(os.stat(path).st_mode) == 0o600, "others may read it")
-        run("trace", "start", f"{folder}/second.trace", code=1)
+        for refused in (f"{folder}/second.trace", path):
+            run("trace", "start", refused, code=1)
+        check(not os.path.exists(f"{folder}/second.trace"), "a file is left of a trace that was refused")
+        other = f"{folder}/other"
+        with open(other, "w", encoding="utf-8") as file:
+            file.write("kept")
+        run("trace", "start", other, code=1)
+        check(os.path.getsize(other) == 4, "a file is emptied for a trace that was refused")
         # A client that comes before its server listens ends at once.
         pingpong = ("ibv_rc_pingpong -d rocemu0 -g 1 -n 100 & "
                     "until ibv_rc_pingpong -d rocemu1 -g 1 -n 100 localhost; do kill -0 $! || exit 1; done; wait $!")
@@ -254,6 +261,9 @@ def limit(folder):
         *"ib_write_bw -d rocemu1 -s 64 -n 20000 localhost".split())
     check(os.path.getsize(path) <= 1_000_064, f"{os.path.getsize(path)} bytes")
     check(Trace(path).of("stopped")[0].cause == 44, "it does not say that it is full")
+    said = run("run", "--pcap", "/dev/full", "--server", "ib_write_bw -d rocemu0 -n 100", "--",
+               *"ib_write_bw -d rocemu1 -n 100 localhost".split())
+    check("rocemu: capture file /dev/full: No space left on device; recording has ended" in said, said)
 
 
 def tshark(path, *words):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Stands in for rocemud in processes_test.py: the same command line, socket and ready line, no NIC.
 
-FAKE_ROCEMUD says how it misbehaves: refuse, crash, deaf, abi; anything else is good behaviour.
+FAKE_ROCEMUD says how it misbehaves: refuse, crash, deaf, abi, diskfull; anything else is good behaviour.
 """
 
 import array
@@ -68,6 +68,8 @@ socket_path = os.path.join(state_dir, "nic.sock")
 names = [f"rocemu{i}" for i in range(int(option("--devices", "2")))]
 
 print("fake: started with", *arguments, flush=True)
+if mode == "diskfull":
+    print("[2026-01-01] [error] capture file /x.pcap: No space left on device; recording has ended", flush=True)
 if mode == "refuse":
     print("rocemud: the moon is in the wrong phase; wait for a better one", file=sys.stderr)
     sys.exit(2)

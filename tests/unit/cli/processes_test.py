@@ -196,13 +196,40 @@ class Processes(unittest.TestCase):
         process = self.start("run", "--", "sh", "-c", "echo $$; exec sleep 60")
         program = int(process.stdout.readline())
         process.kill()
-        process.wait()
-        os.kill(program, signal.SIGKILL)
         process.communicate()
+        self.assertTrue(eventually(lambda: not os.path.exists(f"/proc/{program}")))
         self.assertTrue(eventually(lambda: self.daemons() == []))
         self.assertEqual(len(self.state_dirs()), 1)
         self.rocemu_does("run", "--", "true")
         self.assert_nothing_left()
+
+    def test_leaves_no_zombies_to_whoever_is_first_in_a_container(self):
+        for words in (["run"], ["run", "--server", "true"]):
+            adopted = ("import ctypes, os, subprocess, sys\n"
+                       "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"  # PR_SET_CHILD_SUBREAPER
+                       "subprocess.run(sys.argv[1:])\n"
+                       "try: print('left:', os.waitpid(-1, 0))\n"
+                       "except ChildProcessError: print('nothing')")
+            out = subprocess.run([sys.executable, "-c", adopted, self.rocemu, *words, "--", "true"], env=self.environment,
+                                 text=True, stdout=subprocess.PIPE, timeout=60, check=True).stdout
+            self.assertEqual(out, "nothing\n", words)
+
+    def test_recording_that_ended_is_told(self):
+        _, err = self.rocemu_does("run", "--pcap", "x.pcap", "--", "true", mode="diskfull")
+        self.assertEqual(err, "rocemu: capture file /x.pcap: No space left on device; recording has ended\n")
+        _, err = self.rocemu_does("run", "--pcap", "x", "--trace", "./x", "--", "true", code=125)
+        self.assertIn("--pcap and --trace want a file each", err)
+
+    def test_words_before_the_command(self):
+        for words in (["foo", "run"], ["--foo", "run", "--", "true"], ["help", "exec"], ["foo", "exec", "--", "true"]):
+            _, err = self.rocemu_does(*words, code=125)
+            self.assertIn(words[0], err)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([self.rocemu, "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "rocemu: can't write the output: No space left on device\n"))
 
     def test_lost_daemon_is_said_in_one_line(self):
         out, err = self.rocemu_does("run", "--", "sh", "-c", "sleep 1; exit 4", code=4,
@@ -329,8 +356,12 @@ class Processes(unittest.TestCase):
                                stdout=subprocess.PIPE)
         self.assertEqual(shell.stdout, self.root + "/lib/librocemu\n")
 
-        out, _ = self.rocemu_does("down", "--name", "lab")
-        self.assertEqual(out, "NIC 'lab' is down\n")
+        self.rocemu_does("up")
+        self.environment["ROCEMU_DIR"] = self.base + "/lab"
+        self.assertEqual(self.rocemu_does("down")[0], "NIC 'lab' is down\n")
+        self.rocemu_does("down", code=3)
+        self.environment.pop("ROCEMU_DIR")
+        self.assertEqual(self.rocemu_does("down")[0], "NIC 'default' is down\n")
         self.rocemu_does("down", "--name", "lab", code=3)
         self.rocemu_does("status", "--name", "lab", code=3)
         _, err = self.rocemu_does("exec", "--name", "lab", "--", "true", code=125)

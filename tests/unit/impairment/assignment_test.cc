@@ -46,7 +46,7 @@ TEST_CASE("what is wrong with an assignment is named") {
   };
   const Row row = GENERATE(
       Row{":loss=1%", "'' is no device"}, Row{".tx:loss=1%", "'' is no device"},
-      Row{"rocemu0.:loss=1%", "'.' is no direction; write tx, rx or both"},
+      Row{"rocemu0.:loss=1%", "'.' is no direction; these are tx, rx and both"},
       Row{"rocemu0.up:loss=1%", "'up' is no direction"},
       Row{"rocemu0.tx.rx:loss=1%", "'tx.rx' is no direction"},
       Row{"loss=1%:rocemu0", "'loss=1%' is no device"}, Row{"a b:loss=1%", "'a b' is no device"},
