@@ -71,14 +71,25 @@ void add_device_limits(CLI::App& app, std::string& profile, device::DeviceLimits
   add_limit<uint64_t>(section, "max_mr_size", limits.max_mr_size, 4096, UINT64_MAX / 2);
 }
 
+// CLI11's own transformers name their numbers as well when they refuse a name.
+template <class Value>
+CLI::Option* add_choice(CLI::App& app, const char* option, Value& value,
+                        const std::map<std::string, Value>& choices, const char* description) {
+  std::vector<std::string> names;
+  for (const auto& [name, chosen] : choices) names.push_back(name);
+  return app
+      .add_option_function<std::string>(
+          option, [&value, choices](const std::string& name) { value = choices.at(name); },
+          description)
+      ->check(CLI::IsMember(names));
+}
+
 CLI::Option* add_recovery(CLI::App& app, transport::Recovery& recovery) {
   using transport::Recovery;
-  return app
-      .add_option(
-          "--recovery", recovery,
-          "How losses are made good: go-back-n, or selective-repeat with peers that have it")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Recovery>{
-          {"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}}))
+  return add_choice<Recovery>(
+             app, "--recovery", recovery,
+             {{"go-back-n", Recovery::go_back_n}, {"selective-repeat", Recovery::selective_repeat}},
+             "How losses are made good: go-back-n, or selective-repeat with peers that have it")
       ->option_text("NAME");
 }
 
@@ -372,6 +383,7 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--ready-fd", texts.ready_fd,
                  "Write 'ready' and a newline here when programs can start")
       ->check(CLI::NonNegativeNumber)
+      ->configurable(false)
       ->option_text("N");
   app.add_option(
          "--log-level", options.log_level,
@@ -380,9 +392,9 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
       ->option_text("LEVEL");
   app.add_flag("--die-with-parent", options.die_with_parent,
                "End when the process that started this one ends");
-  app.add_flag(
-      "--check", options.check,
-      "Look for what programs do wrong and only the NIC can see, for their checker to ask");
+  app.add_flag("--check", options.check,
+               "Look for what programs do wrong and only the NIC can see, for their checker to ask")
+      ->configurable(false);  // rocemu's option of the name is what has programs checked
   app.add_option(
          "--dma", texts.dma,
          "How to reach programs' memory: auto, process_vm or mem_fd (docs/configuration.md)")
@@ -392,27 +404,24 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
                  "Serve the counters to Prometheus, over HTTP at /metrics: ADDRESS:PORT, PORT on "
                  "loopback, or the path of a Unix socket")
       ->option_text("ADDRESS");
-  app.add_option(
-         "--parallel", options.parallel,
-         "Several cores for devices on the switch, or for what programs of one move: where that "
-         "is faster and there are more than two (auto), never, or, for tests, always "
-         "(devices) or programs")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ParallelMode>{{"auto", ParallelMode::automatic},
-                                              {"never", ParallelMode::never},
-                                              {"always", ParallelMode::always},
-                                              {"programs", ParallelMode::programs}}))
+  add_choice<ParallelMode>(
+      app, "--parallel", options.parallel,
+      {{"auto", ParallelMode::automatic},
+       {"never", ParallelMode::never},
+       {"always", ParallelMode::always},
+       {"programs", ParallelMode::programs}},
+      "Several cores for devices on the switch, or for what programs of one move: where that "
+      "is faster and there are more than two (auto), never, or, for tests, always "
+      "(devices) or programs")
       ->option_text("MODE");
   app.add_option("--parallel-threads", options.parallel_threads,
                  "On so many threads at most (0: half of the CPUs)")
       ->check(CLI::Range(0U, ParallelPolicy::kMaxThreads))
       ->option_text("N");
-  app.add_option(
-         "--icrc", options.icrc_always,
-         "When the CRC of a packet is made and looked at: where somebody can see the packet "
-         "or change it (when-seen), or always")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, bool>{{"when-seen", false}, {"always", true}}))
+  add_choice<bool>(
+      app, "--icrc", options.icrc_always, {{"when-seen", false}, {"always", true}},
+      "When the CRC of a packet is made and looked at: where somebody can see the packet "
+      "or change it (when-seen), or always")
       ->option_text("WHEN");
 }
 
@@ -420,6 +429,19 @@ void add_process_options(CLI::App& app, Options& options, Texts& texts) {
 std::string setting_named(const std::string& message) {
   const std::string name = message.substr(message.find_last_of(' ') + 1);
   return name.substr(0, name.find(".++"));
+}
+
+std::string describe(const CLI::ConfigError& error) {
+  const std::string message = error.what();
+  constexpr std::string_view kNotConfigurable = ": This option is not allowed in a configuration";
+  if (const size_t at = message.find(kNotConfigurable); at != std::string::npos)
+    return message.substr(0, at) + " is an option of the command line, and no setting";
+  return "unknown setting: " + setting_named(message);
+}
+
+std::string configuration_of(const CLI::App& app) {
+  const auto& given = app.get_config_ptr()->results();
+  return given.empty() ? "" : given.front();
 }
 
 // Returns the exit code when there is nothing to run.
@@ -436,11 +458,13 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv,
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ConfigError& error) {
-    std::fprintf(stderr, "rocemud: unknown setting in the configuration file: %s\n",
-                 setting_named(error.what()).c_str());
+    std::fprintf(stderr, "rocemud: %s: %s\n", configuration_of(app).c_str(),
+                 describe(error).c_str());
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "rocemud: %s (see rocemud --help)\n", error.what());
+    const std::string file = configuration_of(app);
+    const std::string where = file.empty() ? "" : ", of the command line or of " + file;
+    std::fprintf(stderr, "rocemud: %s%s (see rocemud --help)\n", error.what(), where.c_str());
     return kExitUsage;
   }
   return std::nullopt;

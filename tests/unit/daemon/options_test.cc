@@ -232,6 +232,15 @@ TEST_CASE("congestion control comes from the command line and the file, for all 
     CHECK(parse({"--dir", "/tmp/x", "--congestion", bad}).exit_code == kExitUsage);
 }
 
+TEST_CASE("what a configuration file may not say") {
+  for (const char* text : {"check = true\n", "ready-fd = 3\n", "devces = 4\n", "devices = 65\n",
+                           "recovery = \"selective\"\n", "parallel = \"1\"\n"}) {
+    const ConfigFile file(text);
+    INFO(text);
+    CHECK_FALSE(parse({"--dir", "/tmp/x", "--config", file.path.c_str()}).options);
+  }
+}
+
 TEST_CASE("limits come from the configuration file") {
   const ConfigFile file(
       "devices = 3\n[limits]\nmax_qp = 64\nmax_mr_size = 1073741824\n"
