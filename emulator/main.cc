@@ -1,8 +1,6 @@
 // rocemu: the command people type. What it does is in cli/; lab, sim, script and trace have folders
 // of their own.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <iterator>
@@ -67,11 +65,16 @@ int exit_code_for(const Options& options, int code) {
   return hands_on_status(options.command) && !about_program ? kOwnFailure : code;
 }
 
-// What could not be written is a failure: a script that reads it would take less for all.
-int printed(int code) {
-  if (code == kSuccess && !std::cout.flush())
-    throw Failure(std::string("can't write the output: ") + std::strerror(errno));
-  return code;
+int run_command(const std::vector<std::string>& arguments, const OwnCommandLine* own,
+                Options& options) {
+  try {
+    if (own != nullptr) return own->run({arguments.begin() + 1, arguments.end()});
+    options = parse_options(arguments);
+    return dispatch(options);
+  } catch (const PrintAndExit& request) {
+    std::cout << request.text;
+    return kSuccess;
+  }
 }
 
 int main_with(const std::vector<std::string>& arguments) {
@@ -81,12 +84,9 @@ int main_with(const std::vector<std::string>& arguments) {
   const bool is_own = own != std::end(kOwnCommandLines);
   const std::string about = is_own ? first + ": " : "";
   try {
-    if (is_own) return printed(own->run({arguments.begin() + 1, arguments.end()}));
-    options = parse_options(arguments);
-    return printed(dispatch(options));
-  } catch (const PrintAndExit& request) {
-    std::cout << request.text;
-    return std::cout.flush() ? kSuccess : kFailure;
+    const int code = run_command(arguments, is_own ? own : nullptr, options);
+    if (code == kSuccess) require_printed();
+    return code;
   } catch (const Interrupted& interrupted) {
     return kSignalBase + interrupted.signal;
   } catch (const Failure& failure) {

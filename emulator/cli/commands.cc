@@ -1,5 +1,7 @@
 #include "emulator/cli/commands.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -18,6 +20,12 @@
 namespace rocemu::cli {
 
 void complain(const std::string& message) { std::cerr << "rocemu: " + message + "\n"; }
+
+void require_printed() {
+  errno = 0;
+  if (std::cout.flush()) return;
+  throw Failure(std::string("can't write the output: ") + std::strerror(errno != 0 ? errno : EIO));
+}
 
 void heed_obstacle(const std::vector<std::string>& program, Environment& environment) {
   const Obstacle obstacle = find_obstacle(program[0]);
@@ -41,11 +49,6 @@ NicOptions checked(NicOptions options) {
     if (!file->empty() && !std::filesystem::is_directory(file->parent_path(), error))
       throw Failure("there is no folder " + file->parent_path().native() + " for " + option,
                     kUsage);
-  for (const auto& [option, file] : written)
-    for (const auto& [other, other_file] : written)
-      if (!file->empty() && file != other_file &&
-          file->lexically_normal() == other_file->lexically_normal())
-        throw Failure(std::string(option) + " and " + other + " want a file each", kUsage);
   for (const std::string& text : options.impair) {
     const impairment::ParsedAssignment parsed = impairment::parse_assignment(text);
     if (!parsed.assignment) throw Failure("--impair: " + parsed.error, kUsage);

@@ -33,6 +33,9 @@ std::string fault_help();
 
 // Prints one line on stderr, with "rocemu: " before it.
 void complain(const std::string& message);
+// Throws Failure when something that was printed could not be written: a script would take what it
+// has got for all.
+void require_printed();
 
 // Says in one line why the program cannot see the NIC's devices, where that is so, and lets it
 // start nevertheless.

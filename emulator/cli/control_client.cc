@@ -207,10 +207,10 @@ void ControlClient::start_trace(int file, const std::string& filter, std::uint64
   rocemu_header reply = {};
   request(&message, sizeof(message), &reply, sizeof(reply), {ENODEV, EALREADY, EBADF}, file);
   if (reply.status == ENODEV)
-    throw Failure("the NIC has no such device; rocemu status lists them", kUsage);
+    throw Refusal("the NIC has no such device; rocemu status lists them", kUsage);
   if (reply.status == EALREADY)
-    throw Failure("the NIC is traced already; rocemu trace stop ends that");
-  if (reply.status == EBADF) throw Failure("a trace wants a regular file", kUsage);
+    throw Refusal("the NIC is traced already; rocemu trace stop ends that");
+  if (reply.status == EBADF) throw Refusal("a trace wants a regular file", kUsage);
 }
 
 ControlClient::TraceEnd ControlClient::stop_trace() {

@@ -13,10 +13,17 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "emulator/cli/process/exit_codes.h"
 
 namespace rocemu::cli {
 
 using Json = nlohmann::ordered_json;
+
+// The NIC has answered, and has done nothing.
+class Refusal : public Failure {
+ public:
+  using Failure::Failure;
+};
 
 class ControlClient {
  public:

@@ -43,12 +43,19 @@ bool send_signal(const fs::path& state_dir, int number) {
   return is_of_nic && ::kill(pid, number) == 0;
 }
 
-// As find_running_nic() has it, but for one that has ended or is not there.
-fs::path state_dir_of(const Options& options) {
+// As in find_running_nic(), but for a NIC that has not been started by `rocemu up` of this user:
+// one of `rocemu run` ends with its program, and others are not this command's to end.
+std::string name_of(const Options& options, const fs::path& base) {
   const char* const outer = std::getenv(ROCEMU_ENV_DIR);
-  if (options.name.empty() && outer != nullptr && *outer != '\0')
-    return fs::absolute(outer).lexically_normal();
-  return own_base() / options.name_or_default();
+  if (!options.name.empty() || outer == nullptr || *outer == '\0') return options.name_or_default();
+  fs::path dir = fs::absolute(outer).lexically_normal();
+  if (!dir.has_filename()) dir = dir.parent_path();
+  const std::string name = dir.filename();
+  if (dir.parent_path() != base || !valid_name(name))
+    throw Failure("the NIC of $" ROCEMU_ENV_DIR ", " + dir.native() +
+                      ", is not one that this user's rocemu up has started; --name names one",
+                  kWrongState);
+  return name.starts_with(kPrivatePrefix) ? options.name_or_default() : name;
 }
 
 bool end_nic(const fs::path& base, const std::string& name) {
@@ -69,10 +76,9 @@ bool end_nic(const fs::path& base, const std::string& name) {
 }  // namespace
 
 int down(const Options& options) {
-  const fs::path state_dir = state_dir_of(options);
-  const std::string name = state_dir.filename();
+  const fs::path base = own_base();
+  const std::string name = name_of(options, base);
   refuse_private(name);
-  const fs::path base = state_dir.parent_path();
   switch (liveness(base, name)) {
     case Liveness::kAbsent:
       throw Failure("no NIC named '" + name + "' is up", kWrongState);

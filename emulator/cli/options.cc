@@ -92,7 +92,7 @@ Examples:
   rocemu top --once --json)";
 
 constexpr const char* kDownFooter = R"(
-Without --name: the NIC of $ROCEMU_DIR if that is set, else the one named 'default'.
+Without --name: the NIC of $ROCEMU_DIR if that is set and `rocemu up` has started it, else the one named 'default'.
 
 Example:
   rocemu down --name lab)";

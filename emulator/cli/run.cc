@@ -49,6 +49,11 @@ class PrivateStateDir {
   bool keep_log_;
 };
 
+// At the end of the run, whatever way that is left.
+struct Burial {
+  ~Burial() { bury_children(); }
+};
+
 void report_lost_nic(const DaemonProcess& nic, int wait_status, const StateDir& state_dir) {
   std::string message = "the NIC (rocemud, process " + std::to_string(nic.pid()) +
                         ") ended while the program runs, by " + describe_end(wait_status) +
@@ -81,7 +86,6 @@ int end_of_run(int exit_code, const CheckedProgram& checks, DaemonProcess& nic,
   const int code = checks.finish(exit_code);
   report_shake(code, state_dir);
   nic.stop();
-  bury_children();
   report_recordings(state_dir);
   return code;
 }
@@ -113,6 +117,7 @@ int run(const Options& options) {
   remove_stale_private(base);
   const PrivateStateDir state_dir(base, options.keep_log);
   const CheckedProgram checked_program(options.check);
+  const Burial after_the_nic;
   DaemonProcess nic(daemon, state_dir.get(), nic_options, for_daemon(found), Lifetime::kOfParent);
   nic.wait_ready(signals);
   Environment environment =

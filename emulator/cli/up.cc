@@ -50,6 +50,7 @@ int up(const Options& options) {
     nic.wait_ready(signals);
     remember_checks(state_dir.path(), options.check);
     print_up(options, state_dir, nic.pid());
+    require_printed();
     nic.release();
   } catch (...) {
     state_dir.remove();

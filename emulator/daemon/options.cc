@@ -470,6 +470,15 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv,
   return std::nullopt;
 }
 
+std::string check_files_apart(const Options& options) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : {options.pcap, options.trace, options.trace_on_error})
+    if (file) files.push_back(std::filesystem::weakly_canonical(*file));
+  std::ranges::sort(files);
+  const auto same = std::ranges::adjacent_find(files);
+  return same == files.end() ? "" : same->native() + " cannot be the file of two recordings";
+}
+
 ParsedOptions refuse(const char* option, const std::string& error) {
   std::fprintf(stderr, "rocemud: %s: %s\n", option, error.c_str());
   return {std::nullopt, kExitUsage};
@@ -523,6 +532,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   if (!texts.pcap.empty()) options.pcap = texts.pcap;
   if (const std::string error = read_trace(texts, options); !error.empty())
     return refuse("trace-filter", error);
+  if (const std::string error = check_files_apart(options); !error.empty())
+    return refuse("pcap", error);
   if (app.count("--recovery") > 0) options.transport.recovery = texts.recovery;
   if (texts.ready_fd >= 0) options.ready_fd = texts.ready_fd;
   if (texts.dma == "process_vm") options.dma = dma::Method::process_vm;

@@ -17,9 +17,8 @@ time=$(date --utc --iso-8601=seconds --date="@$SOURCE_DATE_EPOCH")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/root/usr/local/share/doc/rocemu"
+mkdir -p "$work/root/usr/local"
 cp -a "$tree"/{bin,include,lib,share} "$work/root/usr/local/"
-cp "$tree/LICENSE" "$work/root/usr/local/share/doc/rocemu/"
 chmod -R go=rX,u+rw "$work/root"
 find "$work/root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 

@@ -26,18 +26,14 @@ constexpr uint64_t kTimeLimitNs = 1'000'000'000'000;
 constexpr uint64_t kFewestEvents = 10'000'000;
 
 // So many events are more than any scenario needs that does come to an end. With go-back-N all that
-// is left of a message may be sent again for each packet of it, and more than once.
+// is left of a message may be sent again for each packet of it.
 uint64_t event_limit(const Plan& plan) {
-  uint64_t limit = kFewestEvents;
-  for (const Connection& connection : plan.connections) {
-    for (const Direction& direction : connection.direction) {
-      for (const Op& op : direction.ops) {
-        const uint64_t packets = op.length_bytes / connection.mtu_bytes + 1;
-        limit += 4 * packets * packets;
-      }
-    }
-  }
-  return limit;
+  uint64_t most_packets = 0;
+  for (const Connection& connection : plan.connections)
+    for (const Direction& direction : connection.direction)
+      for (const Op& op : direction.ops)
+        most_packets = std::max<uint64_t>(most_packets, op.length_bytes / connection.mtu_bytes + 1);
+  return kFewestEvents + most_packets * most_packets;
 }
 
 class Scenario {

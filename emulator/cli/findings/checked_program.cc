@@ -1,13 +1,17 @@
 #include "emulator/cli/findings/checked_program.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <system_error>
 
+#include "base/unique_fd.h"
 #include "emulator/cli/findings/findings.h"
 #include "emulator/cli/findings/report_files.h"
 #include "emulator/cli/process/exit_codes.h"
@@ -56,9 +60,16 @@ void CheckedProgram::add_variables(Environment& environment,
 }
 
 void CheckedProgram::add_findings_to(const std::filesystem::path& folder) const {
-  std::ifstream found(folder_ / ROCEMU_CHECK_FINDINGS_FILE);
-  if (!found || found.peek() == std::ifstream::traits_type::eof()) return;
-  std::ofstream(folder / ROCEMU_CHECK_FINDINGS_FILE, std::ios::app) << found.rdbuf();
+  const std::ifstream found(folder_ / ROCEMU_CHECK_FINDINGS_FILE);
+  std::ostringstream lines;
+  if (!found || !(lines << found.rdbuf())) return;
+  const std::string text = lines.str();
+  const std::filesystem::path file = folder / ROCEMU_CHECK_FINDINGS_FILE;
+  // In one write, as programs append there at the same time.
+  const UniqueFd all(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (::write(all.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    std::cerr << "rocemu check: cannot add the findings to " + file.native() + ": " +
+                     std::strerror(errno) + "\n";
 }
 
 int CheckedProgram::finish(int code) const {

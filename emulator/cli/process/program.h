@@ -17,8 +17,8 @@ namespace rocemu::cli {
                                const Environment& environment);
 
 // Starts it as a child in this process group, so that terminal, stdin and job control are its own.
-// It gets SIGTERM when this process is killed, so that a job that runs out of time leaves none
-// behind. With `output` it has no stdin, and writes there what it says. Throws Failure as
+// It gets SIGTERM when this process is killed, as by a job that runs out of time; its own children
+// do not. With `output` it has no stdin, and writes there what it says. Throws Failure as
 // exec_program does.
 pid_t spawn_program(const std::vector<std::string>& program, const Environment& environment,
                     const SignalWatch& signals, int output = -1);

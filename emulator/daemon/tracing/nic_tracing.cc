@@ -42,6 +42,19 @@ bool is_writable_file(int fd) {
          ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
 }
 
+TraceResult result_of(const TraceWriter& writer) {
+  return {writer.written_bytes(), writer.lost(), writer.error()};
+}
+
+void log_result(const TraceResult& result) {
+  const bool is_whole = result.error == 0 && result.lost_records == 0;
+  spdlog::log(is_whole ? spdlog::level::info : spdlog::level::err,
+              "trace: {} bytes, {} records had no room{}{}", result.written_bytes,
+              result.lost_records,
+              result.error == 0 ? "" : std::string(", ") + std::strerror(result.error),
+              is_whole ? "" : "; it is not whole");
+}
+
 }  // namespace
 
 struct NicTracing::Run {
@@ -65,7 +78,13 @@ NicTracing::NicTracing(boost::asio::io_context& io, Engine& engine,
       timer_(io),
       self_(std::make_shared<NicTracing*>(this)) {}
 
-NicTracing::~NicTracing() { *self_ = nullptr; }
+NicTracing::~NicTracing() {
+  *self_ = nullptr;
+  if (run_ == nullptr) return;
+  run_->writer->finish(trace::Cause::nic_ended, {});
+  run_->writer->wait();
+  log_result(result_of(*run_->writer));
+}
 
 int NicTracing::start(UniqueFd file, const TraceSettings& settings) {
   if (run_ != nullptr) return EALREADY;
@@ -225,13 +244,8 @@ void NicTracing::end(trace::Cause cause) {
 void NicTracing::finished() {
   if (run_ == nullptr) return;
   const std::unique_ptr<Run> run = std::move(run_);
-  const TraceResult result{run->writer->written_bytes(), run->writer->lost(), run->writer->error()};
-  const bool is_whole = result.error == 0 && result.lost_records == 0;
-  spdlog::log(is_whole ? spdlog::level::info : spdlog::level::warn,
-              "trace: {} bytes, {} records had no room{}{}", result.written_bytes,
-              result.lost_records,
-              result.error == 0 ? "" : std::string(", ") + std::strerror(result.error),
-              is_whole ? "" : "; it is not whole");
+  const TraceResult result = result_of(*run->writer);
+  log_result(result);
   if (run->done) run->done(result);
 }
 

@@ -27,7 +27,7 @@ TraceWriter::TraceWriter(UniqueFd file, const trace::Header& header, uint64_t ma
 
 TraceWriter::~TraceWriter() {
   finish(trace::Cause::nic_ended, {});
-  thread_.join();
+  wait();
 }
 
 void TraceWriter::put(const std::vector<trace::Record>& records) {

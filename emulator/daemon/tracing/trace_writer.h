@@ -37,7 +37,11 @@ class TraceWriter {
   // Nobody puts records into the rings any more: writes what there is, and `last` behind it. Calls
   // `done` by the thread when the file is complete.
   void finish(trace::Cause cause, std::function<void()> done);
-  // After that, or after the destructor's own finish().
+  // Waits for that.
+  void wait() {
+    if (thread_.joinable()) thread_.join();
+  }
+  // After that.
   uint64_t written_bytes() const { return writer_.written_bytes(); }
   uint64_t lost() const { return lost_; }
   int error() const { return writer_.error(); }

@@ -49,20 +49,19 @@ void add_filter(std::string& filter, const std::string& key, const std::string& 
 class TraceFile {
  public:
   explicit TraceFile(const std::filesystem::path& path) : path_(path) {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
+    // O_NONBLOCK: a FIFO that nobody reads is refused, not waited for.
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_ = UniqueFd(::open(path.c_str(), kFlags | O_EXCL, 0600));
     is_new_ = static_cast<bool>(file_);
     if (!is_new_) file_ = UniqueFd(::open(path.c_str(), kFlags, 0600));
     if (!file_) throw Failure("can't write " + path.string() + ": " + std::strerror(errno));
   }
-  ~TraceFile() {
-    if (is_new_) ::unlink(path_.c_str());
-  }
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
 
   int fd() const { return file_.get(); }
-  void keep() { is_new_ = false; }
+  // Leaves no file where there was none.
+  void undo() const {
+    if (is_new_) ::unlink(path_.c_str());
+  }
 
  private:
   const std::filesystem::path& path_;
@@ -109,9 +108,13 @@ StartOptions parse_start(std::span<const std::string> words, bool stop) {
 int start(std::span<const std::string> words) {
   const StartOptions options = parse_start(words);
   cli::ControlClient nic(cli::find_running_nic(options.nic).socket());
-  TraceFile file(options.file);
-  nic.start_trace(file.fd(), options.filter, options.max_bytes);
-  file.keep();
+  const TraceFile file(options.file);
+  try {
+    nic.start_trace(file.fd(), options.filter, options.max_bytes);
+  } catch (const cli::Refusal&) {
+    file.undo();
+    throw;
+  }
   return cli::kSuccess;
 }
 

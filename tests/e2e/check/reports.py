@@ -66,11 +66,11 @@ def check_junit(folder):
 
 def check_program_that_never_ran(folder):
     report = folder / "never.xml"
-    done = run("run", "--check", "--check-report", str(report), "--", "no-such-program")
+    done = run("run", "--check", "--check-report", str(report), "--", "/no-such-program")
     suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
     expect(done.returncode == 127 and suite.get("errors") == "1" and suite.find("testcase/error") is not None, "an error", done)
     report = folder / "never.json"
-    run("run", "--check", "--check-report", str(report), "--", "no-such-program")
+    run("run", "--check", "--check-report", str(report), "--", "/no-such-program")
     expect("error" in json.loads(report.read_text()), "an error in the JSON")
 
 

@@ -257,10 +257,11 @@ def killed(folder):
 def limit(folder):
     """A file with a bound has one, and says that it is cut."""
     path = f"{folder}/x.trace"
-    run("run", "--trace", path, "--trace-limit-mb", "1", "--server", "ib_write_bw -d rocemu0 -s 64 -n 20000", "--",
+    said = run("run", "--trace", path, "--trace-limit-mb", "1", "--server", "ib_write_bw -d rocemu0 -s 64 -n 20000", "--",
         *"ib_write_bw -d rocemu1 -s 64 -n 20000 localhost".split())
     check(os.path.getsize(path) <= 1_000_064, f"{os.path.getsize(path)} bytes")
     check(Trace(path).of("stopped")[0].cause == 44, "it does not say that it is full")
+    check(re.search("^rocemu: trace: .* records had no room; it is not whole$", said, re.M), said)
     said = run("run", "--pcap", "/dev/full", "--server", "ib_write_bw -d rocemu0 -n 100", "--",
                *"ib_write_bw -d rocemu1 -n 100 localhost".split())
     check("rocemu: capture file /dev/full: No space left on device; recording has ended" in said, said)

@@ -217,8 +217,6 @@ class Processes(unittest.TestCase):
     def test_recording_that_ended_is_told(self):
         _, err = self.rocemu_does("run", "--pcap", "x.pcap", "--", "true", mode="diskfull")
         self.assertEqual(err, "rocemu: capture file /x.pcap: No space left on device; recording has ended\n")
-        _, err = self.rocemu_does("run", "--pcap", "x", "--trace", "./x", "--", "true", code=125)
-        self.assertIn("--pcap and --trace want a file each", err)
 
     def test_words_before_the_command(self):
         for words in (["foo", "run"], ["--foo", "run", "--", "true"], ["help", "exec"], ["foo", "exec", "--", "true"]):
@@ -226,10 +224,13 @@ class Processes(unittest.TestCase):
             self.assertIn(words[0], err)
 
     def test_output_that_cannot_be_written(self):
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([self.rocemu, "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr),
-                         (1, "rocemu: can't write the output: No space left on device\n"))
+        for words in (["version"], ["--help"], ["up"], ["trace", "--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([self.rocemu, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                                      env=self.environment)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("can't write the output: No space left on device\n", done.stderr)
+        self.assert_nothing_left()
 
     def test_lost_daemon_is_said_in_one_line(self):
         out, err = self.rocemu_does("run", "--", "sh", "-c", "sleep 1; exit 4", code=4,
@@ -360,8 +361,18 @@ class Processes(unittest.TestCase):
         self.environment["ROCEMU_DIR"] = self.base + "/lab"
         self.assertEqual(self.rocemu_does("down")[0], "NIC 'lab' is down\n")
         self.rocemu_does("down", code=3)
+        other = os.path.join(self.root, "other")
+        os.mkdir(other)
+        for path in (other, ".", "/", self.base + "/../rocemu/.."):
+            self.environment["ROCEMU_DIR"] = path
+            self.assertIn("is not one that this user's rocemu up has started", self.rocemu_does("down", code=3)[1])
+        self.assertTrue(os.path.isdir(other))
         self.environment.pop("ROCEMU_DIR")
+        self.assertEqual(self.rocemu_does("run", "--", self.rocemu, "down")[0], "NIC 'default' is down\n")
+        self.rocemu_does("up")
+        self.environment["ROCEMU_DIR"] = self.base + "/default/"
         self.assertEqual(self.rocemu_does("down")[0], "NIC 'default' is down\n")
+        self.environment.pop("ROCEMU_DIR")
         self.rocemu_does("down", "--name", "lab", code=3)
         self.rocemu_does("status", "--name", "lab", code=3)
         _, err = self.rocemu_does("exec", "--name", "lab", "--", "true", code=125)

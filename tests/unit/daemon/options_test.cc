@@ -241,6 +241,13 @@ TEST_CASE("what a configuration file may not say") {
   }
 }
 
+TEST_CASE("two recordings have a file each, wherever they are asked for") {
+  const ConfigFile file("pcap = \"/tmp/./x\"\n");
+  CHECK_FALSE(
+      parse({"--dir", "/tmp/x", "--config", file.path.c_str(), "--trace", "/tmp/x"}).options);
+  CHECK(parse({"--dir", "/tmp/x", "--config", file.path.c_str(), "--trace", "/tmp/y"}).options);
+}
+
 TEST_CASE("limits come from the configuration file") {
   const ConfigFile file(
       "devices = 3\n[limits]\nmax_qp = 64\nmax_mr_size = 1073741824\n"
