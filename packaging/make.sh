@@ -20,8 +20,10 @@ export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 step() { printf '==> %s\n' "$*"; }
 
 step "Licences and SBOM"
-cp "$here"/../{LICENSE,CHANGELOG.md} "$tree/"
-sed 's|](docs/|](share/doc/rocemu/docs/|g' "$here/../README.md" > "$tree/README.md"
+cp "$here/../LICENSE" "$tree/"
+for document in README.md CHANGELOG.md; do
+  sed 's|](docs/|](share/doc/rocemu/docs/|g' "$here/../$document" > "$tree/$document"
+done
 python3 -B "$here/sbom/write.py" "$build" "$tree" "$version" "$root"
 
 architecture=$("$here/system/architecture.sh" "$tree")

@@ -25,7 +25,6 @@ mkdir -p "$root/DEBIAN" "$root/usr/share/lintian/overrides"
 # What Debian has elsewhere, or in another form.
 mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 "$here/copyright.sh" "$tree" > "$doc/copyright"
-rm -f "$doc/LICENSE"  # all of it is in copyright
 {
   printf 'rocemu (%s) unstable; urgency=medium\n\n  * What has changed is in CHANGELOG.md.\n\n' "$version"
   printf ' -- %s  %s\n' "$maintainer" "$(LC_ALL=C date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")"

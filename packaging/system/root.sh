@@ -9,6 +9,7 @@ root=${2:?where to}
 
 mkdir -p "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d"
 cp -a "$tree"/{bin,include,lib,share} "$root/usr/"
+rm -f "$root/usr/share/doc/rocemu/LICENSE"  # distributions have it elsewhere: copyright, /usr/share/licenses
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 sed 's|/usr/local/|/usr/|g' "$here/../systemd/rocemu@.service" > "$root/usr/lib/systemd/system/rocemu@.service"
 cp "$here/rocemu.sysusers" "$root/usr/lib/sysusers.d/rocemu.conf"
