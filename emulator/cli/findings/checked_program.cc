@@ -65,8 +65,10 @@ void CheckedProgram::add_findings_to(const std::filesystem::path& folder) const 
   if (!found || !(lines << found.rdbuf())) return;
   const std::string text = lines.str();
   const std::filesystem::path file = folder / ROCEMU_CHECK_FINDINGS_FILE;
-  // In one write, as programs append there at the same time.
-  const UniqueFd all(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  // In one write, as programs append there at the same time. The folder may be another user's, who
+  // must not choose with a link what root writes to, nor keep it waiting with a FIFO.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const UniqueFd all(::open(file.c_str(), kFlags, 0600));
   if (::write(all.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     std::cerr << "rocemu check: cannot add the findings to " + file.native() + ": " +
                      std::strerror(errno) + "\n";

@@ -118,6 +118,23 @@ def check_nic_that_is_up(folder):
         run("down", "--name", name)
 
 
+def check_link_in_place_of_findings(folder):
+    """The NIC may be another user's, and the program root's."""
+    name = f"linked-{os.getpid()}"
+    elsewhere = folder / "elsewhere"
+    elsewhere.write_text("")
+    state_dir = json.loads(run("up", "--check", "--json", "--name", name).stdout)["state_dir"]
+    try:
+        os.symlink(elsewhere, f"{state_dir}/findings.jsonl")
+        done = run("exec", "--name", name, "--", LEAVER)
+        expect(done.returncode == 66 and "cannot add the findings" in done.stderr, "a link is told of", done)
+        subprocess.run(["sh", "-c", run("env", "--name", name).stdout + '"$0"', LEAVER], stderr=subprocess.DEVNULL,
+                       timeout=LIMIT_S, check=False)
+        expect(elsewhere.read_text() == "", "a link is followed", done)
+    finally:
+        run("down", "--name", name)
+
+
 def check_nic_without_checks():
     name = f"unchecked-{os.getpid()}"
     expect(run("findings", "--name", name).returncode == 3, "no NIC")
@@ -139,6 +156,7 @@ def main():
         check_exit_codes()
         check_suppressions(folder)
         check_nic_that_is_up(folder)
+        check_link_in_place_of_findings(folder)
     check_nic_without_checks()
 
 

@@ -16,7 +16,9 @@ void write_once(int fd, std::string_view text) {
 }
 
 void append(const std::string& path, const std::string& line) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  // The folder may be a NIC's of another user, who must not choose with a link what this writes to.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int fd = ::open(path.c_str(), kFlags, 0600);
   if (fd < 0) return;
   write_once(fd, line);
   ::close(fd);
