@@ -6,8 +6,7 @@
 #
 # As root, in namespaces of its own, with an engine of its own there: the machine's is left alone. TARBALL is of
 # scripts/release.sh; images are made from the roots of scripts/distributions.sh (ROCEMU_ROOTS, /var/tmp/rocemu-roots), where
-# bookworm and trixie have to be, and are kept there. Debian's packages for it: docker.io and docker-compose, or podman,
-# podman-compose and runc.
+# bookworm and trixie have to be, and are kept there. `scripts/packages.sh containers` installs the engines.
 set -euo pipefail
 usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
 [[ ${1:-} != -h && ${1:-} != --help ]] || { usage && exit 0; }

@@ -3,19 +3,91 @@
 # network, all in namespaces of this machine. The pods of pods.yaml ask for the node's NIC, those of pod-network.yaml have
 # NICs of their own; each pair runs ib_write_bw.
 #
-#   scripts/kubernetes.sh BINARIES IMAGES
+#   scripts/kubernetes.sh TARBALL
 #
-# As root. BINARIES is a folder with kubelet, kube-apiserver, kube-controller-manager and kube-scheduler, which Debian
-# packages only as source (docs/deployment.md); IMAGES an archive (docker save) with the images rocemu, rocemu-node,
-# perftest and localhost/pause, which sleeps. Besides: kubectl, and Debian's etcd-server, containerd, runc and
-# containernetworking-plugins.
+# As root. TARBALL is of scripts/release.sh. Kubernetes' programs, which Debian 12 packages only as source, are compiled once
+# (some minutes), and the images made from the root of Debian 12 of scripts/distributions.sh (ROCEMU_ROOTS,
+# /var/tmp/rocemu-roots) and packaging/kubernetes/Dockerfile; they are kept in ROCEMU_KUBERNETES
+# (/var/tmp/rocemu-kubernetes). `scripts/packages.sh containers` installs what it uses.
 set -euo pipefail
-binaries=$(realpath "${1:?a folder with kubelet and the others}")
-images=$(realpath "${2:?an archive of images}")
-manifests=$(realpath "$(dirname "$0")/../packaging/kubernetes")
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
+[[ ${1:-} != -h && ${1:-} != --help ]] || { usage && exit 0; }
+(($# == 1)) || { usage >&2 && exit 2; }
+refuse() { echo "kubernetes.sh: $*" >&2 && exit 2; }
+tarball=$(realpath "$1")
+[[ -r $tarball ]] || refuse "there is no $tarball"
+[[ $(id -u) == 0 ]] || refuse "only root can make the node's namespaces"
+root=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}/bookworm
+kept=${ROCEMU_KUBERNETES:-/var/tmp/rocemu-kubernetes}
+binaries=$kept/bin
+images=$kept/images.tar
+project=$(realpath "$(dirname "$0")/..")
+manifests=$project/packaging/kubernetes
+
+# ---- what is made in the machine's own network, as it comes from there ----
+
+# Debian's source package, by a list of its own, as a machine's own may have no sources in it.
+make_programs() {
+  local name programs=(kubelet kube-apiserver kube-controller-manager kube-scheduler kubectl)
+  local apt=(-o "Dir::Etc::sourceparts=$kept/lists.d" -o Dir::Etc::sourcelist=/dev/null -o "Dir::State::lists=$kept/lists")
+  [[ ! -x $binaries/kubectl ]] || return 0
+  echo "== Kubernetes' programs, from source"
+  rm -rf "$kept"/{lists,lists.d,source,go}
+  mkdir -p "$kept"/{lists/partial,lists.d,source/src/k8s.io,go} "$binaries"
+  # Either of the two ways to say where packages come from may be the one that is used here.
+  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list || true; } 2> /dev/null | sed -n 's/^deb /deb-src /p' > "$kept/lists.d/source.list"
+  { cat /etc/apt/sources.list.d/*.sources || true; } 2> /dev/null | sed 's/^Types:.*/Types: deb-src/' > "$kept/lists.d/source.sources"
+  apt-get "${apt[@]}" -q update
+  (
+    cd "$kept/source"
+    apt-get "${apt[@]}" -q source --download-only kubernetes
+    dpkg-source --no-check --extract kubernetes_*.dsc src/k8s.io/kubernetes
+    cd src/k8s.io/kubernetes
+    # Where its packages lie, without modules: go.mod there names other releases than what comes along.
+    export GOPATH=$kept/source GOCACHE=$kept/go GO111MODULE=off CGO_ENABLED=0
+    for name in "${programs[@]}"; do
+      echo "compiling $name"
+      go build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.20.2' -o "$binaries/$name" "k8s.io/kubernetes/cmd/$name"
+    done
+  )
+  rm -rf "$kept"/{lists,lists.d,source,go}
+}
+
+# `perftest` and Debian 12 are one image, which knows nothing of rocemu; what sleeps in a pod's name is that one, too.
+make_images() {
+  local podman=(podman --root "$kept/podman" --runroot "$kept/run" --cgroup-manager cgroupfs --runtime runc)
+  local build=("${podman[@]}" build --quiet --isolation chroot --network host)
+  echo "== images"
+  "${podman[@]}" image exists debian:12 ||
+    tar --directory "$root" --exclude=./rocemu.tar.gz --exclude=./home --exclude=./pyverbs --exclude='./var/cache/apt/*.bin' \
+      --exclude='./var/cache/apt/archives/*.deb' --exclude='./var/lib/apt/lists/*_*' --create . |
+    "${podman[@]}" import --quiet - debian:12 > /dev/null
+  "${podman[@]}" tag debian:12 perftest
+  printf 'FROM debian:12\nENTRYPOINT ["sleep", "infinity"]\n' | "${build[@]}" --tag pause -
+  mkdir "$1/rocemu"
+  tar --extract --gzip --file "$tarball" --directory "$1/rocemu" --strip-components 1
+  printf 'FROM debian:12\nCOPY rocemu /opt/rocemu\n' | "${build[@]}" --file - --tag rocemu "$1"
+  "${build[@]}" --file "$manifests/Dockerfile" --tag rocemu-node "$project"
+  # A pod's `rocemu` is docker.io's to the kubelet, podman's of here are localhost's.
+  local name library=(docker.io/library/{perftest,rocemu,rocemu-node})
+  for name in "${library[@]}"; do "${podman[@]}" tag "localhost/${name##*/}" "$name"; done
+  rm -f "$images"
+  "${podman[@]}" save --quiet --multi-image-archive --format docker-archive --output "$images" localhost/pause "${library[@]}"
+}
+
 if [[ -z ${INSIDE:-} ]]; then
+  for program in go dpkg-source podman runc etcd containerd ctr openssl; do
+    command -v "$program" > /dev/null || refuse "$program is not here; see --help for the packages"
+  done
+  [[ -e $root/.complete ]] || refuse "no root of Debian 12 in $root; run scripts/distributions.sh $1 bookworm"
+  make_programs
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  make_images "$scratch"
+  rm -rf "$scratch"
   INSIDE=yes exec unshare --net --mount --uts --pid --fork --kill-child --mount-proc "$(realpath "$0")" "$@"
 fi
+PATH=$binaries:$PATH
 work=/run/work  # in memory; all of it, and what runs, ends with the namespaces
 fail() {
   echo "FAILED: $*"
@@ -80,7 +152,7 @@ openssl genrsa -out "$work/accounts.key" 2048 2> /dev/null
 
 containerd --config "$work/containerd.toml" > "$work/containerd.log" 2>&1 &
 etcd --data-dir "$work/etcd" > "$work/etcd.log" 2>&1 &
-"$binaries/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 --cert-dir="$work/certificates" \
+kube-apiserver --etcd-servers=http://127.0.0.1:2379 --cert-dir="$work/certificates" \
   --token-auth-file="$work/tokens" --authorization-mode=AlwaysAllow --disable-admission-plugins=ServiceAccount \
   --service-account-issuer=https://here --service-account-signing-key-file="$work/accounts.key" \
   --service-account-key-file="$work/accounts.key" --service-cluster-ip-range=10.82.0.0/24 --allow-privileged \
@@ -98,9 +170,9 @@ wait_for() {
 }
 wait_for 120 ok kubectl get --raw /healthz
 for name in kube-controller-manager kube-scheduler; do
-  "$binaries/$name" --kubeconfig="$work/config" --leader-elect=false > "$work/$name.log" 2>&1 &
+  "$name" --kubeconfig="$work/config" --leader-elect=false > "$work/$name.log" 2>&1 &
 done
-"$binaries/kubelet" --kubeconfig="$work/config" --config="$work/kubelet.yaml" --hostname-override=node --node-ip=10.80.0.1 \
+kubelet --kubeconfig="$work/config" --config="$work/kubelet.yaml" --hostname-override=node --node-ip=10.80.0.1 \
   --container-runtime=remote --container-runtime-endpoint=unix:///run/containerd/containerd.sock > "$work/kubelet.log" 2>&1 &
 wait_for 120 ' Ready ' kubectl get nodes
 kubectl get nodes -o wide

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that rocemu needs; does nothing when they are there.
 #
-#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters] [pictures] [arm64]   (none: build and run)
+#   scripts/packages.sh [build] [run] [fuzz] [interop] [test] [bench] [release] [soak] [clusters] [containers] [pictures] [arm64]
+#                                          (none: build and run)
 #   scripts/packages.sh --names SET...     prints the packages' names, and does nothing else
 #
 # build: to compile; run: the programs the README uses; fuzz: what scripts/fuzz.sh uses;
@@ -9,7 +10,8 @@
 # bench: what scripts/bench.sh compares with and draws by;
 # release: what scripts/release.sh and scripts/distributions.sh use besides build;
 # soak: test, and the applications that are too large for it (scripts/soak.sh);
-# clusters: what the tests of docs/deployment.md's clusters and containers need besides test;
+# clusters: what the test of Slurm and MPICH needs besides test;
+# containers: what scripts/containers.sh and scripts/kubernetes.sh use besides release;
 # pictures: what scripts/stories.py draws with, and the tests of the ladder's page;
 # arm64: what scripts/arm64.sh builds and runs with.
 set -euo pipefail
@@ -27,6 +29,8 @@ test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libop
 release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
+containers=(containerd containernetworking-plugins docker-compose docker.io dpkg-dev etcd-server golang-go openssl podman podman-compose
+            runc)
 pictures=(chromium fonts-dejavu-core)
 arm64=(cmake cpio g++-aarch64-linux-gnu kmod ninja-build pkg-config python3 qemu-system-arm qemu-user xz-utils)
 
@@ -52,10 +56,11 @@ for set in "${@:-build run}"; do
       test) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}") ;;
       release) wanted+=("${release[@]}") ;;
       soak) wanted+=("${build[@]}" "${run[@]}" "${fuzz[@]}" "${interop[@]}" "${test[@]}" "${soak[@]}") ;;
+      containers) wanted+=("${containers[@]}") ;;
       clusters) wanted+=("${clusters[@]}") ;;
       pictures) wanted+=("${pictures[@]}") ;;
       arm64) wanted+=("${arm64[@]}") ;;
-      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak, clusters, pictures or arm64" ;;
+      *) fail "there is no package set '$name'; use build, run, fuzz, interop, test, bench, release, soak, clusters, containers, pictures or arm64" ;;
     esac
   done
 done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the release of this machine's architecture, or of arm64 on x86-64: a tarball that runs where it is unpacked, as any user, with
-# every glibc from Debian 11's (2.31) on, packages and an image of the same files, an SBOM, and checksums.
+# every glibc from Debian 11's (2.31) on, packages and an image of the same files, an SBOM, and checksums; lintian and rpmlint
+# have nothing to say of the packages.
 #
 #   scripts/release.sh [--arm64] [FOLDER]      (build/dist)
 #
@@ -82,3 +83,7 @@ done
 
 step "Packages of it (into $dist)"
 ./packaging/make.sh "$work" "$stage" "$version" "$dist" "$root"
+
+step "What lintian and rpmlint say"
+lintian --fail-on error,warning "$dist"/rocemu_"$version"_"$architecture".deb
+rpmlint --config packaging/rpm/rpmlint.toml "$dist"/rocemu-"$version"-*."${triplet%%-*}".rpm

@@ -16,6 +16,9 @@
  *   SLEEPING  program TAKEN     the program waits at the socket: the reply is to come there
  *
  * TAKEN and ASKED are left by compare and exchange alone, as either side may.
+ *
+ * `state` and `attended` are written by releases and read by acquires, and the exchanges are both:
+ * what was written of the request or the reply before is there for whoever sees the new state.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_MAILBOX_H
 #define ROCEMU_VERBS_SHIM_ABI_MAILBOX_H

@@ -5,6 +5,12 @@
  * producer - consumer entries. The side that writes an index publishes it with a release store
  * after the entries; the other reads it with an acquire load. Everything a program can write here
  * is hostile to the NIC: it copies an entry out, then checks the copy.
+ *
+ * `sleeping`, `qp_state`, `arm` and `sleepers` each stand against a word that the other side
+ * writes: who writes one has a full fence, or sequentially consistent accesses, before it reads
+ * that other word. `core`, `crowded`, `turn_behind`, `stamps_posts`, `stamps_polls`, `poller_core`
+ * and `overrun` are hints: they publish nothing, are read by relaxed loads, and one that is seen
+ * late costs time, or a stamp, and nothing else.
  */
 #ifndef ROCEMU_VERBS_SHIM_ABI_RINGS_H
 #define ROCEMU_VERBS_SHIM_ABI_RINGS_H

@@ -18,6 +18,7 @@ import tempfile
 import time
 
 sys.path.append(sys.path[0] + "/../tools")
+from message_passing import mpirun, ucx_perftest
 from pairs import End, Pair
 from program_cases import ROCEMU, fail, main, need_ucx_over_verbs, skip
 
@@ -185,7 +186,7 @@ class UcxPair(Pair):
                            UCX_MAX_RNDV_RAILS="2", UCX_MAX_EAGER_RAILS="2", UCX_RC_TIMEOUT="10ms",
                            UCX_RC_RETRY_COUNT="3", UCX_HANDLE_ERRORS="none")
         client = self.arguments + host if name == "client" else []
-        return End(name, [self.program, "-p", str(self.port), *client], environment)
+        return End(name, [*ucx_perftest(), "-p", str(self.port), *client], environment)
 
 
 def ucx_loses_one_of_two():
@@ -210,17 +211,12 @@ def mpi():
     """One rank's QPs fail: the job ends with UCX's and Open MPI's messages."""
     if "MPI_PROGRAMS" not in os.environ:
         skip("the MPI programs were not built (Debian package libopenmpi-dev)")
-    words = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
-    for rank in range(2):
-        words += [":"] if rank > 0 else []
-        words += ["-np", "1", "--mca", "pml", "ucx", "--mca", "btl", "^openib", "--mca", "osc", "ucx",
-                  "-x", "UCX_TLS=rc_verbs,ud_verbs:aux,self", "-x", f"UCX_NET_DEVICES=rocemu{rank}:1",
-                  os.path.join(os.environ["MPI_PROGRAMS"], "ring"), "100"]
+    words = mpirun([os.path.join(os.environ["MPI_PROGRAMS"], "ring"), "100"], 2, "rc_verbs,ud_verbs:aux,self")
     # The ranks exchange 1,000 messages each way: request 500 is far from the job's last one, of which nobody would hear.
     ask("rocemu1", "qp-error", "status=rem-op-err", "request=500", "program=ring")
     job = End("mpirun", words)
     try:
-        ends_with(job, "Remote operation|mpirun (noticed|detected)|Primary job")
+        ends_with(job, "Remote operation|(mpi|prte)run (noticed|detected)|Primary job")
     finally:
         job.kill()
     nothing_left()

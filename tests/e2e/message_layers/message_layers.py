@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/../tools")
+from message_passing import mpirun, ucx_perftest
 from pairs import End, Pair, PairFailed
 from program_cases import ROCEMU, fail, main, need_ucx_over_verbs, skip
 
@@ -41,14 +42,15 @@ class UcxPair(Pair):
 
     def _start(self, name, host):
         environment = dict(os.environ, UCX_TLS=self.transports, UCX_NET_DEVICES=self.devices[name] + ":1")
-        command = [self.program, "-p", str(self.port)]
+        command = [*ucx_perftest(), "-p", str(self.port)]
         if name == "client":
             command += self.arguments + host
             if self.device_option:
                 command += ["-d", self.devices[name] + ":1", "-x", self.transports]
         elif self.device_option:
-            # The client names the device of both: it then talks to itself.
+            # The client names the device of both: it then talks to itself. From UCX 1.18 on the server is told it, too.
             environment["UCX_NET_DEVICES"] = "all"
+            command += ["-d", self.devices["client"] + ":1", "-x", self.transports]
         return End(name, command, environment)
 
 
@@ -66,14 +68,8 @@ def ucx(transports, tests, device_option=False, options=()):
 
 
 def mpi(program, ranks, expected, transports="rc_verbs,ud_verbs:aux,self"):
-    """`ranks` processes on the devices in turn."""
     def run():
-        words = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])]
-        for rank in range(ranks):
-            words += [":"] if rank > 0 else []
-            words += ["-np", "1", "--mca", "pml", "ucx", "--mca", "btl", "^openib", "--mca", "osc", "ucx",
-                      "-x", f"UCX_TLS={transports}", "-x", f"UCX_NET_DEVICES=rocemu{rank % 2}:1",
-                      os.path.join(os.environ["MPI_PROGRAMS"], program)]
+        words = mpirun([os.path.join(os.environ["MPI_PROGRAMS"], program)], ranks, transports)
         try:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   timeout=SECONDS, text=True)
