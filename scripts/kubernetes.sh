@@ -45,9 +45,10 @@ make_programs() {
     cd src/k8s.io/kubernetes
     # Where its packages lie, without modules: go.mod there names other releases than what comes along.
     export GOPATH=$kept/source GOCACHE=$kept/go GO111MODULE=off CGO_ENABLED=0
+    make generated_files
     for name in "${programs[@]}"; do
       echo "compiling $name"
-      go build -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.20.2' -o "$binaries/$name" "k8s.io/kubernetes/cmd/$name"
+      go build -ldflags '-s -w' -o "$binaries/$name" "k8s.io/kubernetes/cmd/$name"
     done
   )
   rm -rf "$kept"/{lists,lists.d,source,go}
