@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs what docs/deployment.md says about containers by Docker or Podman: a NIC and a program in containers of different
-# distributions, a NIC of the host, NICs of two containers by UDP, Compose.
+# distributions, a NIC of the host, NICs of two containers by UDP, Compose, and with Podman the release's image in another one.
 #
 #   scripts/containers.sh TARBALL docker|podman...
 #
@@ -26,6 +26,8 @@ done
 for name in bookworm trixie; do
   [[ -d $roots/$name ]] || { echo "containers.sh: no root of $name in $roots; run scripts/distributions.sh $1 bookworm trixie" >&2 && exit 2; }
 done
+version=$(basename "$tarball" | sed -E 's/^rocemu-(.*)-linux-.*/\1/')
+image=$(dirname "$tarball")/$(basename "$tarball" .tar.gz | sed 's/-linux-/-oci-/').tar
 compose_file=$(realpath "$(dirname "$0")/../packaging/container/compose.yaml")
 if [[ -z ${INSIDE:-} ]]; then
   INSIDE=yes exec unshare --net --mount --uts --pid --fork --kill-child --mount-proc "$(realpath "$0")" "$@"
@@ -108,10 +110,14 @@ try() {
 
   echo "== $1: Compose"
   local service=("${compose[@]}" --project-name rocemu --file "$compose_file")
-  "${service[@]}" up --detach > /dev/null 2>&1
-  "${engine[@]}" logs --follow "$("${engine[@]}" ps --all --quiet --filter label=com.docker.compose.service=program)" 2>&1 |
-    bandwidth
+  "${service[@]}" up --abort-on-container-exit --exit-code-from program 2>&1 | sed 's/^[^|]*| //' | bandwidth
   "${service[@]}" down --volumes > /dev/null 2>&1
+
+  [[ $1 == podman ]] || return 0  # Docker loads such an image from 25 on
+  echo "== $1: the release's image, added to one of Debian 13 by two lines"
+  "${engine[@]}" load --quiet --input "$image" > /dev/null
+  printf 'FROM debian:trixie\nCOPY --from=rocemu:%s / /\n' "$version" | "${engine[@]}" build --quiet --tag mine - > /dev/null
+  "${engine[@]}" run --rm --user nobody --cap-drop ALL --read-only mine rocemu run -- sh -c "$pair" | bandwidth
 }
 
 for name in "${@:2}"; do

@@ -2,11 +2,12 @@
 # Runs the release in roots of distributions, over each one's own rdma-core and perftest, as an ordinary user: with its NIC
 # there, and over a NIC outside, as from one container to another.
 #
-#   scripts/distributions.sh [--pyverbs] [--source] TARBALL NAME... [-- CTEST-OPTION...]
+#   scripts/distributions.sh [--pyverbs] [--deb] [--source] TARBALL NAME... [-- CTEST-OPTION...]
 #
 #   TARBALL    of scripts/release.sh; - with --source: none, and that alone is run
 #   NAME       bullseye, bookworm, trixie, sid, ...
 #   --pyverbs  also run the distribution's pyverbs suite there over the tarball, as root
+#   --deb      also install the .deb that lies beside the tarball there, use it as an ordinary user, and purge it: nothing is left
 #   --source   also run what is committed here there: scripts/quickstart.sh and scripts/test.sh, with the options
 #              of ctest; an hour on two cores
 #
@@ -19,11 +20,13 @@ roots=${ROCEMU_ROOTS:-/var/tmp/rocemu-roots}
 
 usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; }
 with_pyverbs=false
+with_deb=false
 with_source=false
 while [[ ${1:-} == -?* ]]; do
   case $1 in
     -h | --help) usage && exit 0 ;;
     --pyverbs) with_pyverbs=true ;;
+    --deb) with_deb=true ;;
     --source) with_source=true ;;
     *) echo "distributions.sh: unknown option '$1'; see --help" >&2 && exit 2 ;;
   esac
@@ -33,7 +36,7 @@ done
 tarball=
 if [[ $1 != - ]]; then
   tarball=$(realpath "$1")
-elif ! "$with_source" || "$with_pyverbs"; then
+elif ! "$with_source" || "$with_pyverbs" || "$with_deb"; then
   echo "distributions.sh: without a tarball there is --source alone; see --help" >&2 && exit 2
 fi
 shift
@@ -136,6 +139,28 @@ try_pyverbs() {
   tail -n 1 "$2"
 }
 
+# ROOT LOG
+try_deb() {
+  local release
+  release=$(basename "$tarball" .tar.gz)
+  release=${release#rocemu-}
+  cp "$(dirname "$tarball")/rocemu_${release%%-*}_$(dpkg --print-architecture).deb" "$1/rocemu.deb" || return
+  # shellcheck disable=SC2016
+  in_root "$1" bash -c '
+      set -euo pipefail
+      files() { find /etc /opt /usr /var/lib/systemd -xdev | sort; }
+      files > /tmp/before
+      dpkg --install /rocemu.deb
+      (cd /tmp && HOME=/tmp setpriv --reuid 65534 --regid 65534 --clear-groups \
+        timeout 100 rocemu run --server "ib_write_bw -d rocemu0" -- ib_write_bw -d rocemu1 localhost)
+      dpkg --purge rocemu
+      files | diff /tmp/before -' > "$2" 2>&1 || {
+    tail -n 5 "$2"
+    return 1
+  }
+  echo "installed, used, purged; nothing is left"
+}
+
 # ROOT LOG: the two commands of the README there, as they are committed; packages as root, the rest as a user.
 try_source() {
   local source=$1/home/rocemu
@@ -185,6 +210,7 @@ for name in "${names[@]}"; do
   make_root "$name" || { status=1 && continue; }
   [[ -z $tarball ]] || try "$name" || { status=1 && continue; }
   ! "$with_pyverbs" || say "$name" pyverbs try_pyverbs || status=1
+  ! "$with_deb" || say "$name" deb try_deb || status=1
   ! "$with_source" || say "$name" source try_source || status=1
 done
 exit "$status"
