@@ -134,9 +134,11 @@ def downloads():
             shutil.copy(f"{TARBALL}{suffix}", release)
         here = {"action_repository": "someone/rocemu", "repository": "another/project"}
         by_curl = {"GITHUB_SERVER_URL": f"file://{server}"}
-        for inputs in ({}, {"version": f"v{version}"}, {"sha256": sha256(TARBALL)}):
+        outer = {"action_repository": "someone/their-own-action"}
+        for github, inputs in ((here, {}), (here, {"version": f"v{version}"}), (here, {"sha256": sha256(TARBALL)}),
+                               (outer, {"repository": "someone/rocemu"})):
             with job(**by_curl) as runner:
-                runner.uses(SOURCE, here, name=NAME, **inputs)
+                runner.uses(SOURCE, github, name=NAME, **inputs)
                 expect("rocemu1" in runner.run("ibv_devices")[0], "downloaded by curl")
         with job(**by_curl) as runner:
             printed, _ = runner.uses(SOURCE, here, name=NAME, version="99.9", expect=1)
