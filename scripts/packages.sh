@@ -29,7 +29,7 @@ test=(catch2 clang-format curl fio gdb iproute2 iputils-ping libfabric-bin libop
 release=(debootstrap libbsd-dev libmd-dev lintian python3 rpm rpmlint umoci)
 soak=(ceph-common ceph-mon ceph-osd)
 clusters=(libmpich-dev mpich munge slurm-client slurmctld slurmd)
-containers=(containerd containernetworking-plugins docker-compose docker.io dpkg-dev etcd-server golang-go openssl podman podman-compose
+containers=(containerd containernetworking-plugins docker-compose docker.io dpkg-dev etcd-server golang-go openssl podman podman-compose rsync
             runc)
 pictures=(chromium fonts-dejavu-core)
 arm64=(cmake cpio g++-aarch64-linux-gnu kmod ninja-build pkg-config python3 qemu-system-arm qemu-user xz-utils)
