@@ -110,7 +110,13 @@ try() {
 
   echo "== $1: Compose"
   local service=("${compose[@]}" --project-name rocemu --file "$compose_file")
-  "${service[@]}" up --abort-on-container-exit --exit-code-from program 2>&1 | sed 's/^[^|]*| //' | bandwidth
+  if [[ $1 == podman ]]; then  # podman-compose 1.0 does not end by --abort-on-container-exit
+    "${service[@]}" up --detach > /dev/null 2>&1
+    "${engine[@]}" logs --follow "$("${engine[@]}" ps --all --quiet --filter label=com.docker.compose.service=program)" 2>&1 |
+      bandwidth
+  else  # each line has its service's name before it, and colours
+    "${service[@]}" up --abort-on-container-exit --exit-code-from program 2>&1 | sed -E 's/^[^|]*\|[^ ]* //' | bandwidth
+  fi
   "${service[@]}" down --volumes > /dev/null 2>&1
 
   [[ $1 == podman ]] || return 0  # Docker loads such an image from 25 on
