@@ -6,7 +6,7 @@
 #   scripts/kubernetes.sh TARBALL
 #
 # As root. TARBALL is of scripts/release.sh. Kubernetes' programs, which Debian 12 packages only as source, are compiled once
-# (some minutes), and the images made from the root of Debian 12 of scripts/distributions.sh (ROCEMU_ROOTS,
+# (a quarter of an hour), and the images made from the root of Debian 12 of scripts/distributions.sh (ROCEMU_ROOTS,
 # /var/tmp/rocemu-roots) and packaging/kubernetes/Dockerfile; they are kept in ROCEMU_KUBERNETES
 # (/var/tmp/rocemu-kubernetes). `scripts/packages.sh containers` installs what it uses.
 set -euo pipefail
