@@ -86,4 +86,4 @@ step "Packages of it (into $dist)"
 
 step "What lintian and rpmlint say"
 lintian --fail-on error,warning "$dist"/rocemu_"$version"_"$architecture".deb
-rpmlint --config packaging/rpm/rpmlint.toml "$dist"/rocemu-"$version"-*."${triplet%%-*}".rpm
+rpmlint --strict --config packaging/rpm/rpmlint.toml "$dist"/rocemu-"$version"-*."${triplet%%-*}".rpm
